@@ -1,5 +1,6 @@
 """What a refresh would do to one baseline, what speaks against it, and how it is written once approved."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -292,13 +293,24 @@ def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> P
     return None
 
 
+_COMMIT = re.compile(r"-g[0-9a-f]{4,64}$")
+
+
 def version_of(project: Project, clients: Clients) -> str | None:
-    """What git calls the state that this was seen with; None where there is no git."""
+    """The tag that this was seen with, and how many commits later: `v1.2-3`; None where there is none. Which
+    commit it was stands in the environment."""
     try:
-        said = Git(clients.execute, project.root).ask("describe", "--tags", "--always")
+        said = Git(clients.execute, project.root).ask("describe", "--tags")
     except BaselinekitError:
         return None
-    return said.decode("utf-8", "replace").strip() or None
+    return _COMMIT.sub("", said.decode("utf-8", "replace").strip()) or None
+
+
+def is_in_git(project: Project, clients: Clients) -> bool:
+    try:
+        return not Git(clients.execute, project.root).run("rev-parse", "--git-dir").exit_code
+    except BaselinekitError:
+        return False
 
 
 def preview(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> tuple[Rewritten, ...]:
@@ -344,6 +356,18 @@ def _renewals(
     return fit, failures
 
 
+def _without_commit(baseline: Baseline) -> Json:
+    """ABSENT where an earlier version wrote the commit as the version too: it is another commit now."""
+    known, version = baseline.baseline, baseline.baseline_version
+    git: Json = known.environment.get("git") if known else None
+    commit = str(git.get("commit")) if isinstance(git, dict) else ""
+    is_commit = version and _ABBREVIATED.fullmatch(version) and commit.startswith(version)
+    return ABSENT if is_commit else None
+
+
+_ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
+
+
 def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
     plan, known = approval.plan, after.baseline
     assert known is not None
@@ -359,8 +383,9 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
         for key, value in (("approved_by", stamp.by), ("reason", stamp.reason)):
             if value is not None or getattr(known, key) is not None:  # an approval is of one output only
                 values[("baseline", key)] = value
-        if stamp.version is not None:
-            values[("baseline_version",)] = stamp.version
+        version = stamp.version or _without_commit(plan.baseline)
+        if version is not None:
+            values[("baseline_version",)] = version
     if approval.is_whole:
         values[("metadata", "failure_count")] = 0
     if approval.ignored:

@@ -23,7 +23,7 @@ class StampOptions:
     """What is noted in the file of who approved it."""
 
     version: str | None = option(
-        metavar="TEXT", help="The version of the target; the default is the output of git describe."
+        metavar="TEXT", help="The version of the target; the default is git's last tag."
     )
     by: str | None = option(metavar="WHO", help="Record who approved it.")
     reason: str | None = option(metavar="TEXT", help="Note why.")

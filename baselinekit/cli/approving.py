@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.approval import review as reviewing
-from baselinekit.approval.planning import Permit, apply, forbidden, preview, version_of
+from baselinekit.approval.planning import Permit, apply, forbidden, is_in_git, preview, version_of
 from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.approval.review import decisions_in, undecided
 from baselinekit.cli import screen
@@ -68,7 +68,7 @@ def suggest_checks(
     here = path_from_here(project)
     files = [here(rewritten.file) for rewritten in applied.files]
     shown = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if version_of(project, context.clients) is not None:
+    if is_in_git(project, context.clients):
         screen.next_commands([shlex.join(["git", "diff", *shown])])
     file_of = {plan.baseline.id: plan.baseline.source.file for plan in plans}
     written = [(id, file_of[id]) for id in applied.ids]

@@ -33,6 +33,8 @@ def main(now: Now | None = None) -> None:
             os.set_inheritable(handle, True)  # a program that we run is to find it open as well
             setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
     try:
+        if sys.argv[1:2] in (["git-merge"], ["git-textconv"]):
+            sys.exit(import_named("gitcalls.call")(sys.argv[1], sys.argv[2:]))
         import_named("main.main")(now=now)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

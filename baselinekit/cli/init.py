@@ -4,17 +4,15 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import argument, check_base_url, flag, option
+from baselinekit.cli.options import check_base_url, flag, option
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
-from baselinekit.store import recordmerge
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
@@ -182,7 +180,9 @@ def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> Non
         screen.line(
             f"note: a line of your own in .gitattributes says {screen.safe_line(line)} and takes precedence"
         )
-    screen.line("done: git merges last_passed and failure_count by itself, and diffs leave them out")
+    screen.line(
+        "done: git merges the record and the provenance of baselines by itself, and diffs leave them out"
+    )
     screen.next_commands(
         ["commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"]
     )
@@ -213,85 +213,3 @@ def find_program() -> list[str]:
         started = "baselinekit"
     found = shutil.which(started)
     return [os.path.abspath(found)] if found else [sys.executable, "-P", "-m", "baselinekit"]
-
-
-# What git calls, and nobody types: `git-merge` settles the record and leaves the rest to git's own merge
-# of texts; `git-textconv` shows a file without its record. `init --git` tells git of them.
-
-
-_CONFLICTS_AT_MOST = 127
-_OWN_WORDS = ("ours", "base", "theirs")
-
-
-@dataclass(frozen=True)
-class GitMergeOptions:
-    """Merge three versions of a file into the second, as git's merge drivers do.
-
-    Exit code: 0 merged, otherwise the number of conflicts, which are marked in the file.
-    """
-
-    base: Path = argument(type=click.Path(path_type=Path))
-    ours: Path = argument(type=click.Path(path_type=Path))
-    theirs: Path = argument(type=click.Path(path_type=Path))
-    marker: str = argument(default="7")
-    name: str = argument(default="baseline.yaml")
-    labels: tuple[str, ...] = argument(nargs=-1)
-
-
-@dataclass(frozen=True)
-class GitTextconvOptions:
-    """Print a file without the record in it."""
-
-    file: Path = argument(type=click.Path(path_type=Path))
-
-
-def git_merge(options: GitMergeOptions) -> int:
-    files = options.base, options.ours, options.theirs
-    name = options.name
-    before = [file.read_bytes() for file in files]
-    for file, old, text in zip(files, before, _settled(before, name), strict=True):
-        if text != old:
-            file.write_bytes(text)
-    finished = _merge_file(options)
-    if finished == 0:
-        wrong = recordmerge.reads(options.ours.read_bytes(), name)
-        if not wrong or any(recordmerge.reads(data, name) for data in before[1:]):
-            return 0
-        screen.line(f"baselinekit: the two sides were merged, but: {screen.safe(wrong)}", err=True)
-        return 1
-    if finished > _CONFLICTS_AT_MOST:  # no text, say: ours stays, and git says that it is in conflict
-        return 1
-    return finished
-
-
-def _settled(before: list[bytes], name: str) -> tuple[bytes, ...]:
-    """Whatever goes wrong with us, git is to get its merge."""
-    try:
-        return recordmerge.settle(before[0], before[1], before[2], name)
-    except Exception:
-        return tuple(before)
-
-
-def _merge_file(options: GitMergeOptions) -> int:
-    from baselinekit.programs.git import Git
-    from baselinekit.programs.process import Processes
-
-    labels = [word for label in _side_names(options.labels) for word in ("-L", label)]
-    size = [f"--marker-size={options.marker}"] if options.marker.isdigit() else []
-    sides = map(str, (options.ours, options.base, options.theirs))
-    git = Git(Processes().execute, ".")
-    return git.run("merge-file", "-q", *size, *labels, "--", *sides).exit_code
-
-
-def _side_names(labels: tuple[str, ...]) -> list[str]:
-    """The names of the three sides: base, ours, theirs in git's order, which older ones do not give."""
-    given = dict(zip(("base", "ours", "theirs"), labels, strict=False))
-    names = {word: given.get(word, "") for word in _OWN_WORDS}
-    return [word if name in ("", "%S", "%X", "%Y") else name for word, name in names.items()]
-
-
-def git_textconv(options: GitTextconvOptions) -> int:
-    shown = recordmerge.without_record(options.file.read_bytes(), options.file.name)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(shown)
-    return 0

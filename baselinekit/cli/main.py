@@ -32,8 +32,6 @@ COMMANDS = {
     "demo": ("demo.DemoOptions", "demo.demo"),
     "init": ("init.InitOptions", "init.init"),
     "schema": ("explain.SchemaOptions", "explain.schema"),
-    "git-merge": ("init.GitMergeOptions", "init.git_merge"),
-    "git-textconv": ("init.GitTextconvOptions", "init.git_textconv"),
 }
 """Each command with its options, whose docstring is its help, and the function that does it. Both are
 imported when they are needed."""

@@ -267,11 +267,17 @@ def renewed_text(
     elif renewal.output is not ABSENT:
         place = records.place_in(source, (*known_path(renewal.variant), "output"))
         body = renewed(body, source.document, spoken, place, renewal.output, renewal.hints)
-    edits = [
-        Edit((*records.place_in(source, path), *below), new)
-        for path, value in renewal.values.items()
-        for below, new in _differing(there(path), value)
-    ]
+    edits: list[Edit] = []
+    for at, value in renewal.values.items():
+        stood, here = there(at), records.place_in(source, at)
+        if lacks_keys(stood, value):
+            body = renewed(body, source.document, spoken, here, value)
+        elif value is ABSENT and stood is not ABSENT:
+            around = value_at(spoken.load(body, source.file)[source.document], here[:-1])
+            kept = {key: item for key, item in around.items() if key != here[-1]}
+            body = renewed(body, source.document, spoken, here[:-1], kept)
+        elif value is not ABSENT:
+            edits += [Edit((*here, *below), new) for below, new in _differing(stood, value)]
     return apply(body, edits, source.document, spoken, _ORDER) if edits else body, beside
 
 
@@ -289,6 +295,13 @@ def _renewed_output(old: bytes, path: str, stated: str, renewal: Renewal) -> byt
         what += f" text in {stated}, and the new output is not text"
         raise NotRecorded(Problem("BK122", what, hint))
     return renewal.output.encode("utf-8")
+
+
+def lacks_keys(old: Json, new: Json) -> bool:
+    """Whether a key of a mapping, or of one in it, is to go."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    return not old.keys() <= new.keys() or any(lacks_keys(old[key], new[key]) for key in old)
 
 
 def _differing(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:

@@ -127,6 +127,10 @@ def _listed(wanted: Json) -> list[Json]:
 # What around a baseline is not as it was when it was captured.
 
 
+_NO_DRIFT = ("git.dirty", "git.branch")
+"""What says nothing of a difference. Files of earlier versions name a branch."""
+
+
 def drift_of(
     here: CaptureEnvironment, baseline: Baseline, observation: Observation
 ) -> dict[str, tuple[Json, Json]]:
@@ -140,7 +144,7 @@ def drift_of(
     return {
         key: (value, now[key])
         for key, value in before.items()
-        if key in now and now[key] != value and key != "git.dirty"
+        if key in now and now[key] != value and key not in _NO_DRIFT
     }
 
 
@@ -152,7 +156,10 @@ def environment_of(
 ) -> dict[str, Json]:
     """The place of a run, `around` it, with the address that was asked and what only the answer tells."""
     mask = project.redactor.mask_value
-    environment = dict(around)
+    environment = {**around}
+    git = environment.get("git")
+    if isinstance(git, dict):  # a branch is soon gone, and every other one would name another
+        environment["git"] = {key: value for key, value in git.items() if key != "branch"}
     base_url = project.words_of(baseline).scope.values.get("base_url")
     if isinstance(base_url, str) and kind_of(baseline.current).asks_address:
         environment["base_url"] = project.redactor.mask(base_url)

@@ -130,7 +130,7 @@ def _settings(words: Sequence[str]) -> dict[str, str]:
     program = shlex.join(words)
     merge = f"{program} git-merge".replace("%", "%%") + " %O %A %B %L %P %S %X %Y"
     return {
-        f"{_MERGE}.name": "baselines: last_passed and failure_count merge by themselves",
+        f"{_MERGE}.name": "baselines: their record and provenance merge by themselves",
         _DRIVER: there.replace("%", "%%")
         + f"; then {merge}; else git merge-file -q --marker-size=%L %A %O %B; fi",
         f"{_DIFF}.textconv": f'f() {{ {there}; then {program} git-textconv "$1"; else cat "$1"; fi; }}; f',

@@ -9,7 +9,7 @@ from histories import BLOCK, JSON, Branch, Drawn, drawn, edited, expected, recor
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.store.recordmerge import settle, without_record
+from baselinekit.store.recordmerge import folded, settle
 from baselinekit.tree.equality import canonical
 
 OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
@@ -150,6 +150,46 @@ def test_the_other_json_form_has_its_id_elsewhere(tmp_path: Path) -> None:
     assert merged(tmp_path, *texts, "x.json") == (0, (form % 5).encode())
 
 
+CAPTURED = """\
+id: a
+baseline_version: v1.2
+baseline:
+  output:
+    status: 200
+    body:
+      name: Ada   # she
+      captured_at: "2026-01-01T00:00:00Z"
+      n: 1
+      environment:
+        git: 2
+  captured_at: "2026-01-01T00:00:00Z"
+  environment:
+    tool: baselinekit 0.1.0
+    git:
+      commit: abc
+      dirty: false
+current:
+  input:
+    endpoint: /users
+  execution:
+    type: http
+metadata:
+  last_passed: null
+  failure_count: 0
+"""
+"""As `capture` writes it, with keys in the output that are called like those of the provenance."""
+
+FOLDED_LINES = (
+    "baseline_version: v1.2\n",
+    '\n  captured_at: "2026-01-01T00:00:00Z"',
+    "\n  environment:\n    tool: baselinekit 0.1.0\n    git:\n      commit: abc\n      dirty: false",
+    "metadata:\n  last_passed: null\n  failure_count: 0\n",
+)
+CAPTURED_FOLDED = CAPTURED
+for lines in FOLDED_LINES:
+    CAPTURED_FOLDED = CAPTURED_FOLDED.replace(lines, "")
+IN_LIST = CAPTURED_FOLDED.replace("\n", "\n  ").rstrip(" ")
+SHORT_FORM = "id: a\nbaseline: {output: 1, captured_at: 2026-01-01, environment: {git: {commit: abc}}}\n"
 ALONE = "id: a\nmetadata:\n  last_passed: null\n  failure_count: 3\n"
 NOT_OURS = "id: a\nbaseline:\n  output: {failure_count: 3}\n"
 CONFLICT = "<<<<<<< a\nx: 1\n=======\nx: 2\n>>>>>>> b\n"
@@ -166,12 +206,22 @@ IN_JSON = JSON.format(id="a", last="null", count=1)
         (NOT_OURS, "x.yaml", NOT_OURS),
         ("failure_count: 3\n", "x.yaml", "failure_count: 3\n"),
         (CONFLICT + "metadata:\n  failure_count: 3\n", "x.yaml", CONFLICT),
-        (IN_JSON, "x.json", IN_JSON.replace('    "last_passed": null,\n    "failure_count": 1\n', "")),
+        (
+            IN_JSON,
+            "x.json",
+            IN_JSON.replace('    "last_passed": null,\n    "failure_count": 1\n', "").replace(
+                '    "captured_at": "2025-12-01T10:00:00Z"\n', ""
+            ),
+        ),
+        (CAPTURED, "x.yaml", CAPTURED_FOLDED),
+        (CAPTURED.replace("id: a", '"id": a'), "x.yaml", CAPTURED_FOLDED.replace("id: a", '"id": a')),
+        ("- " + CAPTURED.replace("\n", "\n  ").rstrip(" "), "x.yaml", "- " + IN_LIST),
+        (SHORT_FORM, "x.yaml", SHORT_FORM.replace("2026-01-01", "…").replace("{git: {commit: abc}}", "…")),
     ],
 )
 def test_a_diff_shows_the_file_without_its_record(text: str, name: str, shown: str) -> None:
-    assert without_record(text.encode(), name).decode() == shown
+    assert folded(text.encode(), name).decode() == shown
 
 
 def test_bytes_that_are_no_text_are_shown_as_they_are() -> None:
-    assert without_record(b"\xff\x00", "x.yaml") == b"\xff\x00"
+    assert folded(b"\xff\x00", "x.yaml") == b"\xff\x00"

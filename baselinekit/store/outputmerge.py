@@ -1,0 +1,93 @@
+"""Two branches that approved different places of one output: its text is settled in all three files, so that
+git, which takes neighbouring lines for one place, has nothing to ask.
+
+This is looked at only where git found a conflict. A side that changed more than values there, its comments
+say, is left to people."""
+
+import re
+from collections import Counter
+
+from baselinekit.documents.languages import language
+from baselinekit.documents.renewal import renewed
+from baselinekit.documents.text import decode, encode
+from baselinekit.errors import BaselinekitError
+from baselinekit.model.values import Json, Path
+from baselinekit.store.mergereading import place_of, read_any
+from baselinekit.store.mergesides import MergeSide, Unreadable
+from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import value_at
+from baselinekit.tree.threeway import BothChanged, three_way
+
+_COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
+_OUTPUT = ".output.json"
+
+
+def merge_outputs(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes] | None:
+    """The three texts with one output each, where the changes of both sides go together; None: nowhere."""
+    try:
+        if file.endswith(_OUTPUT):
+            return _whole(base, ours, theirs, file)
+        sides = [read_any(data, file) for data in (base, ours, theirs)]
+        merged = [
+            _merge_one(id, sides) for id in sides[0].records if all(id in side.records for side in sides)
+        ]
+    except (BaselinekitError, Unreadable):
+        return None
+    return (sides[0].text(), sides[1].text(), sides[2].text()) if any(merged) else None
+
+
+def _whole(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes] | None:
+    """An output in a file of its own."""
+    spoken = language(file)
+    bodies = [decode(data, file) for data in (base, ours, theirs)]
+    values = [spoken.load(one.body, file)[0] for one in bodies]
+    try:
+        value = three_way(values[0], values[1], values[2])
+    except BothChanged:
+        return None
+    data = encode(renewed(bodies[1].body, 0, spoken, (), value), bodies[1].bom)
+    return data, data, data
+
+
+def _merge_one(id: str, sides: list[MergeSide]) -> bool:
+    """Whether there is one output for all of them now."""
+    records = [side.records[id] for side in sides]
+    if any("output" not in record.spans for record in records):
+        return False
+    texts = [side.literal(id, "output") or "" for side in sides]
+    if texts[1] == texts[2] or len({record.spans["output"].column for record in records}) > 1:
+        return False
+    places = [_place(side, id) for side in sides]
+    values = [
+        value_at(language(side.file).load(side.body, "")[n], at)
+        for side, (n, at) in zip(sides, places, strict=True)
+    ]
+    try:
+        value = three_way(values[0], values[1], values[2])
+    except BothChanged:
+        return False
+    used, other = (2, 1) if identical(value, values[2], ordered=False) else (1, 2)
+    if _comments(texts[other]) != _comments(texts[0]):
+        return False
+    text = _text(sides[used], id, places[used], value)
+    for side, record in zip(sides, records, strict=True):
+        span = record.spans["output"]
+        side.splices.append((span.start, span.end, text))
+    return True
+
+
+def _place(side: MergeSide, id: str) -> tuple[int, Path]:
+    """The document, and where the output of a baseline stands in it."""
+    document, at = side.records[id][:2]
+    raw = value_at(language(side.file).load(side.body, "")[document], at)
+    return document, (*at, *place_of(raw, "output"))
+
+
+def _comments(text: str) -> Counter[str]:
+    return Counter(line.strip() for line in _COMMENT.findall(text))
+
+
+def _text(side: MergeSide, id: str, place: tuple[int, Path], value: Json) -> str:
+    """The output as this side's file would state it."""
+    body = renewed(side.body, place[0], language(side.file), place[1], value)
+    return read_any(body.encode(), side.file).literal(id, "output") or ""

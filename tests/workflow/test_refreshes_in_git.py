@@ -1,0 +1,94 @@
+"""Refreshes on branches of a repository: they merge, and a diff shows what the service answers otherwise."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console import Console, console
+from little_api import LittleApi
+
+pytestmark = pytest.mark.slow
+
+FILE = "baselines/g/users.yaml"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "clone") as terminal:
+        asked(
+            terminal, "git init -q -b main . && git config user.name x && git config user.email x@example.com"
+        )
+        asked(terminal, "baselinekit init --git && git add -A && git commit -qm 'the beginning'")
+        yield terminal
+
+
+def asked(terminal: Console, command: str, code: int = 0) -> str:
+    ran = terminal.run(command)
+    assert ran.exit_code == code, ran
+    return ran.stdout + ran.stderr
+
+
+def test_two_branches_approve_neighbouring_values_of_one_baseline(clone: Console) -> None:
+    users = [{"id": n, "name": f"user {n}", "mail": f"user{n}@example.com"} for n in range(3)]
+    file = clone.folder / FILE
+    with LittleApi({"/users": {"total": 3, "users": users}}) as api:
+        (clone.folder / "baselinekit.yaml").write_text(f"base_url: {api.url}\n")
+        asked(clone, "baselinekit capture http /users --id users --group g")
+        assert "branch" not in file.read_text()
+        asked(clone, "git add -A && git commit -qm capture")
+        for branch, change in (
+            ("one", {"total": 4}),
+            ("other", {"users": [users[0] | {"mail": "x@y.org"}, *users[1:]]}),
+        ):
+            asked(clone, f"git checkout -q -b {branch} main && git commit -q --allow-empty -m 'on {branch}'")
+            api.says("/users", {"total": 3, "users": users} | change)
+            asked(clone, "baselinekit compare", 1)
+            asked(clone, f"baselinekit refresh users --yes --by {branch} --reason 'approved on {branch}'")
+            shown = asked(clone, "git diff")
+            assert "captured_at" not in shown
+            assert "commit" not in shown
+            assert f"+  approved_by: {branch}\n" in shown
+            asked(clone, f"git commit -qam 'refresh on {branch}'")
+        asked(clone, "git merge -q --no-edit one")
+        api.says("/users", {"total": 4, "users": [users[0] | {"mail": "x@y.org"}, *users[1:]]})
+        asked(clone, "baselinekit compare --no-record")
+    text = file.read_text()
+    approved = text.partition("approved_by: ")[2].splitlines()[0]
+    assert sorted(approved.strip('"').split(", ")) == ["one", "other"]
+    assert text.count("commit: ") == 1
+
+
+def test_a_refresh_removes_the_branch_and_the_second_commit_of_earlier_versions(clone: Console) -> None:
+    file = clone.folder / FILE
+    with LittleApi({"/users": {"total": 3}}) as api:
+        asked(clone, f"baselinekit capture {api.url}/users --id users --group g")
+        commit = asked(clone, "git rev-parse HEAD").strip()
+        text = file.read_text().replace(
+            "      dirty: false", "      branch: main\n      dirty: false  # clean"
+        )
+        file.write_text(text.replace("id: users\n", f"id: users\nbaseline_version: {commit[:7]}\n"))
+        asked(clone, "git add -A && git commit -qm capture")
+        api.says("/users", {"total": 4})
+        told = asked(clone, "baselinekit compare", 1)
+        assert "git.branch" not in told
+        asked(clone, "baselinekit refresh users --yes")
+        after = file.read_text()
+    assert "branch" not in after
+    assert "baseline_version" not in after
+    assert "      dirty: false  # clean\n" in after
+    diff = asked(clone, "git diff --no-textconv -U0").splitlines()
+    changed = {line.partition(":")[0].strip("+- ") for line in diff if line[:2] in ("+ ", "- ", "-b", "+b")}
+    assert changed - {"captured_at"} == {"baseline_version", "total", "commit", "branch"}
+
+
+def test_a_tag_is_the_version_without_the_commit(clone: Console) -> None:
+    file = clone.folder / FILE
+    with LittleApi({"/users": {"total": 3}}) as api:
+        asked(clone, f"baselinekit capture {api.url}/users --id users --group g")
+        asked(clone, "git add -A && git commit -qm capture && git tag v1.2")
+        for total, version in ((4, "v1.2"), (5, "v1.2-1")):
+            api.says("/users", {"total": total})
+            asked(clone, "baselinekit compare", 1)
+            asked(clone, "baselinekit refresh users --yes")
+            assert f"baseline_version: {version}\n" in file.read_text()
+            asked(clone, "git commit -qam refresh")
