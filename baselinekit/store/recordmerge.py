@@ -117,9 +117,11 @@ def merged_values(before: MergedRecord | None, ours: MergedRecord, theirs: Merge
 def settle_provenance(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide) -> None:
     """Of two different refreshes the later one's, in all three texts. What only the later one states is its
     own to add; what it does not state any more goes on the other side too."""
-    before, one, two = (side.records.get(id) for side in (base, ours, theirs))
-    if before is None or one is None or two is None or before.captured in (one.captured, two.captured):
+    if not all(id in side.records for side in (base, ours, theirs)):
         return
+    stated = [[side.literal(id, key) for key in _OF_ONE] for side in (base, ours, theirs)]
+    if stated[0] in stated[1:]:
+        return  # at most one side refreshed it
     # at the same time: parts of one answer, approved on two branches; which of them counts must not hang on
     # who merges whom
     sides = sorted((ours, theirs), key=lambda side: side.literal(id, "environment") or "")
