@@ -66,7 +66,7 @@ def test_a_refresh_removes_the_branch_and_the_second_commit_of_earlier_versions(
         text = file.read_text().replace(
             "      dirty: false", "      branch: main\n      dirty: false  # clean"
         )
-        file.write_text(text.replace("id: users\n", f"id: users\nbaseline_version: {commit[:7]}\n"))
+        file.write_text(text.replace("id: users\n", f'id: users\nbaseline_version: "{commit[:7]}"\n'))
         asked(clone, "git add -A && git commit -qm capture")
         api.says("/users", {"total": 4})
         told = asked(clone, "baselinekit compare", 1)
