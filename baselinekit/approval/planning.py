@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import Applied, Approval, Change, RefreshPlan, Rewritten, Risk, Seen, Stamp
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, split
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import binds, compile_text
@@ -50,7 +50,9 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     words = project.words_of(baseline)
     before = compile_baseline(baseline, words)
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
-    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes, words)
+    seen_at = parse_time(seen.captured_at)
+    when = seen_at.timestamp() if seen_at else 0.0
+    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes, words, when)
     old = baseline.baseline.output if baseline.baseline else ABSENT
     found = changes_of(old, seen.resolved, ways)
     changes = tuple(block_secrets(change, project, seen) for change in found.changes)

@@ -102,6 +102,7 @@ class Ways:
     fresh: Callable[[Json], Json] = lambda value: value
     outcomes: Mapping[Path, OutcomePlace] = field(default_factory=dict)
     words: Words = field(default_factory=Words)
+    seen_at: float = 0.0
 
 
 class ChangesFound(NamedTuple):
@@ -114,7 +115,7 @@ class ChangesFound(NamedTuple):
 
 
 def changes_of(old: Json, new: Json, ways: Ways) -> ChangesFound:
-    judge = Judge(ways.accepts, ways.words)
+    judge = Judge(ways.accepts, ways.words, ways.seen_at)
     walk = _ChangeWalk(ways, Inherited(judge))
     shape = walk.part(old, new, (), (), Beside(judge, [old], [new]))
     return ChangesFound(shape, tuple(walk.changes), tuple(walk.inherited.notes()))

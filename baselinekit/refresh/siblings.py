@@ -10,14 +10,13 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.nature import NEAR, looks_like_id, moment_of, moments_in
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import Accepts
 from baselinekit.tree.changes import with_new_keys
 
-VARY_BY_NATURE = frozenset(("any_uuid", "any_ulid", "any_jwt", "any_iso_datetime", "any_unix_timestamp"))
-"""Formats of ids and moments: of a value that was seen only once, and that nothing on file speaks of, it is
-likelier that it varies than that it is ever the same."""
-
+_HOUR = 3600
+_IDS = frozenset(("any_uuid", "any_ulid", "any_jwt"))
 _ENOUGH = 3
 """So many single values that all hold one placeholder say what stands beside them."""
 
@@ -33,6 +32,32 @@ class Judge:
 
     accepts: Accepts
     words: Words
+    seen_at: float
+    """When the new values came, in seconds since 1970."""
+
+    def varies(self, value: Json, name: str) -> bool:
+        """Whether a value of which nothing on file speaks will likely be another one next time: by its name,
+        an id; else a moment of now, or one to come. What happened long ago has happened."""
+        when = moment_of(value)
+        if when is not None:
+            is_to_come = isinstance(value, str) and when > self.seen_at and when % _HOUR
+            return abs(when - self.seen_at) <= NEAR or bool(is_to_come)
+        if looks_like_id(value, (name,)):
+            return True
+        if not isinstance(value, str):
+            return False
+        tokens = tokens_in(narrowest([value], words=self.words)[0].text)
+        return not _IDS.isdisjoint(token.name for token in tokens) or any(
+            abs(when - self.seen_at) <= NEAR for _, _, when in moments_in(value)
+        )
+
+    def is_format(self, name: str) -> bool:
+        """Whether hardly anything that is not meant fits a placeholder: any number fits `<<any_number>>`."""
+        row = self.words.table.get(name)
+        learnt = row.learnt if row else None
+        return name in self.words.own or (
+            learnt is not None and (learnt.of, learnt.when) == ("string", "sure")
+        )
 
     def fitting(self, texts: Sequence[str], value: Json) -> str | None:
         """The first of some texts that accepts a value; of none the one that keeps most of its placeholders
@@ -41,29 +66,31 @@ class Judge:
         plain = _plain(value)
         if text is None and isinstance(plain, str):
             likely = [with_placeholders(text, plain, self.words) for text in texts[:_MOST_TEXTS]]
-            text = max(likely, key=lambda text: len([*tokens_in(text)]))
+            text = max(likely, key=_count_tokens)
         return text if text is not None and any(tokens_in(text)) else None
 
-    def is_fit(self, stored: Json, value: Json) -> bool:
-        """Whether a value could stand for what was there under another name: its placeholders must fit it."""
+    def fit(self, stored: Json, value: Json) -> float:
+        """From 0 to 1, how well a value could stand for what was there under another name: by the part of the
+        placeholders that fit it."""
+        if not describes_many(stored):
+            return 0.0
         if isinstance(stored, str):
-            return describes_many(stored) and self.fitting([stored], value) is not None
+            kept = self.fitting([stored], value)
+            return 0.0 if kept is None else _count_tokens(kept) / _count_tokens(stored)
         if isinstance(stored, list) and isinstance(value, list):
-            return describes_many(stored) and (
-                not value or any(self.is_fit(old, new) for old in stored[:1] for new in value[:1])
-            )
+            return self.fit(stored[0], value[0]) if stored and value else 1.0
         if isinstance(stored, dict) and isinstance(value, dict):
-            shared = stored.keys() & value.keys()
-            return describes_many(stored) and 2 * len(shared) >= len(stored.keys() | value.keys())
-        return False
+            shared = len(stored.keys() & value.keys()) / len(stored.keys() | value.keys())
+            return shared if shared >= _ALIKE else 0.0
+        return 0.0
 
 
 class Beside:
     """One place of all rows and entries that are alike: the values that stand there on file, and those that
     came. What is below it is found out when it is asked for."""
 
-    def __init__(self, judge: Judge, stored: Iterable[Json], came: Iterable[Json]):
-        self.judge = judge
+    def __init__(self, judge: Judge, stored: Iterable[Json], came: Iterable[Json], name: str = ""):
+        self.judge, self.name = judge, name
         self.stored, self.came = [*stored], [*came]
         self._members: dict[str, Beside] = {}
         self._rows: Beside | None = None
@@ -79,7 +106,7 @@ class Beside:
             both = (
                 (row for value in side if isinstance(value, list) for row in value) for side in self.sides
             )
-            self._rows = Beside(self.judge, *both)
+            self._rows = Beside(self.judge, *both, self.name)
         return self._rows
 
     @property
@@ -102,14 +129,14 @@ class Beside:
             known = stored or not self.stored
             if not known and name in self.renames:
                 stored = self.member(self.renames[name]).stored
-            below = Beside(self.judge, stored, came)
+            below = Beside(self.judge, stored, came, name)
             is_entry = not known and not stored and self.is_map and self.entries.is_like(below)
             self._members[name] = self.entries if is_entry else below
         return self._members[name]
 
     def renamed(self, old: str, new: str) -> "Beside":
         """What stands under a key that, here alone, came in the place of another one."""
-        return Beside(self.judge, self.member(old).stored, self.member(new).came)
+        return Beside(self.judge, self.member(old).stored, self.member(new).came, new)
 
     @property
     def renames(self) -> dict[str, str]:
@@ -158,9 +185,9 @@ class Beside:
             return ""
         if len(values) > 1 and len({f"{json_type(value)} {value}" for value in values}) == 1:
             return ""
-        text = narrowest(values, words=self.judge.words)[0].text
-        names = {token.name for token in tokens_in(text)}
-        return text if names and names <= VARY_BY_NATURE else ""
+        if not all(self.judge.varies(value, self.name) for value in values):
+            return ""
+        return narrowest(values, words=self.judge.words)[0].text
 
 
 def _objects(values: Iterable[Json]) -> Iterator[dict[str, Json]]:
@@ -215,35 +242,38 @@ class Inherited:
 
 def renamed_keys(old: Mapping[str, Json], new: Mapping[str, Json], judge: Judge) -> dict[str, str]:
     """Each new key that came in the place of one that has gone, with that one: as many came as have gone
-    between two keys that stayed, or one alone fits."""
+    between two keys that stayed, or one fits best."""
     gone, come = _by_neighbour(old, new), _by_neighbour(new, old)
     renamed: dict[str, str] = {}
     for before, names in come.items():
         lost = gone.get(before, [])
-        fits = {
-            name: [
-                one
-                for one in lost
-                if judge.is_fit(old[one], new[name]) and (_says_much(old[one]) or _are_alike(one, name))
-            ]
-            for name in names
-        }
-        if len(lost) == len(names) and all(one in fits[name] for one, name in zip(lost, names, strict=True)):
+        fits = {(name, one): _fit_as(one, old[one], name, new[name], judge) for name in names for one in lost}
+        if len(lost) == len(names) and all(fits[pair] for pair in zip(names, lost, strict=True)):
             renamed.update(zip(names, lost, strict=True))
             continue
-        taken = Counter(one for few in fits.values() for one in few)
-        renamed |= {name: few[0] for name, few in fits.items() if len(few) == 1 and taken[few[0]] == 1}
+        scored = sorted(((fit, name, one) for (name, one), fit in fits.items() if fit), reverse=True)
+        best = scored[0][0] if scored else 0.0
+        likeliest = [(name, one) for fit, name, one in scored if fit == best]
+        if len(likeliest) == 1:
+            renamed.update(likeliest)
     return renamed
 
 
-def _says_much(stored: Json) -> bool:
-    """Whether hardly anything else would fit by chance: any number fits `<<any_number>>`."""
-    names = {token.name for token in tokens_in(stored)}
-    return isinstance(stored, dict | list) or bool(names & VARY_BY_NATURE) or not _is_lone(stored)
+def _fit_as(old_name: str, old: Json, name: str, new: Json, judge: Judge) -> float:
+    """How likely it is that a key has another name now."""
+    fit = judge.fit(old, new)
+    return fit if fit and (_says_much(old, judge) or _are_alike(old_name, name)) else 0.0
 
 
-def _is_lone(stored: str) -> bool:
-    return next((token.text for token in tokens_in(stored)), "") == stored
+def _count_tokens(text: str) -> int:
+    return sum(1 for _ in tokens_in(text))
+
+
+def _says_much(stored: Json, judge: Judge) -> bool:
+    """Whether hardly anything else would fit by chance."""
+    tokens = [*tokens_in(stored)]
+    is_lone = len(tokens) == 1 and tokens[0].text == stored
+    return not is_lone or judge.is_format(tokens[0].name)
 
 
 def _are_alike(old: str, new: str) -> bool:

@@ -41,8 +41,11 @@ class Varying:
 
 
 def moment(source: random.Random) -> str:
-    days, seconds = source.randint(1, 28), source.randint(0, 59)
-    return f"2026-{source.randint(1, 12):02}-{days:02}T{source.randint(0, 23):02}:14:{seconds:02}Z"
+    return f"2026-11-21T10:0{source.randint(0, 6)}:{source.randint(0, 59):02}Z"
+
+
+def long_ago(source: random.Random) -> str:
+    return f"2019-{source.randint(1, 12):02}-11T10:14:{source.randint(0, 59):02}Z"
 
 
 def digits(source: random.Random, size: int) -> str:
@@ -92,7 +95,8 @@ def word(source: random.Random) -> str:
 
 
 def literal(source: random.Random) -> Json:
-    return source.choice([word, word, lambda s: s.randint(0, 99), lambda s: s.random() < 0.5])(source)
+    makers = [word, word, lambda s: s.randint(0, 99), lambda s: s.random() < 0.5, long_ago]
+    return source.choice(makers)(source)
 
 
 def a_form(source: random.Random, depth: int) -> Form:
@@ -229,7 +233,7 @@ class Change:
     def key_in_every_row(self) -> None:
         rows = self.one(self.source.choice([Rows, Entries]))
         varying = self.source.choice(BY_NATURE)
-        make = self.source.choice([word, lambda _: varying, lambda s: s.randint(0, 99)])
+        make = self.source.choice([word, lambda _: varying, lambda s: s.randint(0, 99), long_ago])
         for row in rows if isinstance(rows, Rows) else rows.values():
             row[self._name()] = make(self.source)
 
@@ -248,11 +252,13 @@ class Change:
             del place[self.pick([key for key in place if key != "id"])]
 
     def rename_key(self) -> None:
-        rows = self.one(self.source.choice([Rows, dict]))
-        all_rows = rows if isinstance(rows, Rows) else [rows]
+        chosen = self.one(dict)
+        of = [rows for rows in every(self.service, Rows) if any(row is chosen for row in rows)]
+        alike = (rows for rows in every(self.service, Rows) if of and rows.form is of[0].form)
+        all_rows = [row for rows in alike for row in rows] or [chosen]
         key = self.pick([key for key in all_rows[0] if key != "id"])
         for row in all_rows:
-            if not isinstance(row, Entries) and not getattr(row[key], "order", ""):
+            if key in row and not isinstance(row, Entries) and not getattr(row[key], "order", ""):
                 renamed = {f"re{name}" if name == key else name: value for name, value in row.items()}
                 row.clear()
                 row.update(renamed)

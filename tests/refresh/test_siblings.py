@@ -10,7 +10,8 @@ from baselinekit.tree.paths import render
 
 A = "0190163d-8694-739b-aea5-966c26f8ad91"
 B = "0190163d-8694-739b-aea5-966c26f8ad92"
-AT, LATER = "2026-01-02T10:14:00Z", "2027-02-03T11:15:01Z"
+AT, LATER, LONG_AGO = "2026-01-02T10:14:00Z", "2027-02-03T11:15:01Z", "2019-02-03T11:15:01Z"
+SEEN_AT = 1_767_348_900.0
 ID = "<<any_uuid>>"
 
 
@@ -122,7 +123,7 @@ def row(n: int, **more: Json) -> Json:
     ],
 )
 def test_what_comes_takes_what_those_beside_it_hold(old: Json, new: Json, stored: Json) -> None:
-    shape, changes, _ = changes_of(old, new, Ways(accepts=accepts))
+    shape, changes, _ = changes_of(old, new, Ways(accepts=accepts, seen_at=SEEN_AT))
     assert merge_accepted(shape, changes, range(len(changes))) == stored
     assert merge_accepted(shape, changes, ()) == old
 
@@ -130,7 +131,7 @@ def test_what_comes_takes_what_those_beside_it_hold(old: Json, new: Json, stored
 def test_what_was_taken_is_told_once_for_all_rows() -> None:
     old = {"rows": [row(1), row(2)]}
     new = {"rows": [row(1), row(2), {"n": 3, "ref": A}, {"n": 4, "ref": B}], "made": AT}
-    assert changes_of(old, new, Ways(accepts=accepts)).taken == (
+    assert changes_of(old, new, Ways(accepts=accepts, seen_at=SEEN_AT)).taken == (
         "rows[*].ref takes <<any_uuid>> like its siblings (2 times)",
         "made takes <<any_iso_datetime>> as ids and moments vary by nature",
     )
@@ -144,7 +145,9 @@ def test_neither_a_row_that_goes_nor_an_entry_nor_another_name_loses_a_placehold
         ([row(1)], [{"n": 1, "reference": A}]),
     ):
         assert not [
-            lost for change in changes_of(old, new, Ways(accepts=accepts)).changes for lost in change.lost
+            lost
+            for change in changes_of(old, new, Ways(accepts=accepts, seen_at=SEEN_AT)).changes
+            for lost in change.lost
         ]
-    (change,) = changes_of(row(1), {"n": 1}, Ways(accepts=accepts)).changes
+    (change,) = changes_of(row(1), {"n": 1}, Ways(accepts=accepts, seen_at=SEEN_AT)).changes
     assert [render(lost.path) for lost in change.lost] == ["ref"]
