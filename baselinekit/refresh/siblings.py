@@ -103,18 +103,20 @@ class Beside:
     def rows(self) -> "Beside":
         """The elements of the arrays."""
         if self._rows is None:
-            both = (
-                (row for value in side if isinstance(value, list) for row in value) for side in self.sides
+            stored, came = (
+                [row for value in side if isinstance(value, list) for row in value] for side in self.sides
             )
-            self._rows = Beside(self.judge, *both, self.name)
+            self._rows = Beside(self.judge, stored, came, self.name)
         return self._rows
 
     @property
     def entries(self) -> "Beside":
         """What stands under all the keys of the objects."""
         if self._entries is None:
-            both = ((entry for value in _objects(side) for entry in value.values()) for side in self.sides)
-            self._entries = Beside(self.judge, *both)
+            stored, came = (
+                [entry for value in _objects(side) for entry in value.values()] for side in self.sides
+            )
+            self._entries = Beside(self.judge, stored, came, self.name)
         return self._entries
 
     @property

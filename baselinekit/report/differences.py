@@ -13,6 +13,8 @@ from baselinekit.escape import one_line
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.lines import with_values
 from baselinekit.report.sides import Stretch, apart, beside, changes, pair
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_unshown
@@ -233,8 +235,11 @@ def _size(resolved: Json, path: Path) -> int | None:
 
 
 def sides_of(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
-    """What was expected, and what came."""
+    """What was expected, and what came. A part that a placeholder still matches is no difference."""
     expected, actual = spot.expected, spot.actual
+    if isinstance(expected, str) and isinstance(actual, str) and has_marker(expected):
+        matched = with_values(expected, actual)
+        expected = expected if matched == actual else matched
     is_text = isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
     if is_text and (changed := unified(expected, actual)):
         return tuple(diff_lines(changed, most))

@@ -6,7 +6,8 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.report.differences import unified
+from baselinekit.model.results import Spot
+from baselinekit.report.differences import sides_of, unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " "]), max_size=12).map("\n".join)
 
@@ -103,3 +104,17 @@ def test_it_is_bounded_and_says_so() -> None:
     assert time.process_time() - started < 3
     assert len(lines) < 10_000
     assert lines[-1] == "@@ cut: only the first 2,000 lines from line 1 on were compared @@"
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "lines"),
+    [
+        ("a\nid <<any_integer>>\nold\n", "a\nid 5\nnew\n", ["@@ line 1 @@", "| a", "| id 5", "- old", "+ new"]),
+        ("run <<any_integer>> of 9", "run 5 of ten", ['- "run 5 of 9"', '+ "run 5 of ten"']),
+        ("<<any_integer>>", "x", ["- <<any_integer>>", '+ "x"']),
+        ("id <<any_uuid as a>>", "id 5", ['- "id <<any_uuid as a>>"', '+ "id 5"']),
+    ],
+)
+def test_what_a_placeholder_matches_is_no_difference(expected: str, actual: str, lines: list[str]) -> None:
+    spot = Spot(("body",), "value", expected, actual, "a.yaml", 1)
+    assert [line.text for line in sides_of(spot)] == lines
