@@ -109,7 +109,11 @@ def test_it_is_bounded_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("expected", "actual", "lines"),
     [
-        ("a\nid <<any_integer>>\nold\n", "a\nid 5\nnew\n", ["@@ line 1 @@", "| a", "| id 5", "- old", "+ new"]),
+        (
+            "a\nid <<any_integer>>\nold\n",
+            "a\nid 5\nnew\n",
+            ["@@ line 1 @@", "| a", "| id 5", "- old", "+ new"],
+        ),
         ("run <<any_integer>> of 9", "run 5 of ten", ['- "run 5 of 9"', '+ "run 5 of ten"']),
         ("<<any_integer>>", "x", ["- <<any_integer>>", '+ "x"']),
         ("id <<any_uuid as a>>", "id 5", ['- "id <<any_uuid as a>>"', '+ "id 5"']),
