@@ -1,5 +1,8 @@
 """The options of `baselinekit capture`: what is asked, and how its baseline is named, compared and graded."""
 
+import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +18,6 @@ from baselinekit.cli.options import (
     option,
     several,
 )
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
 
@@ -147,20 +149,47 @@ def collect_option(*parts: str) -> Any:
 class HttpOptions:
     """Send a request and record status, content-type and body of the answer.
 
-    URL is absolute, or begins with / if the project has a base_url.
+    URL is absolute, or begins with / if the project has a base_url. The options of a request are curl's. A
+    whole curl line is understood as well:
+
+    \b
+    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
+    baselinekit capture curl -          (the line comes from standard input)
     """
 
     words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="[METHOD] URL")
-    method: str | None = option("-X", "--request", metavar="METHOD")
+    verb: str | None = option("-X", "--request", metavar="METHOD", help="The method.")
     headers: tuple[str, ...] = several("-H", "--header", metavar="'NAME: VALUE'", help="A header to send.")
-    data: str | None = option(
+    data: tuple[str, ...] = several(
         "-d",
         "--data",
         metavar="TEXT",
-        help="The body: sent as JSON if it is valid JSON; @FILE or @- reads it.",
+        help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it.",
     )
-    form: tuple[str, ...] = several(metavar="NAME=VALUE", help="A form field.")
+    data_raw: tuple[str, ...] = several(metavar="TEXT", help="The same, and @ is no file.")
+    data_binary: tuple[str, ...] = several(metavar="TEXT", help="The same, with the line ends of a file.")
+    data_urlencode: tuple[str, ...] = several(
+        metavar="NAME=VALUE", help="A form field that is encoded; NAME@FILE reads it."
+    )
+    json_body: tuple[str, ...] = several(
+        "--json-body", metavar="TEXT", help="A JSON body. `--json TEXT` does the same, as with curl."
+    )
+    get: bool = flag("-G", "--get", help="Put the data into the query, and send a GET.")
+    head: bool = flag("-I", "--head", help="Send a HEAD.")
+    form: tuple[str, ...] = several(
+        "-F", "--form", metavar="NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
+    )
+    form_string: tuple[str, ...] = several(metavar="NAME=VALUE", help="The same, and @ is no file.")
     params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
+    user: str | None = option("-u", "--user", metavar="NAME:PASSWORD", help="Basic credentials.")
+    digest: bool = flag(help="Send the credentials of -u by digest.")
+    bearer: str | None = option("--oauth2-bearer", metavar="TOKEN", help="A bearer token.")
+    cookies: tuple[str, ...] = several("-b", "--cookie", metavar="NAME=VALUE", help="Cookies to send.")
+    user_agent: str | None = option("-A", "--user-agent", metavar="TEXT")
+    referer: str | None = option("-e", "--referer", metavar="URL")
+    insecure: bool = flag("-k", "--insecure", help="Accept any certificate, for this capture.")
+    follow: bool = flag("-L", "--location", help="Follow redirects, 10 at most.")
+    compressed: bool = flag("--compressed", help="Needs no saying: answers may always be compressed.")
     keep_headers: tuple[str, ...] = several(
         "--keep-header", metavar="NAME", help="A response header to store as well."
     )
@@ -171,9 +200,12 @@ class HttpOptions:
         type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
     )
     redirects: int | None = option(
-        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
+        "--redirects",
+        "--max-redirs",
+        type=click.IntRange(0, 20),
+        help="How many redirects to follow; the default is none.",
     )
-    timeout: float | None = option(type=float, metavar="SECONDS")
+    timeout: float | None = option("-m", "--max-time", "--timeout", type=float, metavar="SECONDS")
     allow: bool = allow_option()
     new: NewBaselineOptions = including(NewBaselineOptions)
     storing: StoringOptions = including(StoringOptions)
@@ -256,19 +288,64 @@ class DraftOptions:
 
 
 class Kinds(click.Group):
-    """A first word with `://` or an upper-case method means `http`; any other unknown word is a file."""
+    """A first word with `://` or an upper-case method means `http`, and so does `curl`; any other unknown
+    word is a file."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         first = args[0]
-        if first.split(" ")[0] == "curl":
-            hint = "capture http takes the URL, -X, -H and -d of curl: capture http URL -H 'NAME: VALUE'"
-            raise InvalidInput(Problem("BK508", "curl commands are not supported", hint))
-        if first not in self.commands and not first.startswith("-"):
+        if is_curl(first.split(" ")[0]):
+            args = ["http", "--", *args]
+        elif first not in self.commands and not first.startswith("-"):
             is_http = "://" in first or (first.isalpha() and first.isupper())
             args = ["http" if is_http else "from", *args]
+        if args[0] == "http":
+            args = ["http", *_without_curl_line(args[1:], self.commands["http"])]
         return super().resolve_command(ctx, args)
+
+
+def is_curl(word: str) -> bool:
+    """Whether a word calls curl, however its file is named."""
+    return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
+
+
+def _without_curl_line(args: list[str], http: click.Command) -> list[str]:
+    """The options of ours first, and behind them the whole line that begins with `curl`. Without one,
+    `--json` before a JSON text is curl's option, and else it is ours."""
+    if "--" not in args or not is_curl("".join(args[args.index("--") + 1 :][:1]).split(" ")[0]):
+        return list(_with_json_body(args))
+    from baselinekit.importers.curloptions import split_own
+    from baselinekit.importers.shell import split_words
+
+    place = args.index("--")
+    curl, *line = args[place + 1 :]
+    if " " in curl:  # the whole line as one word
+        curl, *rest = split_words(curl)
+        line = [*rest, *line]
+    options = [one for one in http.params if isinstance(one, click.Option)]
+    takes_value = {name: not one.is_flag for one in options for name in one.opts}
+    own, line = split_own(line, takes_value)
+    return [*args[:place], *own, "--", curl, *line]
+
+
+def _with_json_body(args: list[str]) -> Iterator[str]:
+    for place, word in enumerate(args):
+        text = word[len("--json=") :] if word.startswith("--json=") else "".join(args[place + 1 : place + 2])
+        if word.startswith("--json="):
+            yield f"--json-body={text}"
+        else:
+            yield "--json-body" if word == "--json" and _is_json(text) else word
+
+
+def _is_json(text: str) -> bool:
+    if text.startswith(("{", "[", "@")):
+        return True
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 @click.group(cls=Kinds, short_help="Record a known-good output as a new baseline.")

@@ -20,6 +20,7 @@ from baselinekit.cli.capture import (
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import RecordingOptions, parse_pairs, path_from_here, project_of
 from baselinekit.cli.recipes import parse_rules
+from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_typed, with_files
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Recipe
@@ -27,6 +28,8 @@ from baselinekit.model.values import Json
 from baselinekit.refresh.learning import Volatile
 from baselinekit.replay.client import addresses_soon
 from baselinekit.report.next_commands import check_commands
+from baselinekit.store.project import CONFIG_NAME
+from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import name_origin
 from baselinekit.texts import already_masked, clipped, many
 from baselinekit.tree.paths import render
@@ -38,6 +41,7 @@ from baselinekit.workflow.capture import (
     capture_all,
     capture_new,
     check_draft,
+    group_of,
 )
 from baselinekit.workflow.known_good import CaptureOptions
 from baselinekit.workflow.learning import with_names
@@ -177,15 +181,20 @@ def _is_confirmed(origin: str) -> bool:
 
 
 def capture_http(options: HttpOptions) -> int:
-    project = project_of(options.project)
-    current = recipes.http(options, project)
+    project, request = open_typed(options)
+    current = request.current
     typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
-    asked = [recipes.http_recipe(current)]
+    asked = [http_recipe(current)]
     for url in unnamed_origins(project, asked) if options.allow else ():
         typed = typed.allowing(url)
-    rules = parse_rules(options.new.rules)
-    record = options.new.record(recipes.http_id(with_names(current, project.scope)), current, rules)
-    code = capture_and_print(typed, record, options.new.group, options)
+    record = options.new.record(http_id(current), current, parse_rules(options.new.rules))
+    group = options.new.group or group_of(parse_record(record, project.root), project)
+    record["current"] = with_files(current, group, project)
+    notes = [f"left out: {what}" for what in request.dropped]
+    if request.is_insecure and typed.ceilings.verify:
+        typed = typed.trusting_any_certificate()
+        notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
+    code = capture_and_print(typed, record, group, options, notes=notes)
     offer(project, asked, options.allow, options.storing)
     return code
 
@@ -295,7 +304,7 @@ def capture_and_print(
     recording: RecordingOptions | None = None,
     notes: Sequence[str] = (),
 ) -> int:
-    timeout, granted = options.timeout, project.ceilings.timeout
+    timeout, granted = record["current"]["execution"].get("timeout"), project.ceilings.timeout
     project = project.granting(timeout)
     if project.ceilings.timeout > granted:
         line = f"`limits: {{timeout: {timeout:g}}}`"
@@ -307,18 +316,30 @@ def capture_and_print(
         captured = capture_new(project, record, wanted, context)
     execution = record["current"]["execution"]
     bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
+    current = with_names(record["current"], project.scope)
+    declared = declare_secrets(project, options.project, current)
+    notes = [*notes, *_describe_declared(declared, project)]
     captured = replace(captured, notes=(*captured.notes, *notes))
-    _print(project, [captured], options.storing, compare_words(project, record["current"], bases))
+    _print(project, [captured], options.storing, compare_words(project, current, bases, declared))
     for error in refusals([captured]):
         raise error
     return 0
 
 
-def compare_words(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
+def _describe_declared(names: Sequence[str], project: Project) -> Iterator[str]:
+    """What was written into the configuration, and what the next compare needs."""
+    for name in names:
+        where = f"{project.config_file or CONFIG_NAME} now takes {{{{{name}}}}} from the environment"
+        yield f"{where}{'' if os.environ.get(name) else f': export {name}=…'}"
+
+
+def compare_words(
+    project: Project, asked: Any, bases: Sequence[str | None], declared: Sequence[str] = ()
+) -> list[str]:
     """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
-    address that its file states."""
+    address that its file states; `declared`: variables that the configuration says by now."""
     scope, words = project.scope, []
-    used = set(names_in(with_names(asked, scope))) - set(project.config.variables)
+    used = set(names_in(with_names(asked, scope))) - {*project.config.variables, *declared}
     for name in sorted(used & set(scope.secrets)):
         words += ["--secret", name]
     base = project.override_base_url or (next(filter(None, bases), None) if words else None)

@@ -7,32 +7,22 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from baselinekit.cli.capture import (
     MODES,
     TYPES,
     CommandOptions,
     GradingOptions,
-    HttpOptions,
     PromptOptions,
     RuleOptions,
     SkillOptions,
 )
-from baselinekit.cli.options import (
-    parse_lists,
-    parse_pairs,
-)
+from baselinekit.cli.options import parse_pairs
 from baselinekit.documents.languages import YAML
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
-from baselinekit.kinds.http import HttpExecution
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.model.baselines import OLD_NAMES, PURPOSE
-from baselinekit.model.recipes import Command, HttpRequest, Recipe
+from baselinekit.model.recipes import Command
 from baselinekit.model.values import Json, json_type
-from baselinekit.secrets.finding import is_secret_header
-from baselinekit.trust import origin
-from baselinekit.variables import names_in
-from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
 
@@ -162,101 +152,7 @@ def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
     return parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")
 
 
-# What is typed after `capture`, as a recipe: the `current:` of the new file.
-
-
-def http(options: HttpOptions, project: Project) -> dict[str, Any]:
-    """`[METHOD] URL` and the options of a request."""
-    words = options.words
-    *method, url = words
-    if len(method) > 1:
-        raise InvalidInput(
-            Problem("BK508", f"{' '.join(words)!r} is not [METHOD] URL", "put a URL with spaces in quotes")
-        )
-    request: dict[str, Any] = {}
-    body = _body(options)
-    chosen = options.method or (method[0] if method else ("POST" if body else "GET"))
-    request["method"] = chosen.upper()
-    execution: dict[str, Any] = {"type": "http"}
-    request["endpoint"] = _endpoint(url, execution, project)
-    if options.headers:
-        request["headers"] = _headers(options.headers, project)
-    if options.params:
-        request["params"] = parse_lists("--param", options.params, "NAME=VALUE")
-    request |= body
-    execution |= _stated(timeout=options.timeout, redirects=options.redirects)
-    execution |= _stated(parse=options.parse, take=options.take)
-    if options.keep_headers:
-        execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
-    return {"input": request, "execution": execution}
-
-
-def http_recipe(current: dict[str, Any]) -> Recipe:
-    """As far as it says where its request goes."""
-    execution = HttpExecution("http", base_url=current["execution"].get("base_url"))
-    return Recipe(HttpRequest(endpoint=current["input"].get("endpoint")), execution)
-
-
-def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
-    """The part of the URL below the base; a base that the project does not know goes into the file."""
-    base = project.override_base_url or project.base_url
-    if url.startswith("/"):
-        if base is None:
-            what = f"{url} has no base_url"
-            hint = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
-            raise InvalidInput(Problem("BK508", what, hint))
-        return url
-    if "://" not in url:
-        if not re.search(r"[.:/]|^localhost$", url):
-            what = f"{url!r} is not a URL"
-            raise InvalidInput(Problem("BK508", what, "as in: capture http GET http://127.0.0.1:8000/users"))
-        url = f"http://{url}"
-    parts = urlsplit(url)
-    if parts.username or parts.password:
-        raise Refused(Problem("BK525", "the URL contains credentials", "pass --secret and a header instead"))
-    if base is not None and (url == base or url.startswith(base.rstrip("/") + "/")):
-        return url[len(base.rstrip("/")) :] or "/"
-    if project.base_url is None or origin(project.base_url) != origin(url):
-        execution["base_url"] = f"{parts.scheme}://{parts.netloc}"
-    query = f"?{parts.query}" if parts.query else ""
-    return (parts.path or "/") + query
-
-
-def _headers(texts: tuple[str, ...], project: Project) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for name, value in (_header(text, project) for text in texts):
-        if name in headers:
-            what = f"the header {name} is given twice"
-            raise InvalidInput(Problem("BK508", what, "join the values: -H 'Accept: a, b'"))
-        headers[name] = value
-    return headers
-
-
-def _header(text: str, project: Project) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    name, value = name.strip(), value.strip()
-    if not colon or not name:
-        raise InvalidInput(
-            Problem("BK508", f"-H {text!r} is not 'NAME: VALUE'", "as in -H 'Accept: text/html'")
-        )
-    value = with_names(value, project.scope)
-    if is_secret_header(name) and not any(names_in(value)):
-        variable = re.sub(r"\W+", "_", name.lower())
-        hint = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}' to keep them out of the file"
-        raise Refused(Problem("BK525", f"the header {name} carries credentials", hint))
-    return name, value
-
-
-def _body(options: HttpOptions) -> dict[str, Any]:
-    if options.form and options.data is not None:
-        raise InvalidInput(Problem("BK508", "-d and --form both set the body", "keep one of them"))
-    if options.form:
-        return {"form": parse_lists("--form", options.form, "NAME=VALUE")}
-    if options.data is None:
-        return {}
-    text = content(options.data)
-    parsed = json_or_text(text)
-    return {"body": text} if isinstance(parsed, str) else {"json": parsed}
+# What is typed after `capture`, as a recipe: the `current:` of the new file (a request: requests.py).
 
 
 def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, Any]:
@@ -273,8 +169,8 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
     execution: dict[str, Any] = {"type": "prompt", "model": options.model}
     if options.system is not None:
         execution["system"] = content(options.system)
-    execution |= _stated(max_tokens=options.max_answer, json=options.json_mode or None)
-    execution |= _stated(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
+    execution |= stated(max_tokens=options.max_answer, json=options.json_mode or None)
+    execution |= stated(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
     if options.tools is not None:
         asked["tools"] = _tools(options.tools)
     graded = execution_of(options.grading, options.collect, group, project)
@@ -287,13 +183,13 @@ def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]
     if options.params:
         pairs = parse_pairs("--param", options.params, "NAME=VALUE")
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
-    execution |= _stated(timeout=options.timeout)
+    execution |= stated(timeout=options.timeout)
     asked = json_or_text(content(options.input))
     graded = execution_of(options.grading, options.collect, group, project)
     return {"input": asked, "execution": execution | graded}
 
 
-def _stated(**values: Json) -> dict[str, Json]:
+def stated(**values: Json) -> dict[str, Json]:
     """Those that the command line says."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -338,7 +234,7 @@ def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
         asked["env"] = parse_pairs("--env", options.env, "NAME=VALUE")
     if options.files:
         asked["files"] = list(options.files)
-    execution = {"type": "command"} | _stated(timeout=options.timeout, parse=options.parse)
+    execution = {"type": "command"} | stated(timeout=options.timeout, parse=options.parse)
     return {"input": asked, "execution": execution}
 
 
@@ -378,11 +274,6 @@ def json_or_text(text: str) -> Json:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def http_id(current: dict[str, Any]) -> str:
-    request = current["input"]
-    return slug(f"{request['method']} {urlsplit(request['endpoint']).path}")
 
 
 def describe_output(output: Json) -> str:

@@ -9,6 +9,16 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.importers.curloptions import (
+    FLAGS,
+    NO_COUNTERPART,
+    NO_COUNTERPART_VALUED,
+    SHORT,
+    TAKES_VALUE,
+    WITHOUT_EFFECT,
+    WITHOUT_EFFECT_VALUED,
+    has_value,
+)
 from baselinekit.importers.drafts import FORM_TYPE, add_value, body_of
 from baselinekit.importers.shell import split_words
 from baselinekit.model.values import Json
@@ -34,54 +44,6 @@ class CurlRequest:
 # The options of curl.
 
 
-_LETTERS = (
-    "X=request H=header d=data u=user b=cookie F=form k=insecure L=location G=get I=head A=user-agent "
-    "e=referer m=max-time T=upload-file r=range x=proxy o=output w=write-out c=cookie-jar E=cert "
-    "K=config D=dump-header n=netrc z=time-cond C=continue-at s=silent S=show-error v=verbose i=include "
-    "f=fail O=remote-name g=globoff N=no-buffer #=progress-bar J=remote-header-name R=remote-time "
-    "0=http1.0 1=tlsv1 4=ipv4 6=ipv6 q=disable j=junk-session-cookies a=append Z=parallel U=proxy-user "
-    "y=speed-time Y=speed-limit :=next p=proxytunnel V=version h=help"
-)
-_SHORT = dict(pair.split("=") for pair in _LETTERS.split())
-_TAKES_VALUE = {
-    *("request", "header", "data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json", "user"),
-    *("cookie", "form", "form-string", "user-agent", "referer", "max-time", "upload-file", "range", "url"),
-    *("url-query", "oauth2-bearer", "max-redirs", "retry", "cacert", "cert"),
-}
-_WITHOUT_EFFECT = {
-    *("silent", "show-error", "verbose", "include", "show-headers", "fail", "fail-with-body", "fail-early"),
-    *("globoff", "no-buffer", "progress-bar", "no-progress-meter", "remote-name", "remote-name-all"),
-    *("remote-header-name", "remote-time", "http1.0", "http1.1", "tlsv1", "tlsv1.2", "tlsv1.3", "ipv4"),
-    *("ipv6", "disable", "compressed", "create-dirs", "no-keepalive", "tcp-nodelay", "parallel", "basic"),
-    *("path-as-is", "styled-output", "no-styled-output", "retry-connrefused", "retry-all-errors", "no-alpn"),
-    *("no-sessionid", "tcp-fastopen", "ssl-reqd", "anyauth", "junk-session-cookies"),
-}
-_WITHOUT_EFFECT_VALUED = {
-    *("output", "write-out", "dump-header", "connect-timeout", "keepalive-time", "limit-rate", "speed-time"),
-    *("speed-limit", "retry-delay", "retry-max-time", "stderr", "trace", "trace-ascii", "output-dir", "rate"),
-    *("max-filesize", "parallel-max", "expect100-timeout", "tls-max", "happy-eyeballs-timeout-ms"),
-}
-"""What changes neither the request nor the answer, but how long it takes or what is printed of it."""
-_NO_COUNTERPART: Mapping[str, str] = {
-    **dict.fromkeys(("location-trusted", "netrc", "netrc-optional", "ntlm", "negotiate", "delegation"), ""),
-    **dict.fromkeys(("proxytunnel", "append", "http3", "http3-only", "ssl", "crlf"), ""),
-    **dict.fromkeys(("post301", "post302", "post303"), ""),
-}
-_NO_COUNTERPART_VALUED: Mapping[str, str] = {
-    **dict.fromkeys(("proxy", "socks5", "socks5-hostname", "preproxy", "proxy-user"), "set HTTPS_PROXY"),
-    **dict.fromkeys(
-        ("key", "key-type", "pass", "cert-type", "ciphers", "pinnedpubkey"), "put it into --cert"
-    ),
-    **dict.fromkeys(
-        ("resolve", "connect-to", "interface", "dns-servers", "doh-url"), "ask the address itself"
-    ),
-    **dict.fromkeys(("unix-socket", "abstract-unix-socket"), "serve it on a port"),
-    "cookie-jar": "a flow keeps the cookies that its steps receive",
-    "config": "write its options into the line",
-    **dict.fromkeys(("aws-sigv4", "time-cond", "continue-at", "request-target", "capath", "crlfile"), ""),
-    **dict.fromkeys(("netrc-file", "noproxy", "proxy-header", "variable", "expand-url", "expand-data"), ""),
-    **dict.fromkeys(("login-options", "sasl-authzid", "service-name", "etag-compare", "etag-save"), ""),
-}
 _FRAMING = re.compile(
     r"(?i)content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
@@ -141,44 +103,37 @@ def _take_short(line: CurlLine, letters: str, left: list[str], read: Read) -> No
     """`-sSL`, `-XPOST`, `-d@file`: flags together, and a value right behind its letter."""
     while letters:
         letter, letters = letters[0], letters[1:]
-        name = _SHORT.get(letter)
+        name = SHORT.get(letter)
         if name is None:
             raise InvalidInput(Problem("BK508", f"curl has no option -{letter}", "check the line"))
-        if _has_value(name):
+        if has_value(name):
             if letters:
                 left.insert(0, letters)
             letters = ""
         _take(line, name, left, read)
 
 
-def _has_value(name: str) -> bool:
-    return name in _TAKES_VALUE or name in _WITHOUT_EFFECT_VALUED or name in _NO_COUNTERPART_VALUED
-
-
 def _take(line: CurlLine, name: str, left: list[str], read: Read) -> None:
-    if _has_value(name) and not left:
+    if has_value(name) and not left:
         raise InvalidInput(Problem("BK508", f"--{name} needs a value behind it", "check the line"))
-    if name in _TAKES_VALUE:
+    if name in TAKES_VALUE:
         _VALUED.get(name, _keep)(line, name, left.pop(0), read)
-    elif name in _WITHOUT_EFFECT_VALUED:
+    elif name in WITHOUT_EFFECT_VALUED:
         left.pop(0)
-    elif name in _NO_COUNTERPART or name in _NO_COUNTERPART_VALUED:
-        hint = _NO_COUNTERPART.get(name) or _NO_COUNTERPART_VALUED.get(name)
+    elif name in NO_COUNTERPART or name in NO_COUNTERPART_VALUED:
+        hint = NO_COUNTERPART.get(name) or NO_COUNTERPART_VALUED.get(name)
         line.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
-        if name in _NO_COUNTERPART_VALUED:
+        if name in NO_COUNTERPART_VALUED:
             left.pop(0)
-    elif name in _FLAGS:
+    elif name in FLAGS:
         line.flags.add(name)
-    elif name not in _WITHOUT_EFFECT and f"no-{name}" not in _WITHOUT_EFFECT:
+    elif name not in WITHOUT_EFFECT and f"no-{name}" not in WITHOUT_EFFECT:
         opposite = name.removeprefix("no-")
-        if opposite == name or opposite not in _WITHOUT_EFFECT | _FLAGS:
-            known = {*_TAKES_VALUE, *_FLAGS, *_WITHOUT_EFFECT, *_NO_COUNTERPART, *_NO_COUNTERPART_VALUED}
+        if opposite == name or opposite not in WITHOUT_EFFECT | FLAGS:
+            known = {*TAKES_VALUE, *FLAGS, *WITHOUT_EFFECT, *NO_COUNTERPART, *NO_COUNTERPART_VALUED}
             hint = nearest(name, known) or "leave it out"
             raise InvalidInput(Problem("BK508", f"the option --{name} of curl is not known", hint))
         line.flags.discard(opposite)
-
-
-_FLAGS = {"insecure", "location", "get", "head", "digest", "http2", "http2-prior-knowledge"}
 
 
 def _keep(line: CurlLine, name: str, value: str, read: Read) -> None:

@@ -32,6 +32,7 @@ MOST_SHORT_BYTES = 9
 _FENCE = re.compile(r"\s*-----[A-Z ]+-----\s*")
 _NOT_TELLING = re.compile(r"[\W_]+")
 _MIXED = re.compile(r"(?=.*[A-Za-z])(?=.*\d)|(?=.*[a-z]).*[A-Z]")
+_COOKIES = re.compile(r"[\w.-]+=[^;\s]*(?:; [\w.-]+=[^;\s]*)+")
 _BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 _BASE32 = string.ascii_uppercase + "234567"
 
@@ -87,6 +88,7 @@ def _written(secret: str) -> Iterator[str]:
     if len(joined := " ".join(secret.split())) >= SHORTEST:
         yield joined
     yield from lines_of(secret)
+    yield from cookies_of(secret)
     if not secret.isascii():
         yield unicodedata.normalize("NFC", secret)
         yield unicodedata.normalize("NFD", secret)
@@ -103,6 +105,15 @@ def lines_of(secret: str) -> Iterator[str]:
             least = _SHORTEST_MIXED_LINE if _MIXED.match(telling) else _SHORTEST_LINE
             if len(telling) >= least and not _FENCE.fullmatch(line):
                 yield line
+
+
+def cookies_of(secret: str) -> Iterator[str]:
+    """The values in a secret that is a header of several cookies: each comes back alone."""
+    if "; " in secret and _COOKIES.fullmatch(secret):
+        for pair in secret.split("; "):
+            value = pair.partition("=")[2]
+            if len(value) >= _SHORTEST_FRAGMENT:
+                yield value
 
 
 def _raw(text: str) -> bytes:

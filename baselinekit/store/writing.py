@@ -334,7 +334,7 @@ def reference(
     return os.path.relpath(full, os.path.join(root, folder))
 
 
-# A host that is named in the configuration: one line more, every other byte as it was.
+# A host or a secret that is named in the configuration: a line more, every other byte as it was.
 
 _SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
 
@@ -351,6 +351,23 @@ def name_origin(root: str, config_file: str | None, origin: str) -> str:
 
     edit_text(root, file, edit, missing="version: 1\n")
     return f"{line} in {file}"
+
+
+def declare_variables(root: str, config_file: str | None, variables: dict[str, Json]) -> str:
+    """Declare variables in the configuration, which is made if there is none. The file that was written."""
+    file = config_file or CONFIG_NAME
+
+    def edit(body: str) -> str:
+        documents = [one for one in YAML.load(body, file) if one is not None]
+        text = body if documents and documents[0] else _appended(body, "version: 1")
+        edits = [Edit(("variables", name), stated) for name, stated in variables.items()]
+        for one in edits:
+            text = apply(text, [one], 0, YAML, _SIBLINGS)
+        read_config(encode(text, False), file)
+        return text
+
+    edit_text(root, file, edit, missing="version: 1\n")
+    return file
 
 
 def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:

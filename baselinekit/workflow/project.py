@@ -107,6 +107,13 @@ class Project:
         """The project in which the operator has typed how long it may take."""
         return replace(self, ceilings=self.ceilings.granting(timeout))
 
+    def trusting_any_certificate(self) -> "Project":
+        """The project in which the operator has typed that any certificate will do."""
+        http = replace(self.config.http, verify=False)
+        return replace(
+            self, config=replace(self.config, http=http), ceilings=replace(self.ceilings, verify=False)
+        )
+
     def way_back(self, group: str, path: str = "") -> str:
         """The way from the folder of a new baseline to where the operator is, or to what is named there."""
         there = os.path.normpath(os.path.join(os.path.realpath(self.cwd), path))
@@ -248,7 +255,10 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
         if name in values and name in operator.variables:
             raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
         values.pop(name, None)
-        secrets[name] = Secret(_secret(name, given, operator.environ))
+        unset.pop(name, None)
+        declared = {**config.variables, **chosen.variables}.get(name)
+        hosts = tuple(declared.hosts) if isinstance(declared, Variable) else ()  # it may go where it might
+        secrets[name] = Secret(_secret(name, given, operator.environ), hosts)
     return Scope(values, secrets, unset)
 
 
