@@ -111,7 +111,7 @@ def cookies_of(secret: str) -> Iterator[str]:
     """The values in a secret that is a header of several cookies: each comes back alone."""
     if "; " in secret and _COOKIES.fullmatch(secret):
         for pair in secret.split("; "):
-            value = pair.partition("=")[2]
+            _, _, value = pair.partition("=")
             if len(value) >= _SHORTEST_FRAGMENT:
                 yield value
 
