@@ -1,7 +1,7 @@
 """Moments as texts: the forms in which services write a date with a time, and the moment that each means."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
@@ -267,7 +267,43 @@ def day_of(text: str) -> float | None:
     return next((moment for moment in found if moment is not None), None)
 
 
-_NEAR = 600.0
+def _anywhere(forms: Iterable[MomentForm]) -> re.Pattern[str]:
+    either = "|".join(form.pattern for form in forms)
+    return re.compile(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])")
+
+
+@cache
+def _moment_anywhere() -> re.Pattern[str]:
+    return _anywhere(moment_forms().values())
+
+
+@cache
+def _day_anywhere() -> re.Pattern[str]:
+    return _anywhere(date_forms().values())
+
+
+def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
+    """Where in a text moments stand, and when each is, in seconds since 1970. Days alone are no moments."""
+    if any(char.isdigit() for char in text):
+        for found in _moment_anywhere().finditer(text):
+            when = moment_of(found[0])
+            if when is not None and when >= _FIRST_MOMENT:
+                yield found.start(), found.end(), when
+
+
+def days_in(text: str) -> Iterator[float]:
+    """The days that a text states, by the moments at which they begin."""
+    if any(char.isdigit() for char in text):
+        days = (day_of(found[0]) for found in _day_anywhere().finditer(text))
+        yield from (day for day in days if day is not None)
+
+
+_FIRST_MOMENT = 10.0**9
+"""2001: before that a year was missing, or it is no moment of a service."""
+
+NEAR = 600.0
+"""Seconds: a moment that is no further from now was written for this answer, or when the service started."""
+
 _DAY = 86_400.0
 
 
@@ -277,6 +313,6 @@ def is_of_now(text: str, now: float) -> bool:
         return False
     moment = moment_of(text)
     if moment is not None:
-        return abs(moment - now) <= _NEAR
+        return abs(moment - now) <= NEAR
     day = day_of(text)
     return day is not None and 0 <= now - day < _DAY

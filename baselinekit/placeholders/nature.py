@@ -5,100 +5,26 @@ such kinds; `refresh --learn` takes an id for an id and a moment for a moment. H
 in tests/placeholders/test_nature.py."""
 
 import re
-from collections.abc import Iterator
-from contextlib import suppress
-from datetime import UTC, datetime
-from decimal import Decimal
-from email.utils import parsedate_to_datetime
 from operator import add
 from typing import Literal
 
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
+from baselinekit.placeholders.moments import moment_of as moment_of_text, moments_in, seconds_of
 from baselinekit.secrets.finding import COMMON_PAIRS, random_in
 from baselinekit.secrets.scan import TextScan
-from baselinekit.tree.equality import is_number
+from baselinekit.tree.equality import decimal, is_number
 
 Nature = Literal["id", "moment", "counter"]
 
-# Moments: each form that services write, and how it is read.
-
-_DATE_AND_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
-_ZONE = r"(?: ?(?:[Zz]\b|UTC\b|GMT\b|[+-][0-9]{2}:?[0-9]{2}\b))*"
-_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
-_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"
-_NOT_IN_A_NUMBER = r"(?<![0-9.])"
-_MOMENT = re.compile(
-    rf"(?P<iso>(?<![0-9]){_DATE_AND_TIME}{_ZONE})"
-    rf"|(?P<mail>{_DAY}, [0-9]{{1,2}}[ -]{_MONTH}[ -][0-9]{{2,4}} {_TIME}(?: (?:GMT|UTC|[+-][0-9]{{4}}))?)"
-    rf"|(?P<log>(?<![0-9])[0-9]{{2}}/{_MONTH}/[0-9]{{4}}:[0-9:]{{8}} [+-][0-9]{{4}})"
-    rf"|(?P<ctime>{_DAY} {_MONTH} [ 0-9][0-9] [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?: (?:UTC|GMT))? [0-9]{{4}})"
-    rf"|(?P<day_first>(?<![0-9])[0-9]{{2}}[-. ]{_MONTH}[-. ][0-9]{{4}} {_TIME})"
-    rf"|(?P<european>(?<![0-9])[0-9]{{2}}\.[0-9]{{2}}\.[0-9]{{4}},? {_TIME})"
-    rf"|(?P<american>(?<![0-9])[0-9]{{2}}/[0-9]{{2}}/[0-9]{{4}},? {_TIME})"
-    rf"|(?P<epoch>{_NOT_IN_A_NUMBER}[12][0-9]{{9}}(?:[0-9]{{3}}){{0,3}}(?:\.[0-9]{{1,9}})?(?![0-9]))"
-)
-_FORMS = {
-    "log": ("%d/%b/%Y:%H:%M:%S ",),
-    "ctime": ("%a %b %d %H:%M:%S %Y",),
-    "day_first": ("%d-%b-%Y %H:%M:%S", "%d-%b-%Y %H:%M"),
-    "european": ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M"),
-    "american": ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M"),
-}
-_UNITS = (1, 10**3, 10**6, 10**9)
-_FIRST, _LAST = 1_000_000_000, 4_200_000_000
-"""2001 to 2103: what is read as a moment lies in between."""
-
-NEAR = 600.0
-"""Seconds: a moment that is no further from now was written for this answer, or when the service started."""
-
-
-def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
-    """Where in a text moments stand, and when each is, in seconds since 1970. Without a zone it is UTC."""
-    for match in _MOMENT.finditer(text):
-        with suppress(ValueError, OverflowError):
-            when = _read(match.lastgroup or "", match[0])
-            if when is not None and _FIRST <= when < _LAST:
-                yield match.start(), match.end(), when
-
-
-def _read(form: str, text: str) -> float | None:
-    if form == "epoch":
-        return _seconds_of(Decimal(text))
-    if form == "mail":
-        return _utc(parsedate_to_datetime(text))
-    if form == "iso":
-        plain = re.sub(r"[.,][0-9]+", lambda match: match[0][:7].replace(",", "."), text, count=1)
-        plain = re.sub(r" ?(?:UTC|GMT|Z|z)$", "+00:00", plain)
-        plain = re.sub(r" (?=[+-])", "", plain)
-        plain = re.sub(r"(?<=[+-][0-9]{4})\+00:00$", "", plain)
-        return _utc(datetime.fromisoformat(plain))
-    plain = re.sub(r" (?:UTC|GMT)", "", text)
-    if form == "day_first":
-        plain = re.sub(r"^(..).(...).", r"\1-\2-", plain)
-    zone = "" if form == "log" else "+0000"
-    for wanted in _FORMS[form]:
-        with suppress(ValueError):
-            return _utc(datetime.strptime(f"{plain.replace(',', '')}{zone}", f"{wanted}%z"))
-    return None
-
-
-def _utc(moment: datetime) -> float:
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _seconds_of(number: Decimal) -> float | None:
-    return next((float(number / unit) for unit in _UNITS if _FIRST <= number / unit < _LAST), None)
+# Moments.
 
 
 def moment_of(value: Json) -> float | None:
     """When a value is that is a moment as a whole, in seconds since 1970."""
     if is_number(value):
-        return _seconds_of(Decimal(str(value)))
-    if isinstance(value, str):
-        return next((when for start, end, when in moments_in(value) if (start, end) == (0, len(value))), None)
-    return None
+        return seconds_of(decimal(value))
+    return moment_of_text(value) if isinstance(value, str) else None
 
 
 # Ids. By their form where no other text has it by chance; by the name of the key where it says so and the

@@ -3,10 +3,12 @@ which is learnt as if it had varied, and what looks like an id, which is only to
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import NEAR, looks_like_id, moment_of, moments_in
+from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, moments_in
+from baselinekit.placeholders.narrowest import PlaceholderProposal, around_what_varies, narrowest
+from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Shape, Volatile
@@ -27,37 +29,30 @@ def steady_places(outputs: Sequence[Json], known: Collection[Path]) -> Iterator[
 
 
 def looks_volatile(value: Json, path: Path) -> bool:
-    """Whether a moment or what looks like an id is in a value."""
-    is_text = isinstance(value, str)
-    return looks_like_id(value, path) or moment_of(value) is not None or (is_text and any(moments_in(value)))
+    """Whether a moment, a day or what looks like an id is in a value."""
+    if looks_like_id(value, path) or moment_of(value) is not None:
+        return True
+    return isinstance(value, str) and (any(moments_in(value)) or any(days_in(value)))
 
 
 def moments_of_now(
     steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: Words
 ) -> Iterator[Volatile]:
-    """The values that are a moment within minutes of now, or texts with one in them."""
+    """The values that are a moment within minutes of now or the day of today, or texts with one in them."""
+    words = replace(words, now=now)
     for path, value in steady:
+        if isinstance(value, str) and not is_of_now(value, now):
+            template = around_what_varies([value, value], write, words)
+            if template is not None and not template.says_little:
+                proposal = PlaceholderProposal(template.text, "a moment of now in it")
+                yield Volatile(path, (path,), (value,), proposal)
+            continue
         when = moment_of(value)
-        if when is not None and abs(when - now) <= NEAR:
+        if isinstance(value, str) or (when is not None and abs(when - now) <= NEAR):
             proposal = narrowest([value], write, words)[0]
             if not proposal.says_little:
                 reason = f"{proposal.reason}, of now"
                 yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
-        elif isinstance(value, str) and when is None:
-            text = _around_moments(value, now, write, words)
-            if text is not None:
-                yield Volatile(path, (path,), (value,), PlaceholderProposal(text, "a moment of now in it"))
-
-
-def _around_moments(text: str, now: float, write: Write, words: Words) -> str | None:
-    """The text with a placeholder in the place of each moment of now; None if there is none."""
-    result, position = "", 0
-    for start, end, when in moments_in(text):
-        proposal = narrowest([text[start:end]], write, words)[0]
-        if abs(when - now) <= NEAR and not proposal.says_little:
-            result += write(text[position:start], True) + proposal.text
-            position = end
-    return result + write(text[position:], False) if position else None
 
 
 def lookalikes(

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from baselinekit.placeholders.nature import looks_like_id, moment_of, moments_in, nature_of_change
+from baselinekit.placeholders.moments import moments_in
+from baselinekit.placeholders.nature import looks_like_id, moment_of, nature_of_change
 
 CHANCE = random.Random(13)
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
