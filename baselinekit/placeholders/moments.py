@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from functools import cache
 from typing import Any
 from urllib.parse import unquote_plus
@@ -158,7 +159,7 @@ _ESCAPED = (
     r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"
     r"(?:\.[0-9]{1,9})?)?(?:Z|(?:%20|\+)?(?:GMT|UTC)|(?:%20|\+)?(?:%2B|[+-])[0-9]{2}(?:%3A)?[0-9]{2})?"
 )
-_EPOCH = r"[12][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
+_EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 
 def _plain(pattern: str) -> str:
@@ -228,7 +229,11 @@ def _is_iso(text: str) -> bool:
 
 
 def _epoch_seconds(text: str) -> float | None:
-    return seconds_of(float(text)) if re.fullmatch(_EPOCH, text) else None
+    """As a number it would be one of `any_unix_timestamp`: 2001 to 2286."""
+    if not re.fullmatch(_EPOCH, text):
+        return None
+    number = Decimal(text)
+    return next((float(number / unit) for unit in UNITS if 10**9 <= number / unit < 10**10), None)
 
 
 def _escaped_seconds(text: str) -> float | None:

@@ -28,6 +28,9 @@ _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 _LAST_SEPARATOR = re.compile(r".*[-_:.~%/]", re.DOTALL)
 _SEPARATOR = re.compile(r"([-_:.~/])")
+_BEGINS = r"(?:(?<![0-9A-Za-z])|(?<=%[0-9A-F][0-9A-F]))"
+"""After a sign, also after one that is escaped in a URL."""
+
 _NAMED_NUMBER = re.compile(r"([^\W\d_]+)([0-9]+)")
 _YEAR = re.compile(r"(?<![0-9])20[0-9]{2}(?![0-9])")
 _WITHIN_A_YEAR = 400 * 86_400
@@ -45,9 +48,10 @@ def _expressions(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[str],
         " | ".join(piece for is_sure, piece in pieces if is_sure is which) for which in (True, False)
     )
     return (
-        re.compile(rf"(?<![0-9A-Za-z])(?: {sure} )(?![0-9A-Za-z]|[.:][0-9])", re.VERBOSE),
+        re.compile(rf"{_BEGINS}(?: {sure} )(?![0-9A-Za-z]|[.:][0-9])", re.VERBOSE),
         re.compile(
             rf"""(?<![\w.-])(?: {others} )(?![\w]|[.:-][\w])
+              | (?:\w+[-:])?(?=[A-Za-z0-9/]*\+|[A-Za-z0-9+/]*=)[A-Za-z0-9+/]{{16,}}={{0,2}}(?![\w=+/])
               | \w+(?:[-%~]+\w+)*(?:={{1,2}}(?![\w=%]))?
               | \n | [^\S\n]+ | .""",
             re.VERBOSE | re.DOTALL,
@@ -111,6 +115,8 @@ class TextPieces:
             for column, varies in self.columns
             for part in (self._of(column) if varies else [(column[0], False)])
         ]
+        if any(text == _ANY_NUMBER for text, _ in parts):  # it counts and measures: 3 is 3.0 there
+            parts = [(_ANY_NUMBER if one == (_INTEGER, True) else one[0], one[1]) for one in parts]
         joined = [
             ("".join(text for text, _ in group), False) if not placeholder else one
             for placeholder, found in groupby(parts, key=lambda part: part[1])

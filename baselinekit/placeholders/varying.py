@@ -4,6 +4,7 @@ numbers as texts, tokens. They accept what a clock, a counter and a generator wi
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from baselinekit.model.values import Json
 from baselinekit.placeholders.formats import Texts, are_mixed, text_format, texts
@@ -16,6 +17,7 @@ from baselinekit.placeholders.moments import (
     day_of,
     moment_forms,
     moment_of,
+    unit_of,
     verbose,
 )
 
@@ -133,6 +135,14 @@ def half_of_shortest(values: Sequence[str]) -> str:
     return str(max(min(map(len, values)) // 2, 1))
 
 
+def _are_moments(values: Texts) -> bool:
+    """Whether they are no ISO 8601, which has a row of its own, and no numbers of any other time."""
+    if all(re.fullmatch(_NUMERIC, text) for text in values):
+        basic = all(moment_forms()["basic"].moment(text) is not None for text in values)
+        return basic or unit_of([Decimal(text) for text in values]) is not None
+    return not all(re.fullmatch(ISO, text) for text in values)
+
+
 FIRST = (
     text_format(
         "any_datetime",
@@ -140,7 +150,7 @@ FIRST = (
         (6, _LONGEST_MOMENT),
         LearningRule(
             "dates with a time",
-            fits=lambda values: not all(re.fullmatch(ISO, text) for text in values),
+            fits=_are_moments,
             argument=_common_form(moment_forms),
             narrowed="dates with a time ({})",
             piece=_pieces(moment_forms(), "epoch"),

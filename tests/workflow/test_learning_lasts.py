@@ -1,0 +1,172 @@
+"""The experiment: each service is captured once, replayed over restarts and years, and broken place by place.
+
+Measured are the false alarms of an unchanged service, and the changed values that nobody is told of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from lasting_services import SERVICES, Running
+
+from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import escape, escape_value, has_marker, split
+from baselinekit.placeholders.table import Words
+from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_places
+from baselinekit.refresh.steady import moments_of_now, steady_places
+from baselinekit.tree.paths import children, places, render, with_values
+
+NOW = 1_795_381_190.4
+"""Nobody's today, and 40 seconds before midnight somewhere."""
+
+DAY = 86_400.0
+JUMPS = [1.0, DAY / 2, 40 * DAY, 3 * 365 * DAY, 97 * DAY, 3.0, DAY, 1000 * DAY, 5 * DAY / 24, 181 * DAY]
+"""How far the clock of the services went on before each restart."""
+
+PER_RESTART = 5
+TOLD = {"/shuffled": {"rows": "order_ambiguous"}}
+"""What a placeholder would hide: refused, and mended with the rule that the refusal names."""
+
+
+def learnt(outputs: list[Json]) -> tuple[Json, tuple[UnlearnablePlace, ...]]:
+    """The stored output as a capture of two replays makes it."""
+    words = Words(now=NOW)
+    found = learn_places(outputs, ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words))
+    known = {*found.placeholders, *(one.path for one in found.refusals)}
+    of_now = moments_of_now(steady_places(outputs, known), NOW, escape, words)
+    texts = {place: one.proposal.text for one in of_now for place in one.places}
+    return with_values(escape_value(outputs[0]), {**found.placeholders, **texts}), found.refusals
+
+
+def matcher_of(stored: Json, told: dict[str, str]) -> Matcher:
+    rules: dict[str, ArrayMode] = dict.fromkeys(told, "unordered")
+    baseline = Baseline(
+        "b",
+        Recipe(None, SkillExecution("skill", "x")),
+        baseline=Known(output=stored),
+        comparison=Rules(arrays=rules),
+    )
+    return compile_baseline(baseline, Words())
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Two answers of a service, and what is stored of them."""
+
+    answers: list[Json]
+    stored: Json
+    matcher: Matcher
+
+
+@cache
+def captured() -> dict[str, Capture]:
+    """Each service, captured once."""
+    made = {}
+    with Running(0, NOW) as service:
+        for path in SERVICES:
+            answers = [service.ask(path), service.ask(path)]
+            stored, refusals = learnt(answers)
+            told = {f"body.{key}": kind for key, kind in TOLD.get(path, {}).items()}
+            assert {render(one.path): one.kind for one in refusals} == told, path
+            made[path] = Capture(answers, stored, matcher_of(stored, told))
+    return made
+
+
+@cache
+def replayed() -> dict[str, list[Json]]:
+    """What each service answered in all replays after that."""
+    answers: dict[str, list[Json]] = {path: [] for path in SERVICES}
+    now = NOW
+    for number, jump in enumerate(JUMPS, 1):
+        now += jump
+        with Running(number, now) as service:
+            for path in SERVICES:
+                answers[path] += [service.ask(path) for _ in range(PER_RESTART)]
+    return answers
+
+
+@pytest.mark.parametrize("path", SERVICES)
+def test_an_unchanged_service_passes_every_replay_over_restarts_and_years(path: str) -> None:
+    """Measured: 0 false alarms in 50 replays of each service."""
+    matcher = captured()[path].matcher
+    answers = replayed()[path]
+    assert len(answers) == 50
+    false = {
+        (render(difference.at), str(difference.expected), str(difference.actual)[:80])
+        for answer in answers
+        for difference in matcher.compare(Observation(answer, 0.0)).differences
+    }
+    assert not false, sorted(false)
+
+
+def stated(stored: Json) -> Iterator[tuple[Path, Json]]:
+    """The leaves that the stored output states, in whole or in part."""
+    return ((path, value) for path, value in places(stored) if not isinstance(value, dict | list))
+
+
+def breakages(path: Path, written: Json, actual: Json) -> Iterator[Json]:
+    """Wrong values for a leaf: another one where the file states it, another type, nothing, an excuse."""
+    if not isinstance(written, str) or not has_marker(written):
+        if isinstance(actual, bool):
+            yield not actual
+        elif isinstance(actual, int | float):
+            yield actual + 1
+        elif isinstance(actual, str):
+            yield f"{actual}x"
+            yield actual[1:]
+        yield "null" if actual is None else None
+        return
+    yield None
+    yield [actual]
+    yield "" if isinstance(actual, str) else str(actual)
+    if isinstance(actual, str):
+        yield "error: not available"
+        for part in split(written):
+            if isinstance(part, str) and part.strip() and actual.count(part) == 1:
+                yield actual.replace(part, part + "?")
+                yield actual.replace(part, "")
+    elif isinstance(actual, int | float) and not isinstance(actual, bool):
+        yield "NaN"
+
+
+@pytest.mark.parametrize("path", SERVICES)
+def test_each_stated_value_that_is_broken_is_told(path: str) -> None:
+    """Measured: no broken value is missed, whether it is stated in whole, in part or by its form."""
+    stored, matcher = captured()[path].stored, captured()[path].matcher
+    answer = replayed()[path][17]
+    assert matcher.compare(Observation(answer, 0.0)).passed
+    tried, missed = 0, []
+    actual_at = dict(places(answer))
+    for at, written in stated(stored):
+        for wrong in breakages(at, written, actual_at[at]):
+            tried += 1
+            if matcher.compare(Observation(with_values(answer, {at: wrong}), 0.0)).passed:
+                missed.append((render(at), written, wrong))
+    assert not missed
+    assert tried >= 5
+
+
+@pytest.mark.parametrize("path", SERVICES)
+def test_a_key_or_a_row_that_is_gone_is_told(path: str) -> None:
+    matcher = captured()[path].matcher
+    answer = replayed()[path][0]
+    for at, value in [((), answer), *places(answer)]:
+        for key, _ in children(value):
+            fewer: Any = dict(value) if isinstance(value, dict) else list(value)
+            del fewer[key]
+            changed = fewer if at == () else with_values(answer, {at: fewer})
+            assert not matcher.compare(Observation(changed, 0.0)).passed, (at, key)
+
+
+def test_what_stayed_the_same_in_all_replays_stays_literal() -> None:
+    """Only what varied, and moments of now, have a placeholder."""
+    of_now = {("body", key) for key in ("started", "since", "started_at", "boot", "banner", "today", "day")}
+    for path, capture in captured().items():
+        same = {at for at, _ in steady_places(capture.answers, ())}
+        varying = {at for at, value in stated(capture.stored) if isinstance(value, str) and has_marker(value)}
+        assert same & varying <= of_now | {("body", "s3")}, path
