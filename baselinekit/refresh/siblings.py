@@ -9,8 +9,9 @@ from difflib import SequenceMatcher
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
 from baselinekit.placeholders.lines import with_placeholders
+from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.nature import NEAR, looks_like_id, moment_of, moments_in
+from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import Accepts
 from baselinekit.tree.changes import with_new_keys
