@@ -53,6 +53,7 @@ WITHIN = {
         "values": 0,
         "style": 0,
         "sides": 1,
+        "typed": 0,
         "next_commands": 1,
         "wording": 1,
         "differences": 2,

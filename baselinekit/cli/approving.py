@@ -34,6 +34,7 @@ from baselinekit.report.reviewing import (
     format_screen,
 )
 from baselinekit.report.style import Style
+from baselinekit.report.typed import Typed, read_typed, without_secrets
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.history import mask_proposal
@@ -72,7 +73,13 @@ def suggest_checks(
         screen.next_commands([shlex.join(["git", "diff", *shown])])
     file_of = {plan.baseline.id: plan.baseline.source.file for plan in plans}
     written = [(id, file_of[id]) for id in applied.ids]
-    screen.next_commands(check_commands(written, project.folders, project.eval_folders, place=here))
+    more = (*typed_here().asking, *typed_here().operator)
+    screen.next_commands(check_commands(written, project.folders, project.eval_folders, more, here))
+
+
+def typed_here() -> Typed:
+    """What was typed for this command."""
+    return read_typed(shlex.join(["baselinekit", *sys.argv[1:]]))
 
 
 def complain(problems: Sequence[Problem], most: int | None = None) -> None:
@@ -130,10 +137,9 @@ class RefreshSession:
                 screen.show(format_file_diff(rewritten, self.style) + "\n")
         self.show_held()
         if not approvals:
-            if self.held:  # all of it needs a word of its own: one by one a review asks for it
+            if self.held:  # all of it needs a word of its own
                 screen.line("nothing was written")
-                if options.is_of_pending:
-                    screen.next_commands(self.commands_to_apply(()))
+                screen.next_commands(self.commands_to_apply(()))
             return self.exit_code(None)
         if options.dry_run:
             screen.line(f"{self.describe_count(approvals)}; nothing was written")
@@ -203,18 +209,41 @@ class RefreshSession:
         return count_changes([one.plan for one in approvals], [one.accepted for one in approvals])
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same with `--yes` where that does something; what needs more is asked about by a review."""
+        """The same with `--yes` where that does something. What needs more is asked about by a review, one by
+        one, or is permitted as a whole."""
         commands = []
         if any(one.plan.baseline.id not in self.held for one in approvals):
             commands.append(self.repeat_command("--yes"))
-        if self.held and self.options.is_of_pending:
-            named = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else []
-            commands.append(screen.safe_line(shlex.join(["baselinekit", "review", *named])))
+        if self.held and self.options.results != "-":
+            few = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else self.options.words
+            kept = ["--from", self.options.results] if self.options.results else []
+            kept += ["--replay"] if self.options.replay else []
+            words = ["baselinekit", "review", *kept, *few, *self.operator]
+            commands.append(screen.safe_line(shlex.join(words)))
+        if permissions := self.missing_permissions():
+            commands.append(self.repeat_command("--yes", *permissions))
         return commands or [self.repeat_command()]
+
+    def missing_permissions(self) -> list[str]:
+        """The flags with which all that is held back would be accepted; none where something never is."""
+        needed = {"--allow-high-risk": False, "--drop-placeholders": False}
+        for plan, few in zip(self.proposal.plans, self.accepted, strict=True):
+            if plan.baseline.id in self.held:
+                if forbidden(plan, few, Permit(True, True)):
+                    return []
+                needed["--allow-high-risk"] |= forbidden(plan, few, Permit(False, True)) is not None
+                needed["--drop-placeholders"] |= forbidden(plan, few, Permit(True, False)) is not None
+        return [word for word, is_needed in needed.items() if is_needed]
+
+    @property
+    def operator(self) -> tuple[str, ...]:
+        """What was said of the project, for the next command to say it again."""
+        return typed_here().operator
 
     def repeat_command(self, *more: str) -> str:
         """The same command, with more words."""
-        words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--json")]
+        left_out = ("--dry-run", "--json", "--yes", "-y", *more)
+        words = [word for word in without_secrets(sys.argv[1:]) if word not in left_out]
         return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
 
     def print_json(self, applied: Applied | None) -> None:

@@ -13,9 +13,11 @@ from baselinekit.model.results import Report
 from baselinekit.report.forms.annotations import format_problems
 from baselinekit.report.forms.markdown import format_step_summary
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
+from baselinekit.report.typed import result_file
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
+from baselinekit.trust import in_ci
 from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
 
@@ -40,6 +42,7 @@ def check(outputs: Sequence[str]) -> None:
 def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
     """Write every report that was asked for, and the summary of the step. The verdict has been paid for: a
     report that cannot be written keeps no other from it, and what is given back tells of it."""
+    report = replace(report, results_file=_artefact(outputs))
     whole = replace(report, folder=_folder(root))
     if any(output.lower().endswith(".html") for output in outputs):
         whole = with_trends(whole, root)
@@ -49,6 +52,13 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
             lost.append(write_report(output, render_report(whole, output), root))
     summarise(lambda room: format_step_summary(whole, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
+
+
+def _artefact(outputs: Sequence[str]) -> str:
+    """How whoever reads of a CI job elsewhere calls its result file: by the path that was typed, or, where
+    that is a place of the machine, by its name."""
+    name = result_file(outputs) if in_ci(os.environ) else ""
+    return os.path.basename(name) if os.path.isabs(name) else name
 
 
 def write_report(path: str, text: str, root: str) -> str:

@@ -304,7 +304,8 @@ class Trends:
 class Report:
     """One run, as the result file states it. `spent`: what it took of models, if it asked any. `folder`:
     where the project lies in its repository, for those who count paths from there; "" is its root. `commit`:
-    what was checked out. `shard`: where this is one part of a run."""
+    what was checked out. `results_file`: from which somebody elsewhere goes on after a job of CI. `shard`:
+    where this is one part of a run."""
 
     id: str
     started: str
@@ -323,6 +324,7 @@ class Report:
     shard: Shard | None = None
     coverage: Coverage = field(default_factory=Coverage)
     folder: str = ""
+    results_file: str = ""
     trends: Trends = field(default_factory=Trends)
     against: Against | None = None
     suite: SuiteFacts | None = None

@@ -11,7 +11,12 @@ from dataclasses import replace
 from baselinekit.escape import one_line
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Judged
-from baselinekit.model.results import UNDECIDED, Report, Result
+from baselinekit.model.results import UNDECIDED, Report, Result, Spot
+from baselinekit.placeholders.grammar import tokens_in
+from baselinekit.report.typed import Typed, read_typed
+from baselinekit.tree.paths import places
+
+NOTHING = Typed()
 
 Place = Callable[[str], str]
 """How a file of the project is called from where the command will be typed."""
@@ -22,6 +27,9 @@ _MOST_NAMED = 3
 _MOST_FILES = 20
 _MOST_DRAFTS = 5
 _RESULT_FILE = re.compile(r"(.*/)?[^/.]*\.json", re.DOTALL)
+_OUTCOMES = (("status",), ("exit_code",))
+"""Where an output says whether it worked."""
+
 _WAITING = ("pending", "disputed")
 """Verdicts that only people can settle."""
 
@@ -29,6 +37,11 @@ _WAITING = ("pending", "disputed")
 def command_line(*words: str) -> str:
     """A command as a shell takes it, and as a terminal and a page may show it."""
     return one_line(shlex.join(["baselinekit", *words]))
+
+
+def typed_of(report: Report) -> Typed:
+    """What was typed for a run, for the commands that go on from it."""
+    return read_typed(report.command, report.results_file)
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
@@ -46,26 +59,64 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def refresh_command(results: Sequence[Result]) -> str:
-    """The command that takes what came for right, from now on."""
-    if len(results) > _MOST_NAMED and all(result.case is None for result in results):
-        return "baselinekit refresh --all-failed"
-    named = [result.id if result.case is None else result.file for result in results]
-    return command_line("refresh", *list(dict.fromkeys(named))[:_MOST_FILES])
+def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: str) -> str:
+    """The command that takes what came for right, from now on, with the permissions that it will need: who is
+    asked still has to say yes. Who reads this elsewhere has the result file, and no kept answers."""
+    named = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
+    compared = all(result.case is None for result in results)
+    is_few = len(named) <= (_MOST_FILES if typed.narrowed or not compared else _MOST_NAMED)
+    words = ["refresh", *(("--from", typed.results) if typed.results and compared else ())]
+    if not compared:
+        words += named[:_MOST_FILES]
+    elif is_few and typed.paths:
+        words += [*typed.paths, *(word for id in named for word in ("--id", id))]
+    elif is_few:
+        words += named
+    elif typed.paths or typed.selection:
+        words += [*typed.paths, *typed.selection]
+    elif not typed.results:
+        words.append("--all-failed")
+    return command_line(*words, *_permissions(results), *more, *typed.operator)
+
+
+def _permissions(results: Sequence[Result]) -> list[str]:
+    """What is at risk, as far as the differences tell: the flags without which nothing of it is accepted."""
+    spots = [spot for result in results for spot in result.differences]
+    risky = any(
+        spot.kind == "type"
+        or (spot.kind == "missing" and isinstance(spot.path[-1:][0] if spot.path else "", str))
+        or spot.path in _OUTCOMES
+        for spot in spots
+    )
+    loses = any(_is_placeholder(spot) for spot in spots)
+    return [*(["--allow-high-risk"] if risky or loses else []), *(["--drop-placeholders"] if loses else [])]
+
+
+def _is_placeholder(spot: Spot) -> bool:
+    """Whether what is expected there is one, or holds one."""
+    if spot.kind == "extra":
+        return False
+    return any(next(tokens_in(value), None) for _, value in places(spot.expected))
 
 
 def show_commands(
-    results: Sequence[Result], paths: Sequence[str] | None = None, place: Place = str
+    results: Sequence[Result],
+    paths: Sequence[str] | None = None,
+    place: Place = str,
+    typed: Typed = NOTHING,
 ) -> list[str]:
     """The commands that show what did not pass, at length. `paths`: what was named to the command whose
     results these are. Who reads a report of them does not know that: there the files are named."""
     compared = [result.id for result in results if result.case is None]
     tried = [result for result in results if result.case is not None]
-    commands = [command_line("compare", *(paths or ()), *_ids(compared), "-v")] if compared else []
+    more = ("-v", *typed.asking, *typed.operator)
+    below = typed.paths if paths is None else paths
+    chosen = _ids(compared) or typed.selection
+    commands = [command_line("compare", *below, *chosen, *more)] if compared else []
     if tried:
         files = list(dict.fromkeys(place(result.file) for result in tried))
         where = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
-        commands.append(command_line("run", *where, *_ids([result.id for result in tried]), "-v"))
+        commands.append(command_line("run", *where, *_ids([result.id for result in tried]), *more))
     return commands
 
 
@@ -93,22 +144,30 @@ def after_compare(
     """`paths`: what was named to the compare; it is named again where what failed lies outside of the folders
     in which a compare looks by itself. Who asked for the details is shown how the baseline is read."""
     failed = [result for result in report.results if result.outcome == "failed"]
-    if verbose and failed:
-        return [f"baselinekit explain {shlex.quote(failed[0].id)}"]
-    if all(_lies_in(result.file, folders) for result in failed):
+    typed = typed_of(report)
+    known = [result for result in failed if _lies_in(result.file, folders)]
+    if verbose and known:
+        return [command_line("explain", known[0].id, *typed.operator)]
+    if len(known) == len(failed):
         paths = ()
+    typed = replace(typed, paths=tuple(paths))
+    elsewhere = ("--from", typed.results) if typed.results else ()
     commands: list[str] = []
     if len(failed) == 1:
-        refresh = command_line("refresh", *(paths or (failed[0].id,)), "--dry-run")
-        commands = [*show_commands(failed, paths), refresh]
+        named = (*elsewhere, *(paths or (failed[0].id,)))
+        refresh = command_line("refresh", *named, "--dry-run", *typed.operator)
+        commands = [*show_commands(failed, paths, typed=typed), refresh]
     elif failed:
-        commands = [command_line("compare", *paths, "--lf", "-v"), command_line("review", *paths)]
+        last = show_commands(failed, paths, typed=typed)[0]
+        if not elsewhere:  # where it ran, it is known what failed
+            last = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
+        commands = [last, command_line("review", *elsewhere, *paths, *typed.operator)]
     if not select_renewable(failed):
         commands = commands[:1]
     commands += explain_commands(_error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
-        commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS]))
+        commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
     return commands[:_MOST_COMMANDS]
 
 
@@ -129,9 +188,11 @@ def after_run(
         again = [word for word in words if word not in ("--resume", "-x", "--exitfirst")]
         commands.append(command_line(*again, "--resume"))
     if failed and not verbose:
-        commands += show_commands(failed[:1], named)
+        commands += show_commands(failed[:1], named, typed=typed_of(report))
     if renewable := select_renewable(failed):
-        commands.append(command_line("refresh", place(renewable[0].file), "--dry-run"))
+        commands.append(
+            command_line("refresh", place(renewable[0].file), "--dry-run", *typed_of(report).operator)
+        )
     if any(result.verdict in _WAITING for result in report.results):
         commands += ["baselinekit grade", *_finish_commands(_result_files([*files, *kept]))]
     commands += explain_commands(_error_codes(report))

@@ -372,7 +372,7 @@ def same_change(path: Path, kind: str, before: Json, after: Json) -> tuple[str, 
 def _type(value: Json) -> str:
     if value is ABSENT:
         return "absent"
-    if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
+    if isinstance(value, str) and ("\n" in value.rstrip("\n") or len(value) > _LONG_TEXT):
         return f"text {value}"
     return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
 

@@ -10,8 +10,9 @@ from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Metric, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.beside import metric_document, metric_facts
-from baselinekit.report.next_commands import refresh_command, select_renewable
+from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import EARLIER, JUDGE
+from baselinekit.report.typed import Typed
 from baselinekit.report.values import encode, page, present, short
 from baselinekit.report.wording import collect_warnings
 from baselinekit.tree.paths import render as render_path
@@ -200,7 +201,7 @@ def _recommended(report: Report) -> Iterator[str]:
         if result.case is None:
             continue
         if result.outcome == "failed":
-            yield _after_failure(result)
+            yield _after_failure(result, typed_of(report))
         elif result.outcome == "error":
             yield f"{result.id}: could not be judged ({result.code}): fix that first, it has no result yet"
         elif result.outcome == "unscored":
@@ -212,7 +213,7 @@ def _recommended(report: Report) -> Iterator[str]:
             yield f"{metric.name} is not available ({metric.why}): raise --attempts"
 
 
-def _after_failure(result: Result) -> str:
+def _after_failure(result: Result, typed: Typed) -> str:
     """By what the graders saw."""
     if result.verdict == "flaky":
         passed = sum(one.outcome == "passed" for one in result.case.attempts) if result.case else 0
@@ -221,7 +222,7 @@ def _after_failure(result: Result) -> str:
         places = ", ".join(dict.fromkeys(render_path(spot.path) for spot in result.differences[:3]))
         if not select_renewable([result]):
             return f"{result.id}: the answer is not as expected at {places}"
-        take = refresh_command([result])
+        take = refresh_command([result], typed)
         return f"{result.id}: the answer changed at {places}: check it, or accept it: {take}"
     failing = [grade for grade in grades_of(result) if grade.outcome == "failed" and grade.required]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:

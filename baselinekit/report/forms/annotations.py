@@ -13,7 +13,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.report.beside import describe_revised
 from baselinekit.report.differences import Block, blocks
 from baselinekit.report.evals.evalreport import evidence
-from baselinekit.report.next_commands import refresh_command, select_renewable
+from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
 from baselinekit.texts import already_masked, clipped
@@ -71,7 +71,7 @@ def _commands(report: Report) -> Iterator[str]:
     for results, level in ((failed, "error"), (undecided, "warning")):
         chosen = sorted(islice(_in_turn(results), MOST), key=lambda one: one[0])
         for number, block in chosen:
-            yield _command(_remark(report.folder, level, results[number], block))
+            yield _command(_remark(report, level, results[number], block))
         shown = sum(block.count if block else 1 for _, block in chosen)
         left += sum(max(1, count_differences(result)) for result in results) - shown
         also = [remark for remark in weakened if remark.level == level]
@@ -91,7 +91,8 @@ def _in_turn(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
                 yield number, shown[turn] if shown else None
 
 
-def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Remark:
+def _remark(report: Report, level: str, result: Result, block: Block | None) -> _Remark:
+    folder = report.folder
     if block is None:
         sides = evidence(result) if result.case is not None else []
         told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
@@ -100,7 +101,7 @@ def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Re
         return _Remark(level, in_repository(folder, result.file), result.line, title, text)
     lines = [line.text for line in block.lines]
     if select_renewable([result]):
-        lines.append(f"Is the new answer right? {refresh_command([result])}")
+        lines.append(f"Is the new answer right? {refresh_command([result], typed_of(report))}")
     title = f"{result.id}: {block.path}" + (f" {block.remark}" if block.remark else "")
     file, line = (block.file, block.line) if block.line else (result.file, result.line)
     return _Remark(level, in_repository(folder, file), line, title, "\n".join(lines))

@@ -13,7 +13,7 @@ from baselinekit.report.differences import blocks
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.evalreport import evidence
 from baselinekit.report.grouping import SharedChange, count_told, share
-from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands
+from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
     collect_warnings,
@@ -97,8 +97,12 @@ def _page(report: Report, page: _Page) -> str:
         last = f"\n*{len(own) - told:,} more are not shown here, because a comment has a size limit.*\n"
     if failed := [result for result in notable if result.outcome == "failed"]:
         right = select_renewable(failed)
-        last += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed)))}."
-        last += f" Is the new answer right? {markdown_code(refresh_command(right))}\n" if right else "\n"
+        typed = typed_of(report)
+        last += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed, typed=typed)))}."
+        last += f" Is the new answer right? {markdown_code(refresh_command(right, typed))}" if right else ""
+        last += (
+            f" ({markdown_code(typed.results)} is what this job has written.)\n" if typed.results else "\n"
+        )
     return page.close(last)
 
 

@@ -23,6 +23,7 @@ from baselinekit.report.grouping import SharedChange, share
 from baselinekit.report.history import format_rate, worst_first
 from baselinekit.report.html import markup, results
 from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table
+from baselinekit.report.next_commands import typed_of
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
     collect_warnings,
@@ -72,8 +73,9 @@ def render(report: Report) -> str:
     shown = ordered[:MOST_ROWS]
     room, bare, rows = LONGEST, 0, []
     shared, left = share(shown)
+    typed = typed_of(report)
     for number, (result, own) in enumerate(zip(shown, left, strict=True), 1):
-        inside = results.inside(result, own) if room > 0 else None
+        inside = results.inside(result, own, typed) if room > 0 else None
         room -= len(inside or "")
         bare += inside is None and result.outcome != "passed"
         rows.append(results.row(number, result, inside, report.trends.moments.get(result.id, ())))

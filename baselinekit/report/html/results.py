@@ -12,6 +12,7 @@ from baselinekit.report.evals.evalreport import evidence, format_share, grades_o
 from baselinekit.report.grouping import SharedChange
 from baselinekit.report.html.markup import Markup, element, joined, spark_picture, table
 from baselinekit.report.next_commands import refresh_command, select_renewable
+from baselinekit.report.typed import Typed
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
     count_differences,
@@ -90,7 +91,7 @@ def shared_change(change: SharedChange, numbers: dict[str, int]) -> Markup:
     )
 
 
-def inside(result: Result, own: Result | None) -> Markup | None:
+def inside(result: Result, own: Result | None, typed: Typed) -> Markup | None:
     """What there is to say of a result; of one that passed only what is noteworthy. `own`: without what is
     told of several at once."""
     reason, usage = describe_reason(result), describe_usage(result.usage)
@@ -103,7 +104,7 @@ def inside(result: Result, own: Result | None) -> Markup | None:
     explained = [element("div", cut_line(line)) for line in result.explanation[:_MOST_EXPLAINED]]
     unexplained = len(result.explanation) - _MOST_EXPLAINED
     explained += [element("div", f"… and {unexplained:,} more lines")] if unexplained > 0 else []
-    refresh = refresh_command([result]) if select_renewable([result]) else ""
+    refresh = refresh_command([result], typed) if select_renewable([result]) else ""
     return joined(
         element(
             "p",
