@@ -15,6 +15,7 @@ from baselinekit.cli.options import (
     command,
     flag,
     including,
+    jobs_option,
     option,
     several,
 )
@@ -146,6 +147,17 @@ def collect_option(*parts: str) -> Any:
 
 
 @dataclass(frozen=True)
+class ManyOptions:
+    """Of several requests that are captured in one go."""
+
+    dry_run: bool = flag(help="Show what would be asked, and write nothing.")
+    write_config: bool = flag(
+        help="Put the base_url that several new baselines share into baselinekit.yaml, and declare secrets."
+    )
+    jobs: int = jobs_option("How many requests may be under way at once.", default=8)
+
+
+@dataclass(frozen=True)
 class HttpOptions:
     """Send a request and record status, content-type and body of the answer.
 
@@ -207,6 +219,7 @@ class HttpOptions:
     )
     timeout: float | None = option("-m", "--max-time", "--timeout", type=float, metavar="SECONDS")
     allow: bool = allow_option()
+    many: ManyOptions = including(ManyOptions)
     new: NewBaselineOptions = including(NewBaselineOptions)
     storing: StoringOptions = including(StoringOptions)
     project: ProjectOptions = including(ProjectOptions)
@@ -278,9 +291,24 @@ class CommandOptions:
 
 @dataclass(frozen=True)
 class DraftOptions:
-    """Replay every file below PATHS that has a `current:` and no `baseline:`, and add the output."""
+    """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
+    file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet.
+
+    Of the former, only requests that read are sent; --unsafe sends all.
+    """
 
     paths: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    unsafe: bool = flag(help="Also send requests that may write (POST, PUT, PATCH, DELETE).")
+    params: tuple[str, ...] = several(
+        "--param", metavar="NAME=VALUE", help="A parameter that the document gives no example for."
+    )
+    hosts: tuple[str, ...] = several("--host", metavar="HOST", help="Of a HAR file, only this host.")
+    types: tuple[str, ...] = several(
+        "--type", metavar="TEXT", help="Of a HAR file, answers of this type; the default is JSON and XML."
+    )
+    group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write to.")
+    tags: tuple[str, ...] = several("--tag", help="A tag, to select them by.")
+    many: ManyOptions = including(ManyOptions)
     allow: bool = allow_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
@@ -358,15 +386,16 @@ def capture() -> None:
     baselinekit capture prompt prompts/summary.md --input article=@article.txt
     baselinekit capture skill code-review --param depth=thorough --input diff.json
     baselinekit capture command --id version -- mytool --version
-    baselinekit capture from baselines/orders.yaml      (a `current:` without a `baseline:`)
+    baselinekit capture from openapi.yaml       (or a HAR file, a list of URLs, curl lines, recipes)
     """
 
 
 for _kind, _options, _title in (
-    ("http", HttpOptions, "An HTTP request."),
+    ("http", HttpOptions, "HTTP requests."),
     ("skill", SkillOptions, "A skill that the configuration names."),
     ("prompt", PromptOptions, "A prompt: what a model answers."),
     ("command", CommandOptions, "A program: its exit code and what it prints."),
-    ("from", DraftOptions, "Files that have a recipe and no output yet."),
+    ("from", DraftOptions, "What a file asks for: OpenAPI, HAR, URLs, curl lines, recipes."),
 ):
-    capture.add_command(command(_kind, _options, f"capturing.capture_{_kind}", short_help=_title))
+    _work = "importing" if _kind in ("http", "from") else "capturing"
+    capture.add_command(command(_kind, _options, f"{_work}.capture_{_kind}", short_help=_title))

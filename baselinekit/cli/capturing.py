@@ -231,7 +231,7 @@ def capture_command(options: CommandOptions) -> int:
     return capture_and_print(project, record, group, options, notes=[note] if note else [])
 
 
-def capture_from(options: DraftOptions) -> int:
+def capture_drafts(options: DraftOptions) -> int:
     project = project_of(options.project)
     named, loaded = project, load(project, options.paths)
     drafts = [draft for draft in loaded if draft.baseline is None]
@@ -255,7 +255,7 @@ def capture_from(options: DraftOptions) -> int:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
         bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
-        _print(project, captured, options.storing, compare_words(project, asked, bases))
+        print_captured(project, captured, options.storing, compare_words(project, asked, bases))
         offer(named, asked, options.allow, options.storing)
     errors += refusals(captured)
     if errors:
@@ -320,7 +320,7 @@ def capture_and_print(
     declared = declare_secrets(project, options.project, current)
     notes = [*notes, *_describe_declared(declared, project)]
     captured = replace(captured, notes=(*captured.notes, *notes))
-    _print(project, [captured], options.storing, compare_words(project, current, bases, declared))
+    print_captured(project, [captured], options.storing, compare_words(project, current, bases, declared))
     for error in refusals([captured]):
         raise error
     return 0
@@ -352,7 +352,7 @@ def compare_words(
     return words
 
 
-def _print(
+def print_captured(
     project: Project, captured: Sequence[Captured], options: StoringOptions, more: Iterable[str]
 ) -> None:
     if options.as_json:

@@ -1,22 +1,38 @@
 """What an importer makes of a file: draft recipes, and what could not be carried over."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from urllib.parse import parse_qsl
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import count
+from urllib.parse import parse_qsl, urlsplit
 
-from baselinekit.documents.languages import JSON
+from baselinekit.documents.jsontext import json_events
+from baselinekit.documents.languages import JSON, YAML
+from baselinekit.documents.text import mark, place
 from baselinekit.errors import BaselinekitError
-from baselinekit.model.values import Json
+from baselinekit.model.values import Json, Path
+from baselinekit.schema.validate import position
+
+Formats = Callable[[Json], Mapping[Path, str]]
+"""Of an output, the placeholders that the file gives for values in it, each where it fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftRecipe:
-    """A recipe that a file describes, and the line where it does."""
+    """A recipe that a file describes, and the line where it does. `needs`: variables that it uses and that
+    the file has no value for; `formats`: what the values of its answer are by the file; `is_vouched`:
+    somebody has asked it so, and an answer that refuses it is as good as any."""
 
     id: str
     current: dict[str, Json]
     line: int
     name: str | None = None
+    tags: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    formats: Formats | None = None
+    is_vouched: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +46,116 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """What a file gave. `secrets`: variables with the values that stood in the file in their place."""
+    """What a file gave. `unsafe`: how many requests that may write were passed over, `unselected`: how many
+    that were not asked for; `secrets`: variables with the values that stood in the file in their place, and
+    the hosts that they were sent to."""
 
     drafts: tuple[DraftRecipe, ...]
     left_out: tuple[LeftOut, ...] = ()
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    unsafe: int = 0
+    unselected: int = 0
+    secrets: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """What the operator wants of a file. `base_url`: the address of the project, which goes before the one
+    that the file names; `known`: the variables that have a value; `read`: what gives a file's text."""
+
+    base_url: str | None = None
+    unsafe: bool = False
+    hosts: Sequence[str] = ()
+    types: Sequence[str] = ()
+    params: Mapping[str, str] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
+    read: Callable[[str], str] = lambda name: ""
+
+
+SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_LONGEST_ID = 60
+_MERGE_KEY = re.compile(r"^([ \t]*(?:- +)*)<<([ \t]*:)", re.MULTILINE)
+
+
+class SourceText:
+    """A file as an importer reads it: its text, and once somebody asks its value and the lines of it."""
+
+    def __init__(self, name: str, text: str):
+        self.name, self.text = name, text
+        self.is_json = text.lstrip().startswith(("{", "["))
+
+    @cached_property
+    def value(self) -> Json:
+        if self.is_json:
+            return JSON.load(self.text, self.name)[0]
+        quoted = _MERGE_KEY.sub(r'\1"<<"\2', self.text)  # of the foreign files some have merge keys
+        documents = YAML.load(quoted, self.name, numbered=frozenset({"responses"}))
+        return _with_merges(documents[0]) if documents else None
+
+    def lines(self, paths: Sequence[Path]) -> list[int]:
+        """Where each path leads, or what is there of it."""
+        events = json_events(self.text) if self.is_json else YAML.events(self.text)
+        marks = mark(events, 0, paths)
+        found = []
+        for path in paths:
+            nodes, _ = marks.reach(path)
+            index = position(nodes[-1], at_key=True) if nodes else 0
+            found.append(place(self.name, self.text, index).line or 1)
+        return found
+
+
+def _with_merges(value: Json) -> Json:
+    """The value as YAML 1.1 reads it, where `<<` takes in the keys of other mappings."""
+    if isinstance(value, list):
+        return [_with_merges(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    merged: dict[str, Json] = {}
+    others = value.get("<<", [])
+    for other in [others] if isinstance(others, dict) else others:
+        if isinstance(other, dict):
+            merged = {**_with_merges(other), **merged}
+    return merged | {key: _with_merges(item) for key, item in value.items() if key != "<<"}
+
+
+def slug(text: str) -> str:
+    """A name for a file: lower case, words joined by `-`."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_ID].rstrip("-") or "baseline"
+
+
+def named_apart(drafts: Sequence[DraftRecipe], taken: Iterable[str] = ()) -> list[DraftRecipe]:
+    """The drafts with ids that no two share, nor any with those that are taken."""
+    used = {id.casefold() for id in taken}
+    named = []
+    for draft in drafts:
+        id = next(id for id in _ids(draft) if id.casefold() not in used)
+        used.add(id.casefold())
+        named.append(replace(draft, id=id))
+    return named
+
+
+def _ids(draft: DraftRecipe) -> Iterator[str]:
+    """The id that it wishes for, that with the query of its request, that with its host, then numbers."""
+    asked = draft.current["input"]
+    yield draft.id
+    endpoint = str(asked.get("endpoint", ""))
+    if "?" in endpoint:
+        yield slug(f"{draft.id} {endpoint.partition('?')[2]}")
+    if base := draft.current["execution"].get("base_url"):
+        yield slug(f"{draft.id} {urlsplit(base).netloc}")
+    yield from (f"{draft.id}-{number}" for number in count(2))
+
+
+def addressed(url: str, base: str | None) -> tuple[str, str | None]:
+    """The part of an address below the base; and the base to state, where that is not the project's."""
+    if base is not None and (url == base or url.startswith((base.rstrip("/") + "/", base.rstrip("/") + "?"))):
+        return _rooted(url[len(base.rstrip("/")) :]), None
+    parts = urlsplit(url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return _rooted(url[len(origin) :]), origin
+
+
+def _rooted(endpoint: str) -> str:
+    return endpoint if endpoint.startswith("/") else f"/{endpoint}"
 
 
 FORM_TYPE = "application/x-www-form-urlencoded"

@@ -16,50 +16,55 @@ _ANSI = re.compile(
 _ANSI_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 
+def split_words(text: str) -> list[str]:
+    """The words of the first command in a text."""
+    return next_command(text, 0)[0]
+
+
 def split_commands(text: str) -> list[tuple[int, list[str]]]:
-    """The commands of a text, each with the line where it begins and its words: quotes, `$'…'`, comments and
-    lines that go on behind a backslash are read as bash reads them. Nothing is expanded. What a pipe or a
-    redirection does with an answer is left out."""
-    commands: list[tuple[int, list[str]]] = []
-    words: list[str] = []
-    place, begins, word = 0, 0, None
-    is_over = False  # behind a pipe: up to the end of the line it is not for us
-    while place <= len(text):
-        match = _WORD.match(text, place) if place < len(text) else None
-        if match is None and place < len(text):
-            hint = "close the quote, or put a backslash before it"
-            what = f"line {_line_of(text, place)}: a quote is never closed"
-            raise InvalidInput(Problem("BK508", what, hint))
-        kind = match.lastgroup if match else "newline"
-        is_comment = match is not None and kind == "plain" and word is None and match["plain"].startswith("#")
-        if kind in ("blank", "newline", "ends") or is_comment:
-            words += [] if word is None or is_over else [word]
-            word = None
-        if match is not None and is_comment:
-            end = text.find("\n", place)
-            place = len(text) if end < 0 else end
-            continue
-        if kind == "newline" and words:
-            commands.append((_line_of(text, begins), words))
-        if kind == "newline":
-            words, is_over = [], False
-        elif kind == "ends":
-            is_over = True
-        elif match is not None and kind not in (None, "blank"):
-            if not words and word is None:
-                begins = place
-            word = (word or "") + _unquoted(match, str(kind))
-        place = match.end() if match else place + 1
+    """All commands of a text, each with the line where it begins and its words."""
+    commands = []
+    place = 0
+    while place < len(text):
+        words, begins, place = next_command(text, place)
+        if words:
+            commands.append((text.count("\n", 0, begins) + 1, words))
     return commands
 
 
-def _line_of(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
-
-
-def split_words(text: str) -> list[str]:
-    """The words of the first command."""
-    return next((words for _, words in split_commands(text)), [])
+def next_command(text: str, place: int) -> tuple[list[str], int, int]:
+    """The first command behind a place: its words, where it begins, and where the line ends that it ends in.
+    Quotes, `$'…'`, comments and lines that go on behind a backslash are read as bash reads them. Nothing is
+    expanded. What a pipe or a redirection does with an answer is left out."""
+    words: list[str] = []
+    begins, word = place, None
+    is_over = False  # behind a pipe: up to the end of the line it is not for us
+    while place < len(text):
+        match = _WORD.match(text, place)
+        if match is None:
+            hint = "close the quote, or put a backslash before it"
+            raise InvalidInput(Problem("BK508", "a quote is never closed", hint))
+        kind = match.lastgroup
+        is_comment = kind == "plain" and word is None and match["plain"].startswith("#")
+        if kind in ("blank", "newline", "ends") or is_comment:
+            words += [] if word is None or is_over else [word]
+            word = None
+        if is_comment:
+            end = text.find("\n", place)
+            place = len(text) if end < 0 else end
+            continue
+        place = match.end()
+        if kind == "newline":
+            if words:
+                break
+            is_over = False
+        elif kind == "ends":
+            is_over = True
+        elif kind not in (None, "blank"):
+            if not words and word is None:
+                begins = match.start()
+            word = (word or "") + _unquoted(match, str(kind))
+    return words if word is None or is_over else [*words, word], begins, place
 
 
 def _unquoted(match: re.Match[str], kind: str) -> str:

@@ -370,6 +370,20 @@ def declare_variables(root: str, config_file: str | None, variables: dict[str, J
     return file
 
 
+def state_base_url(root: str, config_file: str | None, url: str) -> str:
+    """Make an address the `base_url` of a configuration that has none, or is not there yet."""
+    file = config_file or CONFIG_NAME
+
+    def edit(body: str) -> str:
+        documents = [one for one in YAML.load(body, file) if one]
+        text = _set(body, "base_url", url) if documents else _appended(body, f"base_url: {yaml_scalar(url)}")
+        read_config(encode(text, False), file)
+        return text
+
+    edit_text(root, file, edit, missing="version: 1\n")
+    return file
+
+
 def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:
     """The text in which an origin is named, and how. `allow_hosts` takes it where there is one, as nothing
     else is asked then. Else it becomes the `base_url` of a project without one, and else a variable:

@@ -91,32 +91,58 @@ def told(project: Project, known_good: KnownGood, id: str, file: str) -> Capture
     )
 
 
+@dataclass(frozen=True, slots=True)
+class NewBaseline:
+    """A record that is to become a file: everything but its output, and the folder where it goes."""
+
+    record: dict[str, Any]
+    draft: Baseline
+    group: str
+    folder: str
+
+
 def capture_new(
     project: Project, record: dict[str, Any], options: CaptureOptions, context: RunContext
 ) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
+    new = new_baseline(project, record, options)
+    id = name_new(new.draft, project, options.id_is_chosen)
+    new = replace(new, record={**new.record, "id": id}, draft=replace(new.draft, id=id))
+    writing.check_names(id, new.group)
+    with folder_made(project.root, new.folder):
+        check_new(project, new, context)
+        asked = [(new.draft, new.folder)]
+        (known_good,) = observe_known_good(project, asked, options, context)
+        if isinstance(known_good, BaselinekitError):
+            raise known_good
+        return write_known_good(project, new, known_good, options)
+
+
+def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
     record = {**record, "current": with_names(record["current"], project.scope)}
     draft = parse_record(record, project.root)
     refuse_secrets_in_recipe(record["current"], project.redactor, options)
-    draft = replace(draft, id=name_new(draft, project, options.id_is_chosen))
-    record["id"] = draft.id
     group = options.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
-    writing.check_names(draft.id, group)
-    with folder_made(project.root, folder):
-        writing.check_folder(project.root, folder)
-        check(draft, project.setting(folder, context.clients))
-        (known_good,) = observe_known_good(project, [(draft, folder)], options, context)
-        if isinstance(known_good, BaselinekitError):
-            raise known_good
-        record, notes = completed_record(project, draft, record, options.version, known_good)
-        schema = writing.reference(project.root, folder)
-        file = writing.write_new(
-            record, group, project.root, project.folders[0], project.config.inline_limit, schema
-        )
+    return NewBaseline(record, draft, group, folder)
+
+
+def check_new(project: Project, new: NewBaseline, context: RunContext) -> None:
+    """Whether it can be asked and written at all, before anything is asked. Its folder is there."""
+    writing.check_folder(project.root, new.folder)
+    check(new.draft, project.setting(new.folder, context.clients))
+
+
+def write_known_good(
+    project: Project, new: NewBaseline, known_good: KnownGood, options: CaptureOptions
+) -> Captured:
+    record, notes = completed_record(project, new.draft, new.record, options.version, known_good)
+    schema = writing.reference(project.root, new.folder)
+    limit = project.config.inline_limit
+    file = writing.write_new(record, new.group, project.root, project.folders[0], limit, schema)
     known_good = replace(known_good, notes=(*known_good.notes, *notes))
-    return told(project, known_good, draft.id, file)
+    return told(project, known_good, new.draft.id, file)
 
 
 def completed_record(

@@ -9,11 +9,12 @@ from baselinekit.kinds.kind import Flag, RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import Volatile
 from baselinekit.replay.environment import capture_environment
+from baselinekit.texts import many
 from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.variables import Redactor
 from baselinekit.workflow.context import RunContext
@@ -32,6 +33,9 @@ from baselinekit.workflow.learning import (
 from baselinekit.workflow.project import Project
 
 Decide = Callable[[Sequence[Volatile]], bool]
+Described = Callable[[Baseline, Json], Mapping[Path, str]]
+"""What a description of the service says of an output: placeholders by their paths. It raises where the
+answer is not one that is described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class CaptureOptions:
     repeat: int | None = 1
     exact: bool = False
     accept_lookalikes: Decide = lambda found: False
+    described: Described = lambda draft, output: {}
     jobs: int = 8
     id_is_chosen: bool = False
     """Whether the operator has chosen the id; else it is made longer where another recipe has it."""
@@ -134,6 +139,9 @@ def _learnt_from(
     output = templating.template(replays[0].output)
     for text, placeholder in options.placeholders.items():
         output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
+    described = options.described(draft, replays[0].output)
+    if described and not options.exact:
+        output = with_values(output, dict(described))
     if len(replays) == 1:
         refuse_secrets_in_output(
             output, project.redactor, options
@@ -144,7 +152,9 @@ def _learnt_from(
     if not options.exact:
         is_new, now = not draft.source.file, context.clients.now()
         lesson = learn(project, candidate, replays, templating.text, is_new=is_new, now=now)
-    notes = (*remarks_on(draft, replays), *templating.notes(), *unmet)
+    count = 0 if options.exact else len(described)
+    formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
+    notes = (*remarks_on(draft, replays), *templating.notes(), *formats, *unmet)
     return Learnable(draft, folder, replays, lesson, notes)
 
 

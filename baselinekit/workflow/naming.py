@@ -52,7 +52,7 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
 
 def _refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], project: Project) -> None:
     other, _ = read_record(raw, source)
-    if other is not None and _is_same(draft, other, project):
+    if other is not None and is_same(draft, other, project):
         hint = f"choose another --id, or accept its new answer: baselinekit refresh {other.id} --replay"
         raise InvalidInput(_taken(id, other.id, "the same recipe", hint, source, project))
 
@@ -90,7 +90,7 @@ def _base(baseline: Baseline, project: Project) -> str:
     return str(kind.base_url(baseline.current, None, project.base_url) or "").rstrip("/")
 
 
-def _is_same(draft: Baseline, other: Baseline, project: Project) -> bool:
+def is_same(draft: Baseline, other: Baseline, project: Project) -> bool:
     """Whether both ask the same of the same. How long a request may take makes no other one of it."""
     mine, its = draft.current, other.current
     if mine.kind != its.kind or _base(draft, project) != _base(other, project):

@@ -4,7 +4,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers.curl import parse_curl
-from baselinekit.importers.shell import split_commands, split_words
+from baselinekit.importers.shell import next_command, split_commands, split_words
 from baselinekit.model.values import Json
 
 FILES = {"body.json": '{"a": 1}', "two.txt": "one\ntwo\n", "headers": "X-A: 1\nX-B: 2\n", "-": "typed"}
@@ -147,7 +147,7 @@ def test_what_has_no_counterpart_is_told(line: str, dropped: str) -> None:
     ("line", "message"),
     [
         ("curl -X GET", "BK508 the curl line names no URL"),
-        (f"curl '{URL}", "BK508 line 1: a quote is never closed"),
+        (f"curl '{URL}", "BK508 a quote is never closed"),
         (f"curl --requst GET {URL}", "did you mean 'request'?"),
         (f"curl -? {URL}", "BK508 curl has no option -?"),
         (f"curl {URL} -H", "BK508 --header needs a value behind it"),
@@ -182,6 +182,10 @@ def test_words_are_those_of_bash(text: str, words: list[str]) -> None:
     assert split_words(text) == words
 
 
-def test_commands_know_their_line() -> None:
+def test_a_command_ends_with_its_line() -> None:
     text = "# users\n\ncurl a \\\n  -H b | jq .\n   # more\ncurl c; curl d\n"
+    words, begins, end = next_command(text, 0)
+    assert (words, text[begins:]) == (["curl", "a", "-H", "b"], text[9:])
+    assert next_command(text, end)[0] == ["curl", "c"]
+    assert next_command(text, len(text)) == ([], len(text), len(text))
     assert split_commands(text) == [(3, ["curl", "a", "-H", "b"]), (6, ["curl", "c"])]

@@ -1,0 +1,102 @@
+"""A text with one request a line: a URL, `METHOD URL`, or a curl command, which may take several lines."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.importers.curl import parse_words
+from baselinekit.importers.drafts import (
+    SAFE,
+    DraftRecipe,
+    ImportChoices,
+    ImportedFile,
+    LeftOut,
+    SourceText,
+    addressed,
+    slug,
+)
+from baselinekit.importers.hidden import HiddenValues
+from baselinekit.importers.shell import next_command
+from baselinekit.model.values import Json
+
+FORM = "a list of URLs or curl lines"
+
+_CURL = re.compile(r"(?:\$[ \t]+)?(?=curl[ \t])")
+_URL = re.compile(r"(?:(?P<method>[A-Z]+)[ \t]+)?(?P<url>(?i:https?://\S+)|/\S*)(?:[ \t]+#.*)?")
+
+
+def recognises(source: SourceText) -> bool:
+    """By its first line that says something."""
+    lines = (line.strip() for line in source.text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    return bool(_CURL.match(first) or _URL.fullmatch(first))
+
+
+def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
+    credentials = HiddenValues(choices.known)
+    drafts: list[DraftRecipe] = []
+    left_out: list[LeftOut] = []
+    unsafe = 0
+    for line, asked in _requests(source.text, choices):
+        if isinstance(asked, LeftOut):
+            left_out.append(asked)
+            continue
+        request, execution, notes = asked
+        if request["method"] not in SAFE and not choices.unsafe:
+            unsafe += 1
+            continue
+        request = credentials.hidden(request)
+        if execution.pop("verify", None) is False:
+            notes = (*notes, "-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it")
+        drafts.append(draft_of(request, execution, line, notes, choices))
+    return ImportedFile(tuple(drafts), tuple(left_out), unsafe, secrets=credentials.found)
+
+
+def draft_of(
+    request: dict[str, Any],
+    execution: dict[str, Json],
+    line: int,
+    notes: tuple[str, ...],
+    choices: ImportChoices,
+) -> DraftRecipe:
+    """A request with its whole address, as a recipe below the base_url of the project or its own."""
+    endpoint, base_url = addressed(request["url"], choices.base_url)
+    rest = {key: value for key, value in request.items() if key not in ("method", "url")}
+    asked = {"method": request["method"], "endpoint": endpoint, **rest}
+    about = {"type": "http"} | ({"base_url": base_url} if base_url else {}) | execution
+    id = slug(f"{request['method']} {urlsplit(endpoint).path}")
+    return DraftRecipe(id, {"input": asked, "execution": about}, line, notes=notes)
+
+
+def _requests(
+    text: str, choices: ImportChoices
+) -> Iterator[tuple[int, LeftOut | tuple[dict[str, Any], dict[str, Json], tuple[str, ...]]]]:
+    place, line = 0, 0
+    while place < len(text):
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        line, written = text.count("\n", 0, place) + 1, text[place:end].strip()
+        begins = place + len(text[place:end]) - len(text[place:end].lstrip())
+        place = end + 1
+        if not written or written.startswith("#"):
+            continue
+        if start := _CURL.match(text, begins):
+            try:
+                words, _, place = next_command(text, start.end())
+                asked = parse_words(words, choices.read)
+                yield line, (asked.request, asked.execution, asked.dropped)
+            except BaselinekitError as error:
+                problem = error.problems[0]
+                yield line, LeftOut(line, problem.message, problem.hint)
+        elif (match := _URL.fullmatch(written)) and (match["url"].startswith("http") or choices.base_url):
+            base = (choices.base_url or "").rstrip("/") if match["url"].startswith("/") else ""
+            yield line, ({"method": match["method"] or "GET", "url": base + match["url"]}, {}, ())
+        elif match:
+            yield line, LeftOut(line, f"{written} has no base_url", "pass --base-url http://…")
+        else:
+            yield (
+                line,
+                LeftOut(line, "neither a URL nor a curl line", "as in GET https://api.example.com/users"),
+            )

@@ -1,0 +1,467 @@
+"""An OpenAPI 3 or Swagger 2 document: a request for each operation that only reads, its parameters from the
+document's examples, what varies in its answers from the formats of the schema, credentials as variables."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+from urllib.parse import quote, unquote, urlsplit
+
+from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.drafts import (
+    SAFE,
+    DraftRecipe,
+    ImportChoices,
+    ImportedFile,
+    LeftOut,
+    SourceText,
+    slug,
+)
+from baselinekit.importers.hidden import variable_name
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.narrowest import accepts_all
+from baselinekit.variables import as_text, unexpanded
+
+FORM = "an OpenAPI document"
+
+_KEY = re.compile(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MULTILINE)
+_METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_MOST_REFERENCES = 32
+_DEEPEST = 24
+
+PLACEHOLDERS: Mapping[str, str] = {
+    "uuid": "<<any_uuid>>",
+    "date-time": "<<any_iso_datetime>>",
+    "datetime": "<<any_iso_datetime>>",
+    "date": "<<any_iso_date>>",
+    "time": "<<any_time>>",
+    "duration": "<<any_duration>>",
+    "email": "<<any_email>>",
+    "uri": "<<any_url>>",
+    "url": "<<any_url>>",
+    "hostname": "<<any_hostname>>",
+    "ipv4": "<<any_ip>>",
+    "ipv6": "<<any_ip>>",
+    "ip": "<<any_ip>>",
+}
+"""What a schema's `format` says of a text, as a placeholder."""
+
+
+class CannotAskError(Exception):
+    """An operation that cannot be made a request of, and where in the document that is decided."""
+
+    def __init__(self, at: Path, what: str, hint: str = ""):
+        super().__init__(what)
+        self.at, self.what, self.hint = at, what, hint
+
+
+def recognises(source: SourceText) -> bool:
+    if source.is_json:
+        return isinstance(source.value, dict) and bool({"openapi", "swagger"} & source.value.keys())
+    return bool(_KEY.search(source.text)) and isinstance(source.value, dict)
+
+
+def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
+    document = OpenApiDocument(source.value)
+    if not isinstance(document.root.get("paths", {}), dict):
+        raise InvalidInput(Problem("BK550", "`paths` is not a mapping", "", Place(source.name)))
+    drafts: list[tuple[DraftRecipe, Path]] = []
+    refused: list[tuple[CannotAskError, str]] = []
+    unsafe = 0
+    for at, method, operation, shared in document.operations():
+        if method.upper() not in SAFE and not choices.unsafe:
+            unsafe += 1
+            continue
+        try:
+            drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
+        except CannotAskError as error:
+            refused.append((error, f"{method.upper()} {at[1]}"))
+    lines = source.lines([*(at for _, at in drafts), *(error.at for error, _ in refused)])
+    placed = [replace(draft, line=line) for (draft, _), line in zip(drafts, lines, strict=False)]
+    left = [
+        LeftOut(line, f"{operation}: {error.what}", error.hint)
+        for (error, operation), line in zip(refused, lines[len(drafts) :], strict=True)
+    ]
+    return ImportedFile(tuple(placed), tuple(left), unsafe)
+
+
+class OpenApiDocument:
+    """The document, with its references followed."""
+
+    def __init__(self, root: dict[str, Json]):
+        self.root = root
+        self.is_swagger = "swagger" in root
+
+    def resolve(self, node: Json, at: Path) -> tuple[Json, Path]:
+        """What a node is, or refers to, and where that stands."""
+        for _ in range(_MOST_REFERENCES):
+            if not isinstance(node, dict) or not isinstance(reference := node.get("$ref"), str):
+                return node, at
+            if not reference.startswith("#"):
+                what = f"refers to another file, {reference}"
+                raise CannotAskError(at, what, "bundle the document into one file, as `redocly bundle` does")
+            steps = [_unescaped(step) for step in reference.removeprefix("#").split("/")[1:]]
+            node, at = self._reach(steps, at, reference)
+        raise CannotAskError(at, "a reference that leads back to itself", "mend the document")
+
+    def _reach(self, steps: list[str], at: Path, reference: str) -> tuple[Json, Path]:
+        node: Json = self.root
+        way: list[str | int] = []
+        for step in steps:
+            if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
+                way.append(int(step))
+            elif isinstance(node, dict) and step in node:
+                way.append(step)
+            else:
+                raise CannotAskError(at, f"refers to {reference}, which is not there", "mend the reference")
+            node = cast(Any, node)[way[-1]]
+        return node, tuple(way)
+
+    def operations(self) -> Iterator[tuple[Path, str, dict[str, Json], dict[str, Json]]]:
+        """Each with its place, its method, and the path item that it stands in."""
+        for path, written in self.root.get("paths", {}).items():
+            item, _ = self.resolve(written, ("paths", path))
+            if not isinstance(item, dict) or not str(path).startswith("/"):
+                continue
+            for method in _METHODS:
+                if isinstance(item.get(method), dict):
+                    at = ("paths", path, method) if "$ref" not in written else ("paths", path)
+                    yield at, method, item[method], item
+
+    def server(self, operation: dict[str, Json], item: dict[str, Json], params: Mapping[str, str]) -> str:
+        """The address that an operation is below; empty where the document names none."""
+        if self.is_swagger:
+            host = self.root.get("host")
+            schemes = [*operation.get("schemes", ()), *self.root.get("schemes", ())] or ["https"]
+            scheme = "https" if "https" in schemes else schemes[0]
+            prefix = str(self.root.get("basePath") or "").rstrip("/")
+            return f"{scheme}://{host}{prefix}" if host else prefix
+        for holder in (operation, item, self.root):
+            servers = holder.get("servers")
+            if isinstance(servers, list) and servers and isinstance(servers[0], dict):
+                url = str(servers[0].get("url", ""))
+                for name, variable in (servers[0].get("variables") or {}).items():
+                    url = url.replace(f"{{{name}}}", str(params.get(name, variable.get("default", ""))))
+                return url.rstrip("/")
+        return ""
+
+    def schemes(self) -> dict[str, Json]:
+        if self.is_swagger:
+            return self.root.get("securityDefinitions") or {}
+        return (self.root.get("components") or {}).get("securitySchemes") or {}
+
+    def example(self, node: Json, at: Path, deep: int = 0) -> Json:
+        """A value that the document gives for a parameter or a schema; ABSENT where it gives none."""
+        node, at = self.resolve(node, at)
+        if not isinstance(node, dict) or deep > _DEEPEST:
+            return ABSENT
+        for key in ("example", "x-example"):
+            if node.get(key) is not None:
+                return node[key]
+        if (found := self._first_of(node.get("examples"), at)) is not ABSENT:
+            return found
+        for key in ("default", "const"):
+            if node.get(key) is not None:
+                return node[key]
+        if isinstance(node.get("enum"), list) and node["enum"]:
+            return node["enum"][0]
+        if node.get("type") == "array" and (inner := self._inside(node, "items", at, deep)) is not ABSENT:
+            return [inner]
+        for key in ("schema", "allOf", "oneOf", "anyOf"):
+            if (inner := self._inside(node, key, at, deep)) is not ABSENT:
+                return inner
+        media = next(iter((node.get("content") or {}).values()), None) if "content" in node else None
+        return ABSENT if media is None else self.example(media, (*at, "content"), deep + 1)
+
+    def _first_of(self, examples: Json, at: Path) -> Json:
+        """`examples` is a list of values in a schema, and a mapping of described ones elsewhere."""
+        if isinstance(examples, list) and examples:
+            return examples[0]
+        if isinstance(examples, dict):
+            for named in examples.values():
+                node, _ = self.resolve(named, at)
+                if isinstance(node, dict) and node.get("value") is not None:
+                    return node["value"]
+        return ABSENT
+
+    def _inside(self, node: dict[str, Json], key: str, at: Path, deep: int) -> Json:
+        choices = node.get(key)
+        for choice in choices if isinstance(choices, list) else [choices]:
+            if (found := self.example(choice, (*at, key), deep + 1)) is not ABSENT:
+                return found
+        return ABSENT
+
+    def body_value(self, node: Json, at: Path, deep: int = 0) -> Json:
+        """A value for a body: the example, else made of those of its required properties."""
+        if (found := self.example(node, at)) is not ABSENT:
+            return found
+        node, at = self.resolve(node, at)
+        if not isinstance(node, dict) or deep > _DEEPEST:
+            raise CannotAskError(at, "the body has no example", "write `example:` there")
+        properties, required = dict(node.get("properties") or {}), list(node.get("required") or ())
+        for part in node.get("allOf") or ():
+            inner, _ = self.resolve(part, at)
+            if isinstance(inner, dict):
+                properties |= inner.get("properties") or {}
+                required += inner.get("required") or ()
+        if not properties and node.get("type") != "object":
+            raise CannotAskError(at, "the body has no example", "write `example:` there")
+        return {
+            name: self.body_value(properties.get(name), (*at, "properties", name), deep + 1)
+            for name in properties
+            if name in required or self.example(properties[name], at) is not ABSENT
+        }
+
+
+def _unescaped(step: str) -> str:
+    """A step of a JSON pointer in a fragment."""
+    return unquote(step).replace("~1", "/").replace("~0", "~")
+
+
+class _Operation:
+    """One operation as a request."""
+
+    def __init__(
+        self,
+        document: OpenApiDocument,
+        at: Path,
+        method: str,
+        operation: dict[str, Json],
+        item: dict[str, Json],
+        choices: ImportChoices,
+    ):
+        self.document, self.at, self.method = document, at, method
+        self.operation, self.item, self.choices = operation, item, choices
+        self.path = str(at[1])
+        self.query: dict[str, Json] = {}
+        self.headers: dict[str, Json] = {}
+        self.cookies: dict[str, Json] = {}
+        self.form: dict[str, Json] = {}
+        self.body: dict[str, Json] = {}
+        self.auth: dict[str, Json] = {}
+        self.needs: list[str] = []
+
+    def draft(self) -> DraftRecipe:
+        base_url, prefix = self._base()
+        for parameter, at in self._parameters():
+            self._take(parameter, at)
+        if left := re.search(r"\{([^{}]*)\}", self.path):
+            raise CannotAskError(self.at, *_no_value("path", left[1]))
+        if self.method.upper() not in SAFE:
+            self._take_body()
+        self._take_security()
+        request: dict[str, Json] = {"method": self.method.upper(), "endpoint": f"{prefix}{self.path}"}
+        parts = {"headers": self.headers, "params": self.query, "form": self.form}
+        request |= {name: part for name, part in parts.items() if part} | self.body
+        request |= {"auth": self.auth} if self.auth else {}
+        request |= {"cookies": self.cookies} if self.cookies else {}
+        execution = {"type": "http"} | ({"base_url": base_url} if base_url else {})
+        stated = str(self.operation.get("operationId") or "")
+        return DraftRecipe(
+            id=stated if _ID.fullmatch(stated) else slug(stated or f"{self.method} {self.at[1]}"),
+            current={"input": request, "execution": execution},
+            line=0,
+            name=" ".join(str(self.operation.get("summary") or "").split()) or None,
+            tags=tuple(tag for tag in self.operation.get("tags") or () if isinstance(tag, str)),
+            needs=tuple(self.needs),
+            formats=self._formats,
+            is_vouched=False,
+        )
+
+    def _base(self) -> tuple[str | None, str]:
+        """The base_url to state, and what stands before each path. A base_url of the project without a path
+        takes the place of the server's origin, and one with a path that of the whole server."""
+        server = self.document.server(self.operation, self.item, self.choices.params)
+        parts = urlsplit(server)
+        if self.choices.base_url is not None:
+            return None, "" if urlsplit(self.choices.base_url).path.strip("/") else parts.path
+        if not parts.netloc:
+            what = "the document names no address to ask" + (f", but {server}" if server else "")
+            raise CannotAskError(("servers",), what, "pass --base-url http://…")
+        return f"{parts.scheme}://{parts.netloc}", parts.path
+
+    def _parameters(self) -> list[tuple[dict[str, Json], Path]]:
+        """Those of the operation go before those that its path has for all of them."""
+        found: dict[tuple[Json, Json], tuple[dict[str, Json], Path]] = {}
+        places = ((self.item, self.at[:2]), (self.operation, self.at))
+        for holder, at in places:
+            for number, written in enumerate(holder.get("parameters") or ()):
+                parameter, there = self.document.resolve(written, (*at, "parameters", number))
+                if isinstance(parameter, dict):
+                    found[parameter.get("name"), parameter.get("in")] = (parameter, there)
+        return list(found.values())
+
+    def _take(self, parameter: dict[str, Json], at: Path) -> None:
+        """What is not required is left out, unless the operator gives it."""
+        name, where = str(parameter.get("name")), parameter.get("in")
+        given = self.choices.params.get(name, ABSENT)
+        if (given is ABSENT and not parameter.get("required") and where != "path") or (
+            where in ("body", "formData") and self.method.upper() in SAFE
+        ):
+            return
+        if where == "body":
+            self.body = {"json": _escaped(self.document.body_value(parameter.get("schema"), (*at, "schema")))}
+            return
+        value = self.document.example(parameter, at) if given is ABSENT else given
+        if value is ABSENT:
+            raise CannotAskError(at, *_no_value(where, name))
+        if where == "path":
+            self.path = self.path.replace(f"{{{name}}}", quote(_joined(value, ","), safe=",:@"))
+        elif where == "query":
+            self.query |= self._in_query(name, parameter, value)
+        elif where == "header" and name.lower() not in ("accept", "content-type", "authorization"):
+            self.headers[name] = _escaped(_joined(value, ","))
+        elif where == "cookie":
+            self.cookies[name] = _escaped(_joined(value, ","))
+        elif where == "formData":
+            self.form[name] = _escaped(value)
+
+    def _in_query(self, name: str, parameter: dict[str, Json], value: Json) -> dict[str, Json]:
+        separators = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "spaceDelimited": " "}
+        separators |= {"pipeDelimited": "|"}
+        style = (
+            parameter.get("collectionFormat", "csv") if self.document.is_swagger else parameter.get("style")
+        )
+        explodes = style == "multi" or parameter.get("explode", style in (None, "form"))
+        if isinstance(value, dict) and parameter.get("style") == "deepObject":
+            return {f"{name}[{key}]": _escaped(inner) for key, inner in value.items()}
+        if isinstance(value, dict) and explodes:
+            return {key: _escaped(inner) for key, inner in value.items()}
+        if isinstance(value, list) and explodes and not (self.document.is_swagger and style != "multi"):
+            return {name: [_escaped(item) for item in value]}
+        return {name: _escaped(_joined(value, separators.get(str(style), ",")))}
+
+    def _take_body(self) -> None:
+        written = self.operation.get("requestBody")
+        if written is None:
+            return
+        body, at = self.document.resolve(written, (*self.at, "requestBody"))
+        content = body.get("content") if isinstance(body, dict) else None
+        if not isinstance(content, dict) or not content:
+            return
+        media = next((name for name in content if "json" in name), next(iter(content)))
+        there = (*at, "content", media)
+        value = self.document.example(content[media], there)
+        if value is ABSENT:
+            value = self.document.body_value(content[media].get("schema"), (*there, "schema"))
+        if "json" in media:
+            self.body = {"json": _escaped(value)}
+            if media != "application/json":
+                self.headers["Content-Type"] = media
+        elif media == "application/x-www-form-urlencoded" and isinstance(value, dict):
+            self.form = _escaped(value)
+        elif isinstance(value, str):
+            self.headers["Content-Type"] = media
+            self.body = {"body": _escaped(value)}
+        else:
+            hint = "write a curl line for it: baselinekit capture 'curl -F …'"
+            raise CannotAskError(there, f"a body of {media} is not made from a schema", hint)
+
+    def _take_security(self) -> None:
+        """The first way to be let in of which all variables are known, else the first; none where a way is
+        to have none."""
+        stated = self.operation.get("security", self.document.root.get("security"))
+        ways = [way for way in stated or () if isinstance(way, dict)]
+        tried = [self._credentials(way) for way in ways]
+        known = [one for one in tried if one[1] and set(one[1]) <= self.choices.known]
+        if not tried or (not known and {} in ways):
+            return
+        parts, needs = known[0] if known else tried[0]
+        self.needs = needs
+        for where, name, value in parts:
+            if where == "auth":
+                self.auth = value
+            else:
+                {"header": self.headers, "query": self.query, "cookie": self.cookies}[where][name] = value
+
+    def _credentials(self, way: dict[str, Json]) -> tuple[list[tuple[str, str, Json]], list[str]]:
+        """What is sent to be let in, and the variables in it."""
+        parts: list[tuple[str, str, Json]] = []
+        needs: list[str] = []
+        for scheme in way:
+            at: Path = ("components", "securitySchemes", scheme)
+            stated, _ = self.document.resolve(self.document.schemes().get(scheme), at)
+            if not isinstance(stated, dict):
+                raise CannotAskError(
+                    self.at, f"the security scheme {scheme} is not described", "mend the document"
+                )
+            variable, way_in = variable_name(scheme), stated.get("type")
+            if way_in == "basic" or (
+                way_in == "http" and str(stated.get("scheme")).lower() in ("basic", "digest")
+            ):
+                names = [f"{variable}_USERNAME", f"{variable}_PASSWORD"]
+                auth = {
+                    "type": str(stated.get("scheme", "basic")).lower(),
+                    "username": f"{{{{{names[0]}}}}}",
+                    "password": f"{{{{{names[1]}}}}}",
+                }
+                parts.append(("auth", "", auth))
+                needs += names
+            elif way_in == "apiKey" and stated.get("in") in ("header", "query", "cookie"):
+                parts.append((str(stated["in"]), str(stated.get("name")), f"{{{{{variable}}}}}"))
+                needs.append(variable)
+            elif way_in != "mutualTLS":
+                parts.append(("auth", "", {"type": "bearer", "token": f"{{{{{variable}}}}}"}))
+                needs.append(variable)
+        return parts, needs
+
+    def _formats(self, output: Json) -> Mapping[Path, str]:
+        """What the schema of this answer says of the texts in its body."""
+        responses = self.operation.get("responses")
+        if not isinstance(responses, dict) or not isinstance(output, dict):
+            return {}
+        status = str(output.get("status"))
+        stated = {str(key).upper(): value for key, value in responses.items()}
+        chosen = next((stated[key] for key in (status, f"{status[:1]}XX", "DEFAULT") if key in stated), None)
+        found: dict[Path, str] = {}
+        try:
+            response, _ = self.document.resolve(chosen, ())
+            if isinstance(response, dict):
+                content = response.get("content") or {}
+                media: Json = next(iter(content.values()), {}) if isinstance(content, dict) else {}
+                schema = response.get("schema") or (media.get("schema") if isinstance(media, dict) else None)
+                self._look(schema, output.get("body"), ("body",), found)
+        except CannotAskError:
+            return found
+        return found
+
+    def _look(self, schema: Json, value: Json, path: Path, found: dict[Path, str], deep: int = 0) -> None:
+        schema, _ = self.document.resolve(schema, ())
+        if not isinstance(schema, dict) or deep > _DEEPEST:
+            return
+        for key in ("allOf", "oneOf", "anyOf"):
+            for part in schema.get(key) or ():
+                self._look(part, value, path, found, deep + 1)
+        if isinstance(value, str) and len(path) > 1 and "enum" not in schema and "const" not in schema:
+            text = PLACEHOLDERS.get(str(schema.get("format")))
+            if text is not None and path not in found and accepts_all(text, [value]):
+                found[path] = text
+        elif isinstance(value, dict):
+            properties = schema.get("properties") or {}
+            others = schema.get("additionalProperties")
+            for key, item in value.items():
+                self._look(properties.get(key, others), item, (*path, key), found, deep + 1)
+        elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+            for number, item in enumerate(value):
+                self._look(schema["items"], item, (*path, number), found, deep + 1)
+
+
+def _no_value(where: Json, name: str) -> tuple[str, str]:
+    hint = f"write `example:` there, or pass --param {name}=…"
+    return f"the required {where} parameter {name} has no example", hint
+
+
+def _joined(value: Json, separator: str) -> str:
+    return separator.join(map(as_text, value)) if isinstance(value, list) else as_text(value)
+
+
+def _escaped(value: Json) -> Json:
+    """What looks like a variable of ours is a text of the document."""
+    if isinstance(value, str):
+        return unexpanded(value)
+    if isinstance(value, list):
+        return [_escaped(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _escaped(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,28 @@
+"""Every form of file that `capture from` reads requests from. A further form is one more file and one more
+row here."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.importers import har, lines, openapi
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
+
+
+class Importer(NamedTuple):
+    """A form: what it is called, whether a text has it, and what the text says."""
+
+    form: str
+    recognises: Callable[[SourceText], bool]
+    read: Callable[[SourceText, ImportChoices], ImportedFile]
+
+
+IMPORTERS = tuple(Importer(one.FORM, one.recognises, one.read) for one in (openapi, har, lines))
+
+
+def importer_of(source: SourceText) -> Importer | None:
+    """The form that a file has by its content; None: it is for baselines, or for nobody."""
+    try:
+        return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
+    except BaselinekitError:  # neither JSON nor YAML
+        return None

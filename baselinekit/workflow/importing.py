@@ -1,0 +1,264 @@
+"""Requests that other tools wrote down, captured in one go: what a file says becomes new baselines, and what
+cannot is told with its line."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    Place,
+    Problem,
+    Refused,
+)
+from baselinekit.importers.drafts import (
+    DraftRecipe,
+    ImportChoices,
+    ImportedFile,
+    SourceText,
+    named_apart,
+)
+from baselinekit.importers.table import importer_of
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.values import Json, Path
+from baselinekit.replay.dispatch import digest
+from baselinekit.store import writing
+from baselinekit.store.reading import taken_ids
+from baselinekit.store.records import read_record
+from baselinekit.texts import many
+from baselinekit.trust import origin
+from baselinekit.variables import Redactor, Secret
+from baselinekit.workflow.capture import (
+    Captured,
+    NewBaseline,
+    check_new,
+    folder_made,
+    new_baseline,
+    write_known_good,
+)
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.known_good import CaptureOptions, observe_known_good
+from baselinekit.workflow.naming import is_same
+from baselinekit.workflow.project import Project
+
+_SEVERAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What is to be captured of some files. `project`: with the secrets that stand in them; `known`: how many
+    are captured already."""
+
+    project: Project
+    new: Sequence[tuple[DraftRecipe, Place, NewBaseline]]
+    problems: Sequence[BaselinekitError]
+    known: int = 0
+    unsafe: int = 0
+    unselected: int = 0
+    secrets: Sequence[str] = ()
+
+    def shared_base(self) -> str | None:
+        """The address that several of the new files would state, where the configuration has none."""
+        if self.project.config.base_url or self.project.override_base_url:
+            return None
+        counted = Counter(draft.current["execution"].get("base_url") for draft, _, _ in self.new)
+        counted.pop(None, None)
+        ((base, count),) = counted.most_common(1) or ((None, 0),)
+        return base if count >= _SEVERAL else None
+
+
+def holds_requests(name: str, text: str) -> bool:
+    """Whether a file is of a form that holds requests, by its content."""
+    return importer_of(SourceText(name, text)) is not None
+
+
+def read_requests(name: str, text: str, choices: ImportChoices) -> ImportedFile:
+    """What such a file asks for."""
+    source = SourceText(name, text)
+    importer = importer_of(source)
+    if importer is None:
+        raise InvalidInput(Problem("BK550", "nothing there says what is to be asked", "", Place(name)))
+    imported = importer.read(source, choices)
+    if not (imported.drafts or imported.left_out or imported.unsafe or imported.unselected):
+        raise InvalidInput(Problem("BK550", f"{importer.form} without requests", "", Place(name)))
+    return imported
+
+
+def summarize(
+    project: Project,
+    files: Mapping[str, ImportedFile],
+    record_of: Callable[[DraftRecipe], dict[str, Any]],
+    options: CaptureOptions,
+) -> ImportSummary:
+    """What is new in the files, and why the rest cannot be asked."""
+    project = _with_secrets(project, files.values())
+    taken = taken_ids(project.root, project.folders)
+    captured: dict[str, list[Baseline]] = {}
+    for source, raw in taken.values():
+        if (other := read_record(raw, source)[0]) is not None:
+            captured.setdefault(digest(other.current.input), []).append(other)
+    problems: list[BaselinekitError] = []
+    drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
+    askable, unmet = _with_variables(drafts, project)
+    problems += unmet
+    known = 0
+    ready: list[tuple[DraftRecipe, Place]] = []
+    for file, draft in askable:
+        place = Place(file, draft.line or None)
+        try:
+            mine = new_baseline(project, record_of(draft), options).draft
+        except BaselinekitError as error:
+            problems.append(_at(error, place))
+            continue
+        same = captured.setdefault(digest(mine.current.input), [])
+        if any(is_same(mine, other, project) for other in same):
+            known += 1
+        else:
+            same.append(mine)
+            ready.append((draft, place))
+    named = named_apart([draft for draft, _ in ready], taken)
+    new = [
+        (draft, place, new_baseline(project, record_of(draft), options))
+        for draft, (_, place) in zip(named, ready, strict=True)
+    ]
+    for file, imported in files.items():
+        problems += [
+            CannotReplay(Problem("BK551", left.what, left.hint, Place(file, left.line)))
+            for left in imported.left_out
+        ]
+    return ImportSummary(
+        project,
+        new,
+        problems,
+        known,
+        sum(imported.unsafe for imported in files.values()),
+        sum(imported.unselected for imported in files.values()),
+        sorted({name for imported in files.values() for name in imported.secrets}),
+    )
+
+
+def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
+    """The project with the secrets that stood in the files: they may go where they went before."""
+    found = {
+        name: Secret(value, hosts)
+        for imported in files
+        for name, (value, hosts) in imported.secrets.items()
+        if name not in project.scope.secrets and name not in project.scope.values
+    }
+    if not found:
+        return project
+    scope = replace(project.scope, secrets={**project.scope.secrets, **found})
+    words = replace(project.words, scope=scope)
+    return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)
+
+
+def _with_variables(
+    drafts: Sequence[tuple[str, DraftRecipe]], project: Project
+) -> tuple[list[tuple[str, DraftRecipe]], list[BaselinekitError]]:
+    """Those whose variables have a value; and of the others which variable is missing, once for each."""
+    known = {*project.scope.values, *project.scope.secrets}
+    missing: dict[str, list[Place]] = {}
+    askable = []
+    for file, draft in drafts:
+        unmet = [name for name in draft.needs if name not in known]
+        for name in unmet:
+            missing.setdefault(name, []).append(Place(file, draft.line))
+        if not unmet:
+            askable.append((file, draft))
+    return askable, [
+        CannotReplay(
+            Problem(
+                "BK551",
+                f"{many(len(places), 'request')} need{'s' * (len(places) == 1)} the variable {{{{{name}}}}}",
+                _how_to_give(name),
+                places[0],
+            )
+        )
+        for name, places in missing.items()
+    ]
+
+
+def _how_to_give(name: str) -> str:
+    if name.endswith("_USERNAME"):
+        return f"pass --var {name}=…"
+    return f"export {name} and pass --secret {name}, or --secret {name}=…"
+
+
+def capture_many(
+    summary: ImportSummary, options: CaptureOptions, context: RunContext
+) -> tuple[list[Captured], list[BaselinekitError]]:
+    """New files, all asked together. What can be captured is, and what cannot is told with its line."""
+    project, done, errors = summary.project, list[Captured](), list[BaselinekitError]()
+    described = {new.draft.id: draft for draft, _, new in summary.new}
+    options = replace(options, described=_describes(described, options))
+    with ExitStack() as made:
+        asked: list[tuple[Place, NewBaseline]] = []
+        for _, place, new in summary.new:
+            try:
+                writing.check_names(new.draft.id, new.group)
+                made.enter_context(folder_made(project.root, new.folder))
+                check_new(project, new, context)
+                asked.append((place, new))
+            except BaselinekitError as error:
+                errors.append(_at(error, place))
+        drafts = [(new.draft, new.folder) for _, new in asked]
+        found = observe_known_good(project, drafts, options, context)
+        for (place, new), known_good in zip(asked, found, strict=True):
+            try:
+                if isinstance(known_good, BaselinekitError):
+                    raise _of(known_good, new.draft.id)
+                captured = write_known_good(project, new, known_good, options)
+                notes = described[new.draft.id].notes
+                done.append(replace(captured, notes=(*captured.notes, *notes)))
+            except BaselinekitError as error:
+                errors.append(_at(error, place))
+        if not done and errors:  # the folders that were made for it go again
+            raise worst_of([*summary.problems, *errors])
+    return done, errors
+
+
+def _describes(
+    drafts: Mapping[str, DraftRecipe], options: CaptureOptions
+) -> Callable[[Baseline, Json], Mapping[Path, str]]:
+    def described(baseline: Baseline, output: Json) -> Mapping[Path, str]:
+        draft = drafts[baseline.id]
+        status = output.get("status") if isinstance(output, dict) else None
+        if (
+            not draft.is_vouched
+            and isinstance(status, int)
+            and status >= 400
+            and not options.allow_error_status
+        ):
+            what = f"the answer to what the document gives as an example is {status}: it is not stored"
+            hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
+            raise CannotReplay(Problem("BK521", what, hint))
+        return draft.formats(output) if draft.formats else {}
+
+    return described
+
+
+def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:
+    """All that could not be done as one error, whose exit code is that of the worst."""
+    kinds = (Refused, InvalidInput, CannotReplay)
+    worst = next((kind for kind in kinds if any(isinstance(error, kind) for error in errors)), CannotReplay)
+    return worst(*(problem for error in errors for problem in error.problems))
+
+
+def _of(error: BaselinekitError, id: str) -> BaselinekitError:
+    """The error with the name of the baseline that it keeps from being captured."""
+    return type(error)(*(replace(problem, message=f"{id}: {problem.message}") for problem in error.problems))
+
+
+def _at(error: BaselinekitError, place: Place) -> BaselinekitError:
+    """The error at the line that the request comes from."""
+    return type(error)(*(replace(problem, place=place, at=None) for problem in error.problems))
+
+
+def stated_bases(summary: ImportSummary) -> list[str]:
+    """The addresses that the new files state."""
+    bases = (draft.current["execution"].get("base_url") for draft, _, _ in summary.new)
+    return list(dict.fromkeys(origin(base) for base in bases if base))
