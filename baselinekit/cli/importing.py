@@ -180,6 +180,8 @@ class ManyCaptures:
         """Whether the configuration was written first, where the operator wants that."""
         project, chosen = summary.project, self._options.many.write_config
         base, given = summary.shared_base(), self._options.project.secrets
+        if chosen and not project.config.base_url:
+            base = base or project.override_base_url
         names = [name for name in _undeclared(summary) if chosen or name in given]
         written = []
         if base and (chosen or self._is_confirmed(base, len(summary.new))):
@@ -300,7 +302,9 @@ def _undeclared(summary: ImportSummary) -> list[str]:
 def _declared(name: str, summary: ImportSummary) -> dict[str, Json]:
     """How the configuration declares a secret: where its value comes from, and which hosts it goes to."""
     users = (draft.current for draft, _, _ in summary.new if name in names_in(draft.current))
-    bases = (current["execution"].get("base_url") or summary.project.base_url for current in users)
+    project = summary.project
+    ours = project.override_base_url or project.base_url
+    bases = (current["execution"].get("base_url") or ours for current in users)
     hosts = sorted({urlsplit(base).netloc for base in bases if base})
     return {"from_env": name, "secret": True} | ({"hosts": hosts} if hosts else {})
 
