@@ -372,7 +372,12 @@ FORMATS = (
         "any_duration",
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
         (2, None),
-        LearningRule("lengths of time", when="likely", fits=are_mixed),
+        LearningRule(
+            "lengths of time",
+            when="likely",
+            fits=are_mixed,
+            piece=f"{_SHORT_DURATION}|{_ISO_DURATION}",
+        ),
         # ISO 8601: only the smallest unit may have a fraction.
         check=lambda text: not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text)),
         types=frozenset({"number", "string"}),

@@ -128,7 +128,7 @@ def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderPro
     least, most = min(numbers), max(numbers)
     rows = ((row.name, row.learnt) for row in words.table.values() if row.learnt and row.learnt.between)
     ranges = [(name, rule) for name, rule in rows if rule.fits(values)]
-    if least != most and ranges and _stays_above_zero(least, most, all(map(whole, values))):
+    if least != most and ranges and _stays_above_zero(numbers, all(map(whole, values))):
         name, rule = ranges[0]
         seen = f"{rule.describe(values)} from {_shown(least)} to {_shown(most)}"
         yield PlaceholderProposal(f"<<{name}(0)>>", f"{seen}, and no negative ones")
@@ -138,11 +138,16 @@ def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderPro
 _TIMES_THE_SPREAD = 10
 
 
-def _stays_above_zero(least: Decimal, most: Decimal, integers: bool) -> bool:
+_ENOUGH = 3
+"""Two deviations are close to each other, and of one sign, once in thirty."""
+
+
+def _stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
     """What is counted is never negative. What is measured with a fraction may be a deviation: it stays above
     zero if ten times the spread does not lead below."""
-    spread = EXACT.subtract(most, least)
-    return least >= 0 and (integers or least >= EXACT.multiply(spread, Decimal(_TIMES_THE_SPREAD)))
+    least, most = min(numbers), max(numbers)
+    room = EXACT.multiply(EXACT.subtract(most, least), Decimal(_TIMES_THE_SPREAD))
+    return least >= 0 and (integers or (len(numbers) >= _ENOUGH and least >= room))
 
 
 _MOST_DIGITS = 30

@@ -8,7 +8,7 @@ from itertools import groupby
 from baselinekit.errors import BaselinekitError
 from baselinekit.placeholders.grammar import LearningRule
 from baselinekit.placeholders.moments import is_of_now, seconds_of
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import NUMBER_IN_TEXT, Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.placeholders.varying import is_random
 
@@ -25,7 +25,7 @@ Column = Sequence[str]
 
 _LEAST_FORMAT = 10
 _DIGITS = re.compile(r"[0-9]+")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
+_NUMBER = re.compile(NUMBER_IN_TEXT)
 _LAST_SEPARATOR = re.compile(r".*[-_:.~%/]", re.DOTALL)
 _SEPARATOR = re.compile(r"([-_:.~/])")
 _BEGINS = r"(?:(?<![0-9A-Za-z])|(?<=%[0-9A-F][0-9A-F]))"

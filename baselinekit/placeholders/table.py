@@ -163,6 +163,9 @@ def _limit(pattern: Any, why: str) -> CannotReplay:
 
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
+NUMBER_IN_TEXT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[eE][+-][0-9]{1,4})?"
+"""As programs write numbers: 12e3 is rather one of hexadecimal digits."""
+
 _NUMBER_END = r"[-+0-9.eE]+"
 _ANYTHING = r"[\s\S]*?"
 _NEAR = re.compile(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
@@ -409,8 +412,8 @@ _ROWS = (
             "number",
             "type",
             between=True,
-            piece=r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?",
-            part=r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?",
+            piece=NUMBER_IN_TEXT.replace("(?:0|[1-9][0-9]*)", "[0-9]+"),
+            part=NUMBER_IN_TEXT,
             in_rows=True,
         ),
     ),

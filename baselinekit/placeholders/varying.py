@@ -86,12 +86,12 @@ _WORDED_SPAN = (
 _SHORT_SPAN = rf"{_COUNT} ?{_SHORT_UNITS}(?: {_COUNT} ?{_SHORT_UNITS}){{0,6}}"
 _SPAN = rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN}|{_SHORT_SPAN})"
 _SIZE = rf"{_COUNT} ?(?:[kKMGTPE]i?[Bb]|[KMGTPE]i?|B|[Bb]ytes?)"
-_NUMERIC = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
+_NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-][0-9]{1,4})?)"
 
-# Tokens: the characters of RFC 9110's token68, in no known order.
+# Tokens: the characters of RFC 9110's token68, in no known order, also as they are escaped in a URL.
 
 
-_TOKEN = r"[A-Za-z0-9._~+/-]+={0,2}"
+_TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
 _LEAST_TOKEN = 6
 _LEAST_LETTERS = 16
 _DIGITS = re.compile("[0-9]+")
@@ -104,7 +104,7 @@ def token(args: Args, now: float) -> Kind:
     time goes on, and a lost half is a fault."""
     low, high = bounds("any_token", args, "any_token(10)", count)
     most = "" if high is None else high
-    inline = rf"[A-Za-z0-9._~+/=-]{{{low or 1},{most}}}"
+    inline = rf"[A-Za-z0-9._~+/=%-]{{{low or 1},{most}}}"
     accepts = re.compile(_TOKEN).fullmatch
 
     def judge(value: Json) -> bool:

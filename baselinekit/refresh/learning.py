@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.grammar import escape, split
+from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone, narrowest
 from baselinekit.placeholders.pieces import WIDE, Write
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import children, of_any_row, render, value_at
@@ -143,6 +143,13 @@ class _PlacesFound:
 # refusal. A leaf that varies in most rows of an array is taken to vary in all of them. Each row keeps its own
 # lines: one row that describes all the others would accept any number of them.
 
+SURE = frozenset(
+    row.name
+    for row in TABLE.values()
+    if row.learnt and row.learnt.when == "sure" and row.learnt.of in ("string", "number")
+)
+"""What no text has by chance: such a placeholder says what an answer is, even if it is all of it."""
+
 _LONGEST_UNKNOWN = 100
 """Characters of a text of which nothing but its length is known: more of them is what it says."""
 
@@ -241,8 +248,10 @@ def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace |
     meaning = "compare its meaning: --method judge"
     is_root = path == () or path in wholes
     kept = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
-    share = 2 if any(wide in text for wide in WIDE) else 3  # of a text that must stay: half, or a third
-    if is_root and (is_alone(text) or share * kept < min(map(len, volatile.values))):
+    is_wide = any(wide in text for wide in WIDE)
+    share = 2 if is_wide else 3  # of a text that must stay: half, or a third
+    says_what = not is_wide and any(part.name in SURE for part in split(text) if isinstance(part, Token))
+    if is_root and not says_what and (is_alone(text) or share * kept < min(map(len, volatile.values))):
         what = "all of it varies: a placeholder would accept anything"
         return UnlearnablePlace(path, "root_value", what, f"request something stable, or {meaning}")
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)

@@ -122,6 +122,21 @@ def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
     assert stands(found) == {"$": "All is well since <<any_iso_datetime>>"}
 
 
+@pytest.mark.parametrize(
+    ("texts", "learnt"),
+    [
+        (
+            (f"hello 1795387423 {U[0]}", f"hello 1795387434 {U[1]}"),
+            "hello <<any_datetime(epoch)>> <<any_uuid(4)>>",
+        ),
+        (("2026-11-22T22:43:28Z", "2026-11-22T22:43:36Z"), "<<any_iso_datetime>>"),
+    ],
+)
+def test_an_answer_of_which_all_varies_is_what_its_forms_say(texts: tuple[str, str], learnt: str) -> None:
+    found = lesson(*({"body": text} for text in texts), wholes=[("body",)])
+    assert stands(found) == {"body": learnt}
+
+
 def test_a_status_of_the_body_is_a_value_like_any_other() -> None:
     assert stands(lesson({"status": 1}, {"status": 5})) == {"status": "<<any_integer(0)>>"}
 
