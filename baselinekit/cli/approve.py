@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import click
+
 from baselinekit.cli.options import (
     ProjectOptions,
     RecordingOptions,
@@ -15,6 +17,7 @@ from baselinekit.cli.options import (
     option,
     several,
 )
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Stamp
 
 
@@ -46,6 +49,7 @@ class RefreshOptions:
     baselinekit refresh users --path body.users[0].name
     baselinekit refresh --all-failed --yes --by ada --reason "new names since 2.4"
     baselinekit refresh --from results.json
+    baselinekit refresh users --learn            placeholders for what varies, and nothing else
 
     \b
     Exit code: 0 done, 2 usage or an invalid file, 3 something could not be refreshed,
@@ -62,12 +66,18 @@ class RefreshOptions:
         help="Accept the answers of a CI job: its results.json; - reads standard input.",
     )
     replay: bool = flag(help="Send the requests again.")
+    learn: bool = flag(
+        help="Ask again, several times, and store placeholders where the answers vary, and nothing else."
+    )
+    repeat: int | None = option(
+        type=click.IntRange(1, 1000), metavar="N", help="With --learn: ask N times; the default is 3."
+    )
     dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
     yes: bool = flag("-y", "--yes", help="Do not ask.")
     allow_high_risk: bool = flag(help="Also accept removed keys and values of another type.")
     drop_placeholders: bool = flag(help="Also accept changes that lose a placeholder.")
     approved: StampOptions = including(StampOptions)
-    jobs: int = jobs_option("With --replay: how many at once.", 8)
+    jobs: int = jobs_option("With --replay or --learn: how many at once.", 8)
     as_json: bool = flag("--json", help="Print the changes as JSON; writes only with --yes.")
     verbose: bool = flag("-v", "--verbose", help="Show every change of every baseline.")
     recording: RecordingOptions = including(RecordingOptions)
@@ -78,6 +88,22 @@ class RefreshOptions:
     def is_of_pending(self) -> bool:
         """Whether it is about answers that compares here have kept: those a review is about as well."""
         return not self.replay and self.results is None
+
+    def check(self) -> None:
+        """What cannot be combined."""
+        others = {
+            "--from": self.results is not None,
+            "--replay": self.replay,
+            "--path": bool(self.paths),
+            "--allow-high-risk": self.allow_high_risk,
+            "--drop-placeholders": self.drop_placeholders,
+        }
+        other = next((name for name, is_given in others.items() if is_given), None)
+        if self.learn and other:
+            hint = "--learn asks again, and writes placeholders only"
+            raise InvalidInput(Problem("BK508", f"--learn and {other} cannot be combined", hint))
+        if self.repeat is not None and not self.learn:
+            raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
 
 
 @dataclass(frozen=True)

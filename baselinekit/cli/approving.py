@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.approval import review as reviewing
@@ -21,7 +21,8 @@ from baselinekit.cli.options import (
     read_text,
 )
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
-from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshPlan, RefreshProposal
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
 from baselinekit.model.values import Json
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report.next_commands import check_commands
@@ -61,7 +62,7 @@ def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> W
 
 
 def suggest_checks(
-    project: Project, context: RunContext, applied: Applied, plans: Sequence[RefreshPlan]
+    project: Project, context: RunContext, applied: Applied, baselines: Iterable[Baseline]
 ) -> None:
     """Look at what was written, and see it pass."""
     if not applied.ids:
@@ -71,7 +72,7 @@ def suggest_checks(
     shown = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
     if is_in_git(project, context.clients):
         screen.next_commands([shlex.join(["git", "diff", *shown])])
-    file_of = {plan.baseline.id: plan.baseline.source.file for plan in plans}
+    file_of = {baseline.id: baseline.source.file for baseline in baselines}
     written = [(id, file_of[id]) for id in applied.ids]
     more = (*typed_here().asking, *typed_here().operator)
     screen.next_commands(check_commands(written, project.folders, project.eval_folders, more, here))
@@ -99,6 +100,11 @@ _MOST_TOLD = 20
 
 
 def refresh(options: RefreshOptions) -> int:
+    options.check()
+    if options.learn:
+        from baselinekit.cli.learning import refresh_by_learning
+
+        return refresh_by_learning(options)
     wanted = parse_wanted(options, options.all_failed)
     project = project_of(options.project)
     with real_context() as context:
@@ -152,7 +158,7 @@ class RefreshSession:
         if applied.ids:
             baselines, files = many(len(applied.ids), "baseline"), many(len(applied.files), "file")
             screen.line(f"refreshed {baselines} in {files}")
-            suggest_checks(self.project, self.context, applied, self.proposal.plans)
+            suggest_checks(self.project, self.context, applied, [one.baseline for one in self.proposal.plans])
         return self.exit_code(applied)
 
     def collect_approvals(self) -> list[Approval]:
@@ -417,5 +423,5 @@ class ReviewSession:
         complain(failures)
         complain([refusal.problem for refusal in self.proposal.refusals])
         if not self.options.as_json:
-            suggest_checks(self.project, self.context, applied, self.proposal.plans)
+            suggest_checks(self.project, self.context, applied, [one.baseline for one in self.proposal.plans])
         return _PENDING if left or failures or self.proposal.refusals else 0

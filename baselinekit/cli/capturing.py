@@ -21,7 +21,15 @@ from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import RecordingOptions, parse_pairs, path_from_here, project_of
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_typed, with_files
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, Refused
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    NothingSelected,
+    Place,
+    Problem,
+    Refused,
+)
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
@@ -37,7 +45,6 @@ from baselinekit.variables import names_in
 from baselinekit.workflow import capture
 from baselinekit.workflow.capture import (
     Captured,
-    Learnt,
     capture_all,
     capture_new,
     check_draft,
@@ -72,15 +79,15 @@ def lines(one: Captured, is_counted: bool) -> Iterator[str]:
     unlearnt = f", {len(one.unlearnt)} of them without a placeholder" if one.unlearnt else ""
     yield f"  {many(one.replays, 'replay')}: {varies}{unlearnt}"
     for learnt in one.learnt[:_MOST_PATHS]:
-        yield from _describe(learnt)
+        yield from describe_learnt(learnt.found, learnt.place)
     if len(one.learnt) > _MOST_PATHS:
         yield f"  … and {len(one.learnt) - _MOST_PATHS:,} more"
 
 
-def _describe(learnt: Learnt) -> Iterator[str]:
-    found = learnt.found
+def describe_learnt(found: Volatile, where: Place | None) -> Iterator[str]:
+    """A path with what stands for it now, why, and examples of what was seen there."""
     rows = f" in {len(found.places)} rows" if len(found.places) > 1 else ""
-    place = f"   {learnt.place.file}:{learnt.place.line}" if learnt.place else ""
+    place = f"   {where.file}:{where.line}" if where else ""
     yield screen.safe_line(f"  {render(found.path)}{rows}  {found.proposal.text}{place}")
     values = ", ".join(_short(value) for value in found.values[:_MOST_VALUES])
     more = ", …" if len(found.values) > _MOST_VALUES else ""
@@ -114,6 +121,16 @@ def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
     return [CannotReplay(*problems)] if problems else []
 
 
+def learnt_as_json(found: Volatile) -> dict[str, Json]:
+    return {
+        "path": render(found.path),
+        "placeholder": found.proposal.text,
+        "reason": found.proposal.reason,
+        "values": list(found.values[:_MOST_VALUES]),
+        "places": [render(place) for place in found.places],
+    }
+
+
 def document(one: Captured) -> dict[str, Json]:
     """The same for programs."""
     about: dict[str, Json] = {"id": one.id, "file": one.file, "seconds": round(one.seconds, 3)}
@@ -127,14 +144,7 @@ def document(one: Captured) -> dict[str, Json]:
     return about | {
         "replays": one.replays,
         "volatile": [
-            {
-                "path": render(learnt.found.path),
-                "placeholder": learnt.found.proposal.text,
-                "reason": learnt.found.proposal.reason,
-                "values": list(learnt.found.values[:_MOST_VALUES]),
-                "places": [render(place) for place in learnt.found.places],
-                "line": learnt.place.line if learnt.place else None,
-            }
+            learnt_as_json(learnt.found) | {"line": learnt.place.line if learnt.place else None}
             for learnt in one.learnt
         ],
         "refused": [

@@ -133,6 +133,9 @@ class Spot:
 UNDECIDED = ("flaky", "noise")
 """Verdicts of which no output is kept to be approved: what came once is not what comes."""
 
+VOLATILE = "volatile"
+"""The verdict of one replay that differs only in ids, moments and counters, each for another one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repeats:

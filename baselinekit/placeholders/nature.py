@@ -5,12 +5,13 @@ such kinds; `refresh --learn` takes an id for an id and a moment for a moment. H
 in tests/placeholders/test_nature.py."""
 
 import re
+from dataclasses import dataclass
 from operator import add
 from typing import Literal
 
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
-from baselinekit.placeholders.moments import moment_of as moment_of_text, moments_in, seconds_of
+from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
 from baselinekit.secrets.finding import COMMON_PAIRS, random_in
 from baselinekit.secrets.scan import TextScan
 from baselinekit.tree.equality import decimal, is_number
@@ -117,7 +118,7 @@ _WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
 _COUNTED_WORDS = """
 uptime elapsed duration latency took seconds millis nanos ms walltime timing clock lag age idle jiffies
 pid port seq sequence offset generation epoch tick ticks revision lsn
-heap rss memory mem cpu load goroutines threads connections conn
+heap rss memory mem cpu load goroutine goroutines thread threads connection connections conn
 """
 _COUNTED = frozenset(_COUNTED_WORDS.split())
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -132,18 +133,46 @@ def is_counted(path: Path) -> bool:
 # Two values at one place.
 
 
-def nature_of_change(path: Path, before: Json, after: Json) -> Nature | None:
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Between a capture (None: nobody knows when) and now, in seconds since 1970."""
+
+    captured: float | None
+    now: float
+
+    def fits(self, before: Json, after: Json) -> bool:
+        """Whether a clock can have written the moments of `after` in that time, or as far ahead of now as
+        those of `before` were of the capture."""
+        pairs = list(zip(_moments(before), _moments(after), strict=False))
+        start = self.captured
+        if any(when <= then for then, when in pairs):
+            return False
+        if start is None:
+            return all(when <= self.now + NEAR for _, when in pairs)
+        passed = self.now - start
+        return all(
+            start - NEAR <= when <= self.now + NEAR or abs(when - then - passed) <= NEAR
+            for then, when in pairs
+        )
+
+
+def nature_of_change(path: Path, before: Json, after: Json, span: Span) -> Nature | None:
     """The nature of a value that became another one of the same nature; None where it is a change."""
     if looks_like_id(before, path) and looks_like_id(after, path) and _form(before) == _form(after):
         return "id"
     was, now = moment_of(before), moment_of(after)
     if was is not None and now is not None and type(before) is type(after):
-        return "moment" if now > was else None
+        return "moment" if span.fits(before, after) else None
     if isinstance(before, str) and isinstance(after, str):
         marked = _skeleton(before)
         if "\0" in marked and marked == _skeleton(after):
-            return "moment" if any(moments_in(before)) else "id"
+            is_timed = any(moments_in(before))
+            return ("moment" if span.fits(before, after) else None) if is_timed else "id"
     return "counter" if is_counted(path) and _are_numbers(before, after) else None
+
+
+def _moments(value: Json) -> list[float]:
+    return [when for _, _, when in moments_in(str(value))]
 
 
 def _are_numbers(before: Json, after: Json) -> bool:

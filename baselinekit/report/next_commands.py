@@ -11,7 +11,7 @@ from dataclasses import replace
 from baselinekit.escape import one_line
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Judged
-from baselinekit.model.results import UNDECIDED, Report, Result, Spot
+from baselinekit.model.results import UNDECIDED, VOLATILE, Report, Result, Spot
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.typed import Typed, read_typed
 from baselinekit.tree.paths import places
@@ -164,11 +164,24 @@ def after_compare(
         commands = [last, command_line("review", *elsewhere, *paths, *typed.operator)]
     if not select_renewable(failed):
         commands = commands[:1]
+    if not elsewhere:
+        commands = learn_commands(failed, paths, typed) + commands
     commands += explain_commands(_error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
         commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
     return commands[:_MOST_COMMANDS]
+
+
+def learn_commands(failed: Sequence[Result], paths: Sequence[str], typed: Typed) -> list[str]:
+    """Of those that differ only in what varies by nature: that is to be learnt, not approved."""
+    ids = [result.id for result in failed if result.verdict == VOLATILE and result.case is None]
+    if not ids:
+        return []
+    named = paths or ids[:_MOST_FILES]
+    if not paths and len(ids) > _MOST_NAMED and len(ids) == len(failed):
+        named = ["--all-failed"]
+    return [command_line("refresh", *named, "--learn", *typed.asking, *typed.operator)]
 
 
 def after_run(

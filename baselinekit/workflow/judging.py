@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.documents.jsontext import pretty
@@ -23,7 +24,7 @@ from baselinekit.errors import (
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Observation, Recipe, Scores
-from baselinekit.model.results import Result, Spot
+from baselinekit.model.results import VOLATILE, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import recipe_hash
@@ -201,7 +202,7 @@ class BaselineRunner:
         except BaselinekitError as error:
             return Tried(self._error(baseline, error))
         kinds = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
-        facts = {
+        facts: dict[str, Any] = {
             "notes": tuple(report.what for report in comparison.reports if report.kind in kinds),
             "seconds": observation.seconds,
             "attempts": observation.attempts,
@@ -238,13 +239,17 @@ class BaselineRunner:
         matcher: Matcher,
         comparison: Comparison,
         observation: Observation,
-        facts: Mapping[str, object],
+        facts: Mapping[str, Any],
     ) -> Result:
+        from baselinekit.workflow.volatile import note_of_natures  # only what failed has any
+
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
         differences = tuple(self._spots(baseline, comparison.differences, redactor))
         # After the values: the lines are masked as these were, by what the redactor has met.
         lines = redactor.mask_lines(matcher.explain(comparison) if self._explain else [])
+        if note := note_of_natures(baseline, comparison, self._clients.now()):
+            facts = {**facts, "verdict": VOLATILE, "notes": (*facts["notes"], note)}
         return self._result(
             baseline,
             outcome="failed",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from baselinekit.placeholders.moments import moments_in
-from baselinekit.placeholders.nature import looks_like_id, moment_of, nature_of_change
+from baselinekit.placeholders.nature import Span, looks_like_id, moment_of, nature_of_change
 
 CHANCE = random.Random(13)
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -240,4 +240,25 @@ CHANGES: list[tuple[str, Any, Any, str | None]] = [
 
 @pytest.mark.parametrize(("key", "before", "after", "nature"), CHANGES)
 def test_the_nature_of_a_change(key: str, before: Any, after: Any, nature: str | None) -> None:
-    assert nature_of_change(("body", key), before, after) == nature
+    span = Span(datetime(2026, 1, 1, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, tzinfo=UTC).timestamp())
+    assert nature_of_change(("body", key), before, after, span) == nature
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_of_a_clock"),
+    [
+        ("2026-01-01T08:00:00Z", "2026-01-03T00:00:00Z", True),  # it was started again in between
+        ("2026-01-01T11:00:00Z", "2026-01-05T11:00:00Z", True),  # it ends an hour after it was asked
+        ("2026-01-01T11:00:00Z", "2026-01-09T11:00:00Z", False),  # another day was put there
+        ("2025-06-01T00:00:00Z", "2025-07-01T00:00:00Z", False),  # both are of before the capture
+        ("2026-01-03T00:00:00Z", "2025-12-03T00:00:00Z", False),
+    ],
+)
+def test_a_moment_that_no_clock_wrote_since_is_a_change(before: str, after: str, is_of_a_clock: bool) -> None:
+    span = Span(
+        datetime(2026, 1, 1, 10, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, 10, tzinfo=UTC).timestamp()
+    )
+    assert (nature_of_change(("at",), before, after, span) == "moment") == is_of_a_clock
+    assert nature_of_change(("at",), f"at {before}", f"at {after}", span) == (
+        "moment" if is_of_a_clock else None
+    )

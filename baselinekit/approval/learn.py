@@ -1,0 +1,299 @@
+"""refresh --learn: ask again, and put placeholders where the answers vary. Nothing else is written: what is
+another value each time in the same way stays, and is told."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from baselinekit.approval.refresh import Wanted, find_baselines
+from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Comparison, Difference, known_path
+from baselinekit.model.changes import Applied, Stamp
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.nature import nature_of_change
+from baselinekit.refresh.alternatives import unescaped
+from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.replay.settings import Setting
+from baselinekit.report.values import short
+from baselinekit.store.results import drop_pending, pending_ids
+from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.tree.equality import same_json
+from baselinekit.tree.paths import render, value_at, with_values
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.environment import CaptureEnvironment
+from baselinekit.workflow.judging import check, compare_settled
+from baselinekit.workflow.learning import Asked, Replays, Templating, arrays_of_one, observe_each
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import locate_problems, select
+from baselinekit.workflow.volatile import span_of
+
+REPLAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LearnPlan:
+    """What is learnt of one baseline: the places with their placeholders, values masked; what differs and
+    stays; and the arrays of one element that keep their length by a rule. `renewal`: what is to be written,
+    None where nothing is; `is_whole`: the baseline passes then."""
+
+    baseline: Baseline
+    replays: int
+    volatile: tuple[Volatile, ...] = ()
+    stays: tuple[UnlearnablePlace, ...] = ()
+    ordered: tuple[str, ...] = ()
+    renewal: Renewal | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.stays
+
+
+@dataclass(frozen=True, slots=True)
+class LearnProposal:
+    """All of them, and why others could not be asked."""
+
+    plans: tuple[LearnPlan, ...]
+    failures: tuple[Problem, ...] = ()
+
+
+def propose_learning(project: Project, wanted: Wanted, times: int, context: RunContext) -> LearnProposal:
+    """Ask what is selected again, `times` times, and say what that teaches. Nothing is written."""
+    if not wanted.names_something:
+        hint = "name ids or paths, or pass --all-failed"
+        raise InvalidInput(Problem("BK508", "learn of which baselines?", hint))
+    chosen = select(find_baselines(project, wanted.words), wanted.selection)
+    if wanted.all_failed:
+        kept = pending_ids(project.root)
+        chosen = [baseline for baseline in chosen if baseline.id in kept]
+    if not chosen:
+        what = "no compare has failed since" if wanted.all_failed else "nothing is selected"
+        raise NothingSelected(Problem("BK530", f"there is nothing to learn: {what}", "baselinekit compare"))
+    here = CaptureEnvironment(project, context.clients)
+    session = LearnSession(project, context, times)
+    for baseline in chosen:
+        session.add(here, baseline)
+    return session.run(wanted.jobs)
+
+
+class LearnSession:
+    """The baselines that are asked again, each with what it is compared by."""
+
+    def __init__(self, project: Project, context: RunContext, times: int):
+        self._project = project
+        self._context = context
+        self._times = times
+        self._asked: list[tuple[Baseline, Matcher, Setting]] = []
+        self._failures: list[Problem] = []
+
+    def add(self, here: CaptureEnvironment, baseline: Baseline) -> None:
+        """What cannot be replayed at all is told before anything is asked."""
+        try:
+            if baseline.baseline is None:
+                hint = f"baselinekit capture from {baseline.source.file}"
+                raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
+            meant = here.chosen(baseline)
+            setting = self._project.setting_of(baseline, self._context.clients)
+            matcher = compile_baseline(meant, self._project.words_of(baseline))
+            check(baseline, setting)
+            self._asked.append((meant, matcher, setting))
+        except BaselinekitError as error:
+            self._failures += locate_problems(baseline, error.problems, self._project.root)
+
+    def run(self, jobs: int) -> LearnProposal:
+        asked = [
+            Asked(baseline.current, setting, self._times, pauses=True) for baseline, _, setting in self._asked
+        ]
+        plans: list[LearnPlan] = []
+        for one, replays in zip(self._asked, observe_each(asked, self._context, jobs), strict=True):
+            try:
+                plans.append(self._plan(*one, replays))
+            except BaselinekitError as error:
+                self._failures += locate_problems(one[0], error.problems, self._project.root)
+        return LearnProposal(tuple(plans), tuple(self._failures))
+
+    def _plan(self, baseline: Baseline, matcher: Matcher, setting: Setting, replays: Replays) -> LearnPlan:
+        if isinstance(replays, BaselinekitError):
+            raise replays
+        for observation in replays:
+            refuse_what_went_wrong(baseline, observation)
+        known = baseline.baseline
+        assert known is not None
+        settled = [compare_settled(matcher, observation, setting) for observation in replays]
+        if all(comparison.passed for comparison in settled):
+            return LearnPlan(baseline, len(replays))
+        mask = self._project.redactor.knowing([one.output for one in replays]).mask_value
+        lesson = Lesson(self._project, baseline, matcher, settled, setting.clients.now(), mask)
+        volatile, refusals = lesson.learn()
+        texts = {place: one.proposal.text for one in volatile for place in one.places}
+        output = with_values(known.output, texts)
+        arrays = _new_singles(output, known.output, matcher)
+        rules = replace(
+            baseline.comparison, arrays={**dict.fromkeys(arrays, "ordered"), **baseline.comparison.arrays}
+        )
+        written = replace(baseline, baseline=replace(known, output=output), comparison=rules)
+        after = compile_baseline(written, self._project.words_of(baseline))
+        stays = [*lesson.told, *refusals]
+        stays += _left([compare_settled(after, one, setting) for one in replays], stays)
+        values: dict[Path, Json] = {("comparison", "arrays"): rules.arrays} if arrays else {}
+        if not stays:
+            values["metadata", "failure_count"] = 0
+        renewal = Renewal(baseline.id, baseline.source, output, baseline.variant, values) if texts else None
+        shown = tuple(
+            replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
+        )
+        return LearnPlan(baseline, len(replays), shown, tuple(stays), tuple(arrays), renewal)
+
+
+def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
+    """An answer that went wrong teaches nothing, unless the one on file went wrong in the same way."""
+    kind, known = kind_of(baseline.current), baseline.baseline
+    stored = kind.visible_troubles(baseline.current, known.output if known else None)
+    expected = {trouble.message for trouble in stored}
+    for trouble in kind.troubles(baseline.current, observation):
+        if trouble.message not in expected:
+            raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "mend it"))
+    if observation.flaw is not None:
+        raise CannotReplay(Problem("BK526", f"{observation.flaw}: nothing is learnt of that"))
+
+
+def _new_singles(output: Json, before: Json, matcher: Matcher) -> list[str]:
+    """Arrays of one element that would describe arrays of any length from now on: a rule keeps them."""
+    known = set(arrays_of_one(before))
+    return [
+        render(path)
+        for path in arrays_of_one(output)
+        if path not in known and matcher.arrays.get(path) in (None, "each") and matcher.type != "exact"
+    ]
+
+
+def _left(settled: Sequence[Comparison], told: Sequence[UnlearnablePlace]) -> Iterator[UnlearnablePlace]:
+    """What would still fail, beside what is told anyway."""
+    known = {place.path for place in told}
+    for comparison in settled:
+        for difference in comparison.differences:
+            if not any(difference.at[: len(path)] == path or difference.path == path for path in known):
+                known.add(difference.at)
+                what = "no placeholder was found that the rules accept in every replay"
+                yield UnlearnablePlace(difference.at, "unresolved", what, "write a rule for it by hand")
+
+
+class Lesson:
+    """What the replays of one baseline say beside its stored output, place by place: the values that came at
+    each place that differs, in their order."""
+
+    def __init__(
+        self,
+        project: Project,
+        baseline: Baseline,
+        matcher: Matcher,
+        settled: Sequence[Comparison],
+        now: float,
+        mask: Callable[[Json, Path], Json],
+    ):
+        self._mask = mask
+        self._project, self._baseline, self._matcher = project, baseline, matcher
+        known = baseline.baseline
+        assert known is not None
+        self._stored, self._times, self._span = known.output, len(settled), span_of(baseline, now)
+        self.told: list[UnlearnablePlace] = []
+        self._came: dict[Path, dict[int, Json]] = {}
+        for number, comparison in enumerate(settled):
+            for difference in comparison.differences:
+                self._note(number, difference)
+
+    def _note(self, number: int, difference: Difference) -> None:
+        value = _leaf(self._stored, difference.at)
+        is_leaf = value is not ABSENT and difference.kind in ("value", "type")
+        if is_leaf and not isinstance(difference.actual, dict | list):
+            self._came.setdefault(difference.at, {})[number] = difference.actual
+        elif all(place.path != difference.path for place in self.told):
+            what = _WHAT.get(difference.kind, "it differs")
+            self.told.append(UnlearnablePlace(difference.path, "structural", what, ACCEPT))
+
+    def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
+        """The placeholders, and what varies and cannot be learnt. What is the same in every answer, and not
+        what is stored, is a change, unless it is by nature another one after a while."""
+        first: dict[Path, Json] = {}
+        later: list[dict[Path, Json]] = [{} for _ in range(self._times)]
+        for path, came in self._came.items():
+            stored = unescaped(_leaf(self._stored, path))
+            is_literal = not (isinstance(stored, str) and has_marker(stored))
+            values = [came.get(number, stored if is_literal else ABSENT) for number in range(self._times)]
+            if not self._varies(path, stored, values):
+                came_now, on_file = (short(self._mask(value, path)) for value in (values[0], stored))
+                what = f"it is {came_now} in {self._each}, and {on_file} on file: a change"
+                self.told.append(UnlearnablePlace(path, "unresolved", what, ACCEPT))
+                continue
+            known = [value for value in values if value is not ABSENT]
+            first[path] = stored if is_literal else known[0]
+            for number, value in enumerate(values):
+                later[number][path] = known[0] if value is ABSENT else value
+        kind = kind_of(self._baseline.current)
+        view = ReplayView(
+            outcomes=kind.outcomes(self._baseline.current),
+            wholes=kind.answers(self._baseline.current),
+            numeric=self._matcher.type == "numeric",
+            arrays=self._matcher.arrays,
+            write=Templating(self._project.words_of(self._baseline).scope).text,
+            words=self._project.words_of(self._baseline),
+        )
+        outputs = [with_values(self._stored, values) for values in (first, *later)] if first else []
+        lesson = learn_places(outputs, view) if outputs else None
+        return (list(lesson.volatile), list(lesson.refusals)) if lesson else ([], [])
+
+    @property
+    def _each(self) -> str:
+        return "the answer" if self._times == 1 else f"all {self._times} answers"
+
+    def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
+        if any(value is ABSENT or not same_json(value, values[0]) for value in values):
+            return True
+        return nature_of_change(path, stored, values[0], self._span) is not None
+
+
+ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
+_WHAT: Mapping[str, str] = {
+    "missing": "it is gone",
+    "extra": "it is new",
+    "order": "its elements come in another order",
+    "count": "it has another number of elements",
+    "type": "it is of another type",
+    "tolerance": "it is further off than its tolerance",
+    "similarity": "it says something else",
+}
+
+
+def _leaf(stored: Json, path: Path) -> Json:
+    try:
+        value = value_at(stored, path)
+    except (LookupError, TypeError):
+        return ABSENT
+    return ABSENT if isinstance(value, dict | list) else value
+
+
+# What was learnt, written into the files.
+
+
+def preview_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -> Applied:
+    """The files as they would be. Nothing is written."""
+    return previewed([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
+
+
+def apply_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -> Applied:
+    """Write the placeholders; what was kept of a failed compare is of no use any more."""
+    applied = renew([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
+    for id in applied.ids:
+        drop_pending(project.root, id)
+    return applied
+
+
+def _stamped(plan: LearnPlan, stamp: Stamp) -> Renewal:
+    renewal = plan.renewal
+    assert renewal is not None
+    place = known_path(plan.baseline.variant)[:1]
+    noted = {"approved_by": stamp.by, "reason": stamp.reason}
+    values = {(*place, key): value for key, value in noted.items() if value is not None}
+    return replace(renewal, values={**renewal.values, **values})

@@ -1,0 +1,168 @@
+"""What `baselinekit refresh --learn` does: ask again, show what varies, ask whether to store placeholders."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from baselinekit.approval.learn import (
+    ACCEPT,
+    REPLAYS,
+    LearnPlan,
+    LearnProposal,
+    apply_learning,
+    preview_learning,
+    propose_learning,
+)
+from baselinekit.approval.planning import compare_command
+from baselinekit.cli import screen
+from baselinekit.cli.approve import RefreshOptions
+from baselinekit.cli.approving import complain, parse_wanted, suggest_checks
+from baselinekit.cli.capturing import describe_learnt, learnt_as_json
+from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.options import project_of
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.changes import Applied
+from baselinekit.model.values import Json
+from baselinekit.report.refreshing import format_file_diff
+from baselinekit.texts import many
+from baselinekit.tree.paths import render
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.project import Project
+
+FORMAT = "baselinekit.learn/1"
+_MOST_PATHS = 40
+_MOST_STAYS = 10
+_LEFT = 3
+
+
+def refresh_by_learning(options: RefreshOptions) -> int:
+    wanted = parse_wanted(options, options.all_failed)
+    project = project_of(options.project)
+    with real_context() as context:
+        context = with_models(context, project, options.recording)
+        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+            proposal = propose_learning(project, wanted, options.repeat or REPLAYS, asking)
+        return LearningScreen(project, context, options, proposal).run()
+
+
+@dataclass(slots=True)
+class LearningScreen:
+    """One `refresh --learn`, as its user sees it."""
+
+    project: Project
+    context: RunContext
+    options: RefreshOptions
+    proposal: LearnProposal
+
+    def run(self) -> int:
+        options, plans = self.options, [plan for plan in self.proposal.plans if plan.renewal]
+        stamp = options.approved.stamp(None)
+        applied: Applied | None = None
+        if options.as_json:
+            if options.yes and not options.dry_run:
+                applied = apply_learning(self.project, plans, stamp)
+            self.print_json(applied)
+        else:
+            self.show()
+            if plans and options.dry_run:
+                style = screen.style_of(options.color)
+                for rewritten in preview_learning(self.project, plans, stamp).files:
+                    screen.show(format_file_diff(rewritten, style) + "\n")
+                screen.line(f"{count(plans)}; nothing was written")
+                screen.next_commands([self.repeat_command()])
+            elif plans and (options.yes or self.is_confirmed(plans)):
+                applied = apply_learning(self.project, plans, stamp)
+                screen.line(f"wrote {count(plans)} in {many(len(applied.files), 'file')}")
+                suggest_checks(self.project, self.context, applied, [one.baseline for one in plans])
+            elif plans:
+                screen.line("nothing was written")
+        complain(self.proposal.failures)
+        complain(applied.failures if applied else ())
+        self.suggest_refresh()
+        return self.exit_code(applied)
+
+    def show(self) -> None:
+        """What varies, and what differs and stays."""
+        for plan in self.proposal.plans:
+            for line in describe(plan):
+                screen.line(line)
+
+    def is_confirmed(self, plans: Sequence[LearnPlan]) -> bool:
+        if not screen.can_ask():
+            what = f"{count(plans)}; nothing was written: there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", what, f"{self.repeat_command('--yes')} (or --dry-run)"))
+        return bool(click.confirm(f"store {count(plans)}?", default=False))
+
+    def repeat_command(self, *more: str) -> str:
+        words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--json")]
+        more = more or (() if {"-y", "--yes"} & set(words) else ("--yes",))
+        return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
+
+    def suggest_refresh(self) -> None:
+        """What stays is decided by a compare and a refresh."""
+        left = [plan for plan in self.proposal.plans if plan.stays]
+        if left and not self.options.as_json:
+            screen.next_commands(
+                [compare_command(self.project, left[0].baseline)]
+                if len(left) == 1
+                else ["baselinekit compare"]
+            )
+
+    def exit_code(self, applied: Applied | None) -> int:
+        wrong = self.proposal.failures or (applied and applied.failures)
+        return _LEFT if wrong or any(plan.stays for plan in self.proposal.plans) else 0
+
+    def print_json(self, applied: Applied | None) -> None:
+        written = set(applied.ids) if applied else set()
+        document: dict[str, Json] = {
+            "format": FORMAT,
+            "baselines": [
+                {
+                    "id": plan.baseline.id,
+                    "file": plan.baseline.source.file,
+                    "replays": plan.replays,
+                    "learnt": [learnt_as_json(found) for found in plan.volatile],
+                    "ordered": list(plan.ordered),
+                    "stays": [
+                        {"path": render(one.path), "kind": one.kind, "what": one.what, "hint": one.hint}
+                        for one in plan.stays
+                    ],
+                    "written": plan.baseline.id in written,
+                }
+                for plan in self.proposal.plans
+            ],
+        }
+        screen.show_json(json.dumps(document, default=str) + "\n")
+
+
+def count(plans: Sequence[LearnPlan]) -> str:
+    number = sum(len(found.places) for plan in plans for found in plan.volatile)
+    return f"{many(number, 'placeholder')} of {many(len(plans), 'baseline')}"
+
+
+def describe(plan: LearnPlan) -> list[str]:
+    """One baseline: its paths that vary, with their placeholders, and what stays as it is on file."""
+    replays = many(plan.replays, "replay")
+    if not plan.volatile and not plan.stays:
+        return [screen.safe_line(f"{plan.baseline.id}   {replays}: as on file, there is nothing to learn")]
+    paths = many(len(plan.volatile), "path")
+    facts = f"{paths} var{'ies' if len(plan.volatile) == 1 else 'y'}"
+    stays = f", {many(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
+    lines = [
+        screen.safe_line(f"{plan.baseline.id}   {plan.baseline.source.file}   {replays}: {facts}{stays}")
+    ]
+    for found in plan.volatile[:_MOST_PATHS]:
+        lines += describe_learnt(found, None)
+    if len(plan.volatile) > _MOST_PATHS:
+        lines.append(f"  … and {len(plan.volatile) - _MOST_PATHS:,} more")
+    lines += [f"  note: {screen.safe(path)} holds one element and stays `ordered`" for path in plan.ordered]
+    for one in plan.stays[:_MOST_STAYS]:
+        hint = "" if one.hint == ACCEPT else f": {one.hint}"
+        lines.append(screen.safe_line(f"  stays: {render(one.path)}: {one.what}{hint}"))
+    if len(plan.stays) > _MOST_STAYS:
+        lines.append(f"  … and {len(plan.stays) - _MOST_STAYS:,} more that stay")
+    return lines
