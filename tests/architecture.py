@@ -269,6 +269,7 @@ STANDS_ALONE = {
     "report.forms.table": _TABLE,
     "suites.dialects.table": _TABLE,
     "model.values": "everything stands on it",
+    "workflow.volatile": "loaded only where something failed",
     "programs.call": "a program of its own, run by path",
     "programs.children": "how a child is started, for adapters that may not import the client",
 }

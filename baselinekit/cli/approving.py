@@ -100,11 +100,6 @@ _MOST_TOLD = 20
 
 
 def refresh(options: RefreshOptions) -> int:
-    options.check()
-    if options.learn:
-        from baselinekit.cli.learning import refresh_by_learning
-
-        return refresh_by_learning(options)
     wanted = parse_wanted(options, options.all_failed)
     project = project_of(options.project)
     with real_context() as context:

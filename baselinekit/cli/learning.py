@@ -18,7 +18,7 @@ from baselinekit.approval.learn import (
     propose_learning,
 )
 from baselinekit.approval.planning import compare_command
-from baselinekit.cli import screen
+from baselinekit.cli import approving, screen
 from baselinekit.cli.approve import RefreshOptions
 from baselinekit.cli.approving import complain, parse_wanted, suggest_checks
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
@@ -37,6 +37,12 @@ FORMAT = "baselinekit.learn/1"
 _MOST_PATHS = 40
 _MOST_STAYS = 10
 _LEFT = 3
+
+
+def refresh(options: RefreshOptions) -> int:
+    """Both forms of the command: what it approves without --learn stands in `approving`."""
+    options.check()
+    return refresh_by_learning(options) if options.learn else approving.refresh(options)
 
 
 def refresh_by_learning(options: RefreshOptions) -> int:

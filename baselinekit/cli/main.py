@@ -22,7 +22,7 @@ COMMANDS = {
     "grade": ("evals.GradeOptions", "grading.grade"),
     "gate": ("evals.GateOptions", "gating.gate"),
     "calibrate": ("doctor.CalibrateOptions", "doctor.calibrate"),
-    "refresh": ("approve.RefreshOptions", "approving.refresh"),
+    "refresh": ("approve.RefreshOptions", "learning.refresh"),
     "review": ("approve.ReviewOptions", "approving.review"),
     "history": ("history.HistoryOptions", "history.history"),
     "orphans": ("history.OrphansOptions", "history.orphans"),

@@ -107,7 +107,7 @@ def test_f13_two_replays_must_agree_or_the_volatile_paths_are_listed(here: Conso
 def test_replays_that_agree_are_said_to(here: Console, api: ChangingApi) -> None:
     assert "3 replays: they agree" in capture(here, api, "/steady", "--repeat 3")
     assert api.asked["/steady"] == 3
-    assert "replays" not in capture(here, api, "/flaky")
+    assert "replays" not in capture(here, api, "/flaky", "--exact")
 
 
 def test_rows_keep_their_lines_and_one_row_stays_one(here: Console, api: ChangingApi) -> None:
@@ -213,7 +213,7 @@ def failures(here: Console) -> dict[str, int]:
 @pytest.mark.slow
 def test_one_verdict_is_recorded_however_often_it_is_replayed(here: Console, api: ChangingApi) -> None:
     for path in ("/steady", "/wrong", "/flaky", "/user"):
-        capture(here, api, path)
+        capture(here, api, path, "--exact")
     found = {one["id"]: one for one in results(here, "--repeat 5", 1)}
     assert {id: (one["outcome"], one["verdict"]) for id, one in found.items()} == {
         "steady": ("passed", None),
@@ -233,7 +233,7 @@ def test_one_verdict_is_recorded_however_often_it_is_replayed(here: Console, api
 
 
 def test_a_gate_by_pass_rate(here: Console, api: ChangingApi) -> None:
-    capture(here, api, "/flaky")
+    capture(here, api, "/flaky", "--exact")
     said = run(here, "compare --repeat 6 --min-pass-rate 0.6", 0)
     assert "flaky: 4 of 6 replays passed; body.ok differs in 2 of 6 replays" in said
     assert "last_passed: null" not in stored(here, "flaky")
@@ -246,7 +246,7 @@ def test_a_gate_by_pass_rate(here: Console, api: ChangingApi) -> None:
 def test_what_cannot_be_replayed_now_and_then_is_an_error_and_no_pass(
     here: Console, api: ChangingApi
 ) -> None:
-    capture(here, api, "/steady")
+    capture(here, api, "/steady", "--exact")
     file = here.folder / "baselines" / "g" / "steady.yaml"
     file.write_text(file.read_text().replace("endpoint: /steady", "endpoint: /broken\n    retries: 0"))
     (one,) = results(here, "--repeat 3", 3)
@@ -258,7 +258,7 @@ def test_what_cannot_be_replayed_now_and_then_is_an_error_and_no_pass(
 @pytest.mark.slow
 def test_the_first_failure_ends_a_run_after_all_of_its_replays(here: Console, api: ChangingApi) -> None:
     for path in ("/flaky", "/wrong"):
-        capture(here, api, path)
+        capture(here, api, path, "--exact")
     found = results(here, "--repeat 4 -x -j 1", 1)
     assert [(one["outcome"], one["verdict"]) for one in found] == [("failed", "flaky"), ("skipped", "limit")]
     assert api.asked == {"/flaky": 5, "/wrong": 1}
@@ -268,7 +268,7 @@ def test_the_first_failure_ends_a_run_after_all_of_its_replays(here: Console, ap
 def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(
     here: Console, api: ChangingApi
 ) -> None:
-    capture(here, api, "/slow")
+    capture(here, api, "/slow", "--exact")
     process = start(here, "compare", "--repeat", "20")
     until = time.monotonic() + 20
     while api.asked["/slow"] < 3 and time.monotonic() < until:
@@ -283,7 +283,7 @@ def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(
 
 
 def test_every_form_of_report_tells_the_verdict(here: Console, api: ChangingApi) -> None:
-    capture(here, api, "/flaky")
+    capture(here, api, "/flaky", "--exact")
     run(here, "compare --repeat 3 -o a.md -o a.junit.xml -o a.json", 1)
     for name in ("a.md", "a.junit.xml"):
         assert "flaky: 2 of 3 replays passed" in (here.folder / name).read_text()
