@@ -134,7 +134,7 @@ def is_counted(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SinceCapture:
     """Between a capture (None: nobody knows when) and now, in seconds since 1970."""
 
     captured: float | None
@@ -156,7 +156,7 @@ class Span:
         )
 
 
-def nature_of_change(path: Path, before: Json, after: Json, span: Span) -> Nature | None:
+def nature_of_change(path: Path, before: Json, after: Json, span: SinceCapture) -> Nature | None:
     """The nature of a value that became another one of the same nature; None where it is a change."""
     if looks_like_id(before, path) and looks_like_id(after, path) and _form(before) == _form(after):
         return "id"

@@ -4,17 +4,17 @@ from collections import Counter
 
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.values import parse_time
-from baselinekit.placeholders.nature import Nature, Span, nature_of_change
+from baselinekit.placeholders.nature import Nature, SinceCapture, nature_of_change
 from baselinekit.texts import many
 
 
-def span_of(baseline: Baseline, now: float) -> Span:
+def span_of(baseline: Baseline, now: float) -> SinceCapture:
     """The time since a baseline was captured."""
     captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
-    return Span(captured.timestamp() if captured else None, now)
+    return SinceCapture(captured.timestamp() if captured else None, now)
 
 
-def natures_of(comparison: Comparison, span: Span) -> Counter[Nature]:
+def natures_of(comparison: Comparison, span: SinceCapture) -> Counter[Nature]:
     """How many differences there are of each nature; none at all if one of them is a change."""
     found: Counter[Nature] = Counter()
     for one in comparison.differences:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from baselinekit.placeholders.moments import moments_in
-from baselinekit.placeholders.nature import Span, looks_like_id, moment_of, nature_of_change
+from baselinekit.placeholders.nature import SinceCapture, looks_like_id, moment_of, nature_of_change
 
 CHANCE = random.Random(13)
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -240,7 +240,9 @@ CHANGES: list[tuple[str, Any, Any, str | None]] = [
 
 @pytest.mark.parametrize(("key", "before", "after", "nature"), CHANGES)
 def test_the_nature_of_a_change(key: str, before: Any, after: Any, nature: str | None) -> None:
-    span = Span(datetime(2026, 1, 1, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, tzinfo=UTC).timestamp())
+    span = SinceCapture(
+        datetime(2026, 1, 1, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, tzinfo=UTC).timestamp()
+    )
     assert nature_of_change(("body", key), before, after, span) == nature
 
 
@@ -255,7 +257,7 @@ def test_the_nature_of_a_change(key: str, before: Any, after: Any, nature: str |
     ],
 )
 def test_a_moment_that_no_clock_wrote_since_is_a_change(before: str, after: str, is_of_a_clock: bool) -> None:
-    span = Span(
+    span = SinceCapture(
         datetime(2026, 1, 1, 10, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, 10, tzinfo=UTC).timestamp()
     )
     assert (nature_of_change(("at",), before, after, span) == "moment") == is_of_a_clock
