@@ -57,7 +57,7 @@ class CompareOptions:
         help="Write last_passed and failure_count; in CI the default is not to.",
     )
     base: str | None = option(
-        metavar="REV", help="Also list the baselines added, removed or loosened since this commit."
+        metavar="REV", help="Also list the baselines added, removed, loosened or changed since this commit."
     )
     fail_on_weakened: bool = flag(help="With --base: exit 1 if any was removed or loosened.")
     strict_rules: bool = flag(help="A rule that matches nothing is an error.")

@@ -1,144 +1,21 @@
-"""What a change to a baseline lets pass that failed before. Whatever only asks for more is no matter."""
+"""What a change to a baseline lets pass that failed before: wider rules, a weaker type, another expectation,
+another question, or none at all. Whatever only asks for more is no matter."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 
 from baselinekit.compare.dispatch import base_mode, form_of, path_rules
-from baselinekit.compare.rules import Form, Mode, Rule, State, automaton_of, field_mode
-from baselinekit.documents.jsontext import compact
-from baselinekit.errors import BaselinekitError
+from baselinekit.compare.loosened import Loosened as Loosened, OutputPlace, Sides, loosened
+from baselinekit.compare.rules import Mode, Rule, automaton_of, field_mode
 from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
-from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.contained import takes_all, takes_known
-from baselinekit.placeholders.grammar import Extent, has_marker, of_types, texts_in
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import Words
-from baselinekit.placeholders.template import Inline, Placeholder, compile_text
-from baselinekit.texts import already_masked, clipped, many
-from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import Pattern, covers, meets, overlap
 
-# Two stored outputs of one baseline: where the later one lets pass what the earlier one would not have.
-# Whatever was ignored already says nothing new. A placeholder that became a value, or one that takes
-# less, asks for more; every other change of what is expected lets something else pass.
-
-
-_LONGEST = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Loosened:
-    """One way in which a baseline lets more pass. `at` leads to it in the record."""
-
-    at: Path
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """What both outputs need to be read: the words then and now, whether further keys pass now, and whether
-    the order of keys and the type of a number counted. `literal`: the types of which a value takes nothing
-    but itself now; None: it may take one of another type."""
-
-    before: Words
-    after: Words
-    form: Form
-    further_keys: bool
-    literal: frozenset[str] | None
-    order_counted: bool
-    typed: bool
-
-
-def loosened(old: Json, new: Json, state: State, sides: Sides, path: Path = ()) -> Iterator[Loosened]:
-    """Where the new output lets pass what the old one did not. `state`: of the rules as they were."""
-    if state.here is not None and state.here.ignore is not None:
-        return
-    if isinstance(old, dict) and isinstance(new, dict):
-        yield from _objects(old, new, state, sides, path)
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for number, (before, after) in enumerate(zip(old, new, strict=True)):
-            below = state.step(number, before, len(old))
-            yield from loosened(before, after, below, sides, (*path, number))
-    elif isinstance(old, list) and isinstance(new, list):
-        yield Loosened(path, f"expects {many(len(new), 'element')} instead of {len(old)}")
-    elif not _same(old, new, sides.typed):
-        yield from _values(old, new, sides, path)
-
-
-def _objects(
-    old: dict[str, Json], new: dict[str, Json], state: State, sides: Sides, path: Path
-) -> Iterator[Loosened]:
-    more_asks_more = sides.further_keys or path in sides.form  # of parts and headers only those stated count
-    if sides.order_counted and [key for key in old if key in new] != [key for key in new if key in old]:
-        yield Loosened(path, "expects its keys in another order")
-    for key, value in old.items():
-        below = state.step(key, value, len(old))
-        if key in new:
-            yield from loosened(value, new[key], below, sides, (*path, key))
-        elif below.here is None or below.here.ignore is None or below.here.ignore.kind != "ignore_fields":
-            yield Loosened((*path, key), f"is no longer expected: {_short(value)}")
-    for key, value in new.items():
-        if key not in old and not more_asks_more:
-            below = state.step(key, value, len(new))
-            if below.here is None or below.here.ignore is None:
-                yield Loosened((*path, key), f"is expected now: {_short(value)}")
-
-
-def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened]:
-    before, after = _read(old, sides.before), _read(new, sides.after)
-    if isinstance(after, Placeholder | Inline):
-        if isinstance(before, Placeholder | Inline):
-            if not takes_all(before, after):
-                yield Loosened(path, f"another placeholder: {_short(old)} -> {_short(new)}")
-        elif not _means(before, after):
-            yield Loosened(path, f"a value became a placeholder: {_short(old)} -> {_short(new)}")
-    elif isinstance(before, Placeholder | Inline):
-        if not takes_known(before, _known(after, sides)):
-            yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
-    elif not _same(before, after, sides.typed):
-        yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
-
-
-def _read(value: Json, words: Words) -> Json:
-    if not isinstance(value, str) or not has_marker(value):
-        return value
-    try:
-        return compile_text(value, words)
-    except BaselinekitError:
-        return value
-
-
-def _known(value: Json, sides: Sides) -> Extent:
-    """What is known of all that a value accepts which is no placeholder."""
-    if sides.literal is None:
-        return Extent()
-    kind = json_type(value)
-    breaks = isinstance(value, str) and "\n" in value  # which may be other line breaks
-    return replace(of_types(kind), values=(value,) if kind in sides.literal and not breaks else None)
-
-
-def _means(value: Json, template: Placeholder | Inline) -> bool:
-    """Whether a placeholder stands for this one value, no number: of those a literal may take others."""
-    if not isinstance(template, Placeholder) or template.token.optional or template.token.nullable:
-        return False
-    values = template.kind.extent.values
-    return bool(values) and not is_number(value) and all(same_json(one, value) for one in values or ())
-
-
-def _same(old: Json, new: Json, typed: bool) -> bool:
-    """`typed`: 5 and 5.0 were two things."""
-    return same_json(old, new) and not (typed and isinstance(old, int) != isinstance(new, int))
-
-
-def _short(value: Json) -> str:
-    return clipped(compact(value), _LONGEST, already_masked, counted=False)
-
-
-# What a change to a baseline lets pass that failed before: wider rules, a weaker type, another
-# expectation, another question, or none at all. Whatever only asks for more is no matter.
-
-
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
+_TEMPLATED = ("structural", "semantic")
 _ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}
 _CRITICALITY = ("low", "medium", "high", "critical")
 _SWITCHES = {
@@ -175,27 +52,31 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
     mode = base_mode(after.comparison, new.output, after.current.kind, [])
     field_rules = before.comparison.fields.values()
     reordering = [rule.tolerance.get("allow_field_reordering") for rule in field_rules]
-    start = automaton_of(rules).start
+    now = automaton_of(_read_rules(after, after)[1]).start
+    start = OutputPlace((), automaton_of(rules).start, now)
     sides = Sides(
         words_before,
         words,
         form_of(before.current),
         mode.allow_additional_fields,
+        _is_whole(after.comparison, mode),
         _literal_types(after.comparison, mode),
         order_counted=not old_mode.allow_field_reordering or False in reordering,
+        templates=(old_mode.type in _TEMPLATED, mode.type in _TEMPLATED),
         typed="exact" in (before.comparison.type, *(rule.type for rule in field_rules)),
     )
 
-    def compared(stored: Json, now: Json, variant: int | None) -> Iterator[Loosened]:
-        for change in loosened(stored, now, start, sides):
-            yield Loosened((*known_path(variant), "output", *change.at), change.what)
+    def compared(stored: Json, answer: Json, variant: int | None) -> Iterator[Loosened]:
+        for change in loosened(stored, answer, start, sides):
+            at: Path = (*known_path(variant), "output", *change.at)
+            yield replace(change, at=at)
 
     yield from compared(old.output, new.output, None)
     for name in ("seconds", "cost_usd"):  # of which a rule may allow so many times as much
         took, takes = (getattr(known.observed, name, None) for known in (old, new))
         if took is not None and (takes is None or takes > took):
             what = f"{name}: {took} -> {'nothing' if takes is None else takes}"
-            yield Loosened(("baseline", "observed"), what)
+            yield Loosened(("baseline", "observed"), what, honest=takes is not None)
     stood = {repr(sorted(variant.when.items())): variant for variant in old.variants}
     for number, variant in enumerate(new.variants):
         stored = stood.pop(repr(sorted(variant.when.items())), None)
@@ -207,6 +88,12 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
         yield Loosened(
             ("baseline", "variants"), "a variant was removed: another output is right in some places"
         )
+
+
+def _is_whole(rules: Rules, mode: Mode) -> bool:
+    """Whether all of an answer is compared: of some types only the numbers, or what a text means."""
+    types = (mode.type, *(rule.type for rule in rules.fields.values() if rule.type is not None))
+    return all(type in ("exact", "structural") for type in types)
 
 
 def _literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:

@@ -89,13 +89,17 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """What became of one baseline, or of the configuration. `how`: by what it lets more pass."""
+    """What became of one baseline, or of the configuration. `changed`: it expects something else, as after a
+    refresh; `loosened`: it lets more pass. `how`: by what. `approved_by` and `reason` stand in the file since
+    then."""
 
     id: str
     file: str
     line: int | None
-    change: Literal["added", "removed", "loosened"]
+    change: Literal["added", "removed", "loosened", "changed"]
     how: tuple[str, ...] = ()
+    approved_by: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ class Against:
 
     @property
     def weakened(self) -> tuple[Revised, ...]:
-        """What lets pass now what failed then."""
-        return tuple(change for change in self.changes if change.change != "added")
+        """What asks for less than it did."""
+        return tuple(change for change in self.changes if change.change in ("removed", "loosened"))
 
 
 @dataclass(frozen=True, slots=True)

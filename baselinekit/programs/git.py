@@ -120,6 +120,16 @@ class Git:
                 found[name] = CommitFile(mode, id)
         return found
 
+    def left_out(self) -> dict[str, CommitFile]:
+        """The files below the folder that a sparse checkout leaves out, as the index has them."""
+        found = {}
+        for line in _lines(self.ask("ls-files", "-t", "-s", "-z")):
+            about, _, name = line.partition("\t")
+            tag, mode, id, _ = about.split(" ")
+            if tag == "S":
+                found[name] = CommitFile(mode, id)
+        return found
+
     def contents(self, entries: Mapping[str, CommitFile]) -> dict[str, bytes]:
         """What these files hold. They are asked for by their hash, so that a name may be anything."""
         if not entries:

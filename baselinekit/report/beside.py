@@ -17,7 +17,7 @@ RATE = "pass rate"
 _MOST_ROWS = 100
 _MOST_CASES = 20
 _WIDEST_ID = 50
-_CHANGES = {"removed": "red", "loosened": "yellow", "added": "green"}
+_CHANGES = {"removed": "red", "loosened": "yellow", "changed": "cyan", "added": "green"}
 _NOTABLE = {"regressed": "bold red", "improved": "green", "insufficient evidence": "yellow"}
 _STATES = {
     "not calibrated": "it has not been measured",
@@ -38,7 +38,7 @@ def describe_weakened(against: Against | None, style: Style) -> Iterator[str]:
         place = one_line(f"{change.file}:{change.line}" if change.line is not None else change.file)
         line = f"  {change.change.upper():<8}  {one_line(change.id):<{widest}}   {place}"
         yield style.paint(line, _CHANGES[change.change])
-        yield from (f"            {cut_line(way)}" for way in change.how)
+        yield from (f"            {cut_line(way)}" for way in (*change.how, *describe_approval(change)))
     if len(revised) > _MOST_ROWS:
         yield style.paint(f"  … and {len(revised) - _MOST_ROWS:,} more", "dim")
 
@@ -48,7 +48,7 @@ def weakened_headline(against: Against) -> str:
     counts = Counter[str](change.change for change in against.changes)
     counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
     where = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
-    return f"against {where}: {counted or 'no baseline added, removed or loosened'}"
+    return f"against {where}: {counted or 'no baseline added, removed, loosened or changed'}"
 
 
 def weakened_markdown(against: Against | None) -> str:
@@ -56,13 +56,12 @@ def weakened_markdown(against: Against | None) -> str:
     if against is None or not against.changes:
         return ""
     head = markdown_text(weakened_headline(against))
-    rows = ["", f"### {head}", "", "| baseline | | what passes now |", "|---|---|---|"]
+    rows = ["", f"### {head}", "", "| baseline | | what passes now, or is expected |", "|---|---|---|"]
     revised = sort_revised(against)
     for change in revised[:_MOST_ROWS]:
         place = f"{change.file}:{change.line}" if change.line is not None else change.file
-        how = "<br>".join(markdown_text(cut_line(way)) for way in change.how) or markdown_code(
-            cut_line(place)
-        )
+        told = [markdown_text(cut_line(way)) for way in (*change.how, *describe_approval(change))]
+        how = "<br>".join(told if change.how else [markdown_code(cut_line(place)), *told])
         rows.append(f"| {markdown_code(cut_line(change.id))} | {change.change} | {how} |")
     if len(revised) > _MOST_ROWS:
         rows.append(f"| | | and {len(revised) - _MOST_ROWS:,} more |")
@@ -76,6 +75,13 @@ def sort_revised(against: Against) -> list[Revised]:
 
 def describe_revised(report: Report, revised: Revised) -> str:
     return f"{revised.change} since {report.against.ref if report.against else ''}"
+
+
+def describe_approval(revised: Revised) -> Iterator[str]:
+    """Who stands in the file for what is expected now."""
+    if revised.approved_by is not None or revised.reason is not None:
+        by = f"approved by {revised.approved_by}" if revised.approved_by is not None else "approved"
+        yield by + (f": {revised.reason}" if revised.reason is not None else "")
 
 
 def select_failing(report: Report) -> tuple[Revised, ...]:

@@ -228,10 +228,12 @@ AGAINST = RecordForm(
         RecordForm(
             Revised,
             id=TEXT,
-            change=Field(str, test=one_of(("removed", "loosened", "added"))),
+            change=Field(str, test=one_of(("removed", "loosened", "changed", "added"))),
             file=TEXT,
             line=LINE,
             how=texts(optional=True),
+            approved_by=OPTIONAL_TEXT,
+            reason=OPTIONAL_TEXT,
         )
     ),
 )

@@ -52,7 +52,17 @@ def config(git: Git, commit: str, name: str) -> Config | None:
 
 def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Baseline], list[str]]:
     """The baselines that stood in these folders, and the files that could not be read."""
-    tree = git.tree(commit)
+    return _baselines(git, git.tree(commit), folders)
+
+
+def left_out(git: Git, folders: Sequence[str]) -> list[Baseline]:
+    """The baselines of a sparse checkout that are not on the disk, as far as they can be read."""
+    return _baselines(git, git.left_out(), folders)[0]
+
+
+def _baselines(
+    git: Git, tree: Mapping[str, CommitFile], folders: Sequence[str]
+) -> tuple[list[Baseline], list[str]]:
     names = [name for name in tree if _is_baseline(name, folders)]
     contents = _contents(git, tree, names, MAX_BYTES)
     found: list[Baseline] = []

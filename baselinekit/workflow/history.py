@@ -40,7 +40,10 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
     mask = redactor.mask_value
     against, earlier = report.against, report.earlier
     if against is not None:
-        revised = [replace(change, how=mask(change.how)) for change in against.changes]
+        revised = [
+            replace(one, how=mask(one.how), approved_by=mask(one.approved_by), reason=mask(one.reason))
+            for one in against.changes
+        ]
         against = replace(against, changes=tuple(revised))
     if earlier is not None:  # it may come from a file of anybody's
         cases = [replace(case, why=mask(case.why)) for case in earlier.cases]

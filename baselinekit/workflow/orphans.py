@@ -5,7 +5,7 @@ run is an orphan only where a run covered everything and still passed it over.""
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shutil import which
 from typing import Literal
@@ -14,14 +14,16 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
+from baselinekit.programs.git import Git
 from baselinekit.replay.settings import Clients
-from baselinekit.store import atomic, records
+from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.texts import many
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import Part, merge
 from baselinekit.workflow.selection import load
+from baselinekit.workflow.since import used_files
 
 Kind = Literal["baseline", "output", "pending", "unrun"]
 
@@ -58,12 +60,14 @@ class Orphans:
 def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ()) -> Orphans:
     """Everything of the project that nothing needs any more; with result files, also what is never run."""
     baselines = load(project, ())
+    left_out = _left_out(project, clients)
+    elsewhere = {baseline.id for baseline in left_out[1]}  # it is in the project, and not on the disk
     found = [
-        *missing_sources(project, baselines, clients),
+        *missing_sources(project, baselines, clients, left_out[0]),
         *unnamed_outputs(project, baselines),
         *(
             Orphan("pending", id, f"{atomic.STATE_FOLDER}/pending/{id}.json", "there is no such baseline")
-            for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines})
+            for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines} - elsewhere)
         ),
     ]
     notes: list[str] = []
@@ -76,17 +80,35 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     return Orphans(tuple(found), len(baselines), tuple(notes))
 
 
-def missing_sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:
-    """Baselines whose recipe leads to what is not there."""
+def _left_out(project: Project, clients: Clients) -> tuple[set[str], list[Baseline]]:
+    """The files that a sparse checkout leaves out, and the baselines among them."""
+    git = Git(clients.execute, project.root)
+    try:
+        names = set(git.left_out())
+        return names, at_revision.left_out(git, project.folders) if names else []
+    except BaselinekitError:  # no git, or no repository
+        return set(), []
+
+
+def missing_sources(
+    project: Project, baselines: Sequence[Baseline], clients: Clients, left_out: Collection[str] = ()
+) -> Iterator[Orphan]:
+    """Baselines whose recipe leads to what is not there. What a sparse checkout leaves out is there."""
     together = Counter(baseline.source.file for baseline in baselines)
     for baseline in baselines:
         try:
             check(baseline, project.setting_of(baseline, clients))
         except BaselinekitError as error:
             gone = next((problem for problem in error.problems if _is_gone(problem, baseline)), None)
-            if gone is not None:
+            if gone is not None and not (left_out and _uses(baseline, project, left_out)):
                 file = baseline.source.file
                 yield Orphan("baseline", baseline.id, file, gone.message, together[file] == 1)
+
+
+def _uses(baseline: Baseline, project: Project, names: Collection[str]) -> bool:
+    files, folders = used_files(baseline, project)
+    inside = tuple(f"{folder}/" for folder in folders)
+    return any(name in names for name in files) or any(name.startswith(inside) for name in names)
 
 
 def _is_gone(problem: Problem, baseline: Baseline) -> bool:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
-from baselinekit.compare.weakened import weakened
+from baselinekit.compare.weakened import Loosened, weakened
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput
@@ -300,6 +300,7 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Against
     stood, unread = at_revision.baselines(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
     found, _ = load_partly(project, ())
+    found += at_revision.left_out(git, folders)  # a sparse checkout removes nothing
     changes = [*before, *_revised(project, stood, found, old, git.changed_since(start))]
     return Against(ref, start, tuple(changes), tuple(notes), strict)
 
@@ -348,24 +349,52 @@ def _revised(
             yield Revised(id, one.source.file, None, "removed")
         elif other is not None and one is None:
             line = locate(other.source, ("id",), project.root).line
-            yield Revised(id, other.source.file, line, "added")
+            yield Revised(id, other.source.file, line, "added", (), *_approval(None, other))
         elif one is not None and other is not None:
-            ways = [(way.at, way.what) for way in weakened(one, other, words_then, project.words)]
+            ways = weakened(one, other, words_then, project.words)
             ways += _other_files(other, project, changed)
-            if ways:
-                where = locate(other.source, ways[0][0], project.root)
-                told = [_shown(at, what) for at, what in ways[:_MOST_TOLD]]
-                more = len(ways) - len(told)
-                told += [f"and {more:,} more"] if more else []
-                yield Revised(id, where.file, where.line, "loosened", tuple(told))
+            loose = [way for way in ways if not way.honest]
+            honest = [way for way in ways if way.honest]
+            if loose:
+                yield _told(one, other, "loosened", loose, project)
+            if honest:
+                yield _told(one, other, "changed", honest, project)
 
 
-def _other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[tuple[Path, str]]:
+def _told(
+    before: Baseline,
+    after: Baseline,
+    change: Literal["loosened", "changed"],
+    ways: Sequence[Loosened],
+    project: Project,
+) -> Revised:
+    where = locate(after.source, ways[0].at, project.root)
+    told = [_shown(way.at, way.what) for way in ways[:_MOST_TOLD]]
+    more = len(ways) - len(told)
+    told += [f"and {more:,} more"] if more else []
+    by, reason = _approval(before, after)
+    return Revised(after.id, where.file, where.line, change, tuple(told), by, reason)
+
+
+def _approval(before: Baseline | None, after: Baseline) -> tuple[str | None, str | None]:
+    """Who approved what is expected now, and why; of an approval that stood there already, nothing."""
+    stated = after.baseline
+    if stated is None or (
+        before is not None
+        and before.baseline is not None
+        and (before.baseline.captured_at, before.baseline.approved_by, before.baseline.reason)
+        == (stated.captured_at, stated.approved_by, stated.reason)
+    ):
+        return None, None
+    return stated.approved_by, stated.reason
+
+
+def _other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Loosened]:
     """Files that it asks with and that are others now: another question, though its own file is the same."""
     if not changed:
         return []
     found = {name: at for at, name in request_files(baseline, project) if name in changed}
-    return [(at, f"another request is sent: {name} changed") for name, at in found.items()]
+    return [Loosened(at, f"another request is sent: {name} changed") for name, at in found.items()]
 
 
 def _shown(at: tuple[str | int, ...], what: str) -> str:

@@ -92,3 +92,28 @@ def test_a_tag_is_the_version_without_the_commit(clone: Console) -> None:
             asked(clone, "baselinekit refresh users --yes")
             assert f"baseline_version: {version}\n" in file.read_text()
             asked(clone, "git commit -qam refresh")
+
+
+def test_what_a_sparse_checkout_leaves_out_is_no_orphan(clone: Console) -> None:
+    with LittleApi({"/users": {"total": 3}}) as api:
+        config = f"base_url: {api.url}\ncommands: {{shout: [cat]}}\n"
+        (clone.folder / "baselinekit.yaml").write_text(config)
+        asked(clone, "mkdir far && echo hi > far/words.txt")
+        asked(clone, "baselinekit capture http /users --id users --group g")
+        asked(clone, "baselinekit capture http /users --id late --group late")
+        upload = "  input:\n    method: POST\n    endpoint: /users\n    files: {f: ../../far/words.txt}\n"
+        text = (clone.folder / FILE).read_text()
+        text = text.replace("  input:\n    method: GET\n    endpoint: /users\n", upload)
+        (clone.folder / "baselines/g/sends.yaml").write_text(text.replace("id: users\n", "id: sends\n"))
+        asked(clone, "git add -A && git commit -qm capture")
+        api.says("/users", {"total": 4})
+        asked(clone, "baselinekit compare --id late --no-record", 1)  # what came back is kept
+        assert "0 orphans" in asked(clone, "baselinekit orphans")
+        asked(clone, "git sparse-checkout set --no-cone '/*' '!/far/' '!/baselines/late/'")
+        assert not (clone.folder / "far").exists()
+        assert not (clone.folder / "baselines/late").exists()
+        assert "0 orphans" in asked(clone, "baselinekit orphans")
+        asked(clone, "git sparse-checkout disable && rm -r far baselines/late")
+        said = asked(clone, "baselinekit orphans --fail", 1)
+    assert "sends" in said
+    assert "late" in said

@@ -78,7 +78,7 @@ def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_aske
         "a": ("loosened", (where,)),
         "b": ("removed", ()),
         "c": ("added", ()),
-        "large": ("loosened", ("baseline.output.body[1]: another expectation: 2 -> 3",)),
+        "large": ("changed", ("baseline.output.body[1]: another expectation: 2 -> 3",)),
     }
     assert [(one.file, one.line) for one in found.changes] == [
         ("baselines/a.yaml", 3),
@@ -239,3 +239,45 @@ def test_the_program_that_is_tested_may_change(here: Checkout) -> None:
     here.git("branch", "-f", "before")
     here.write({"baselines/tool.sh": "echo 2\n"})
     assert told(beside(here, "before")) == {}
+
+
+def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
+    replace(here, "baselines/a.yaml", "name: Ada", "name: Grace, more: 1")
+    approval = '"2026-02-01T10:00:00Z"\n  approved_by: ada\n  reason: new names'
+    replace(here, "baselines/a.yaml", '"2026-01-01T10:00:00Z"', approval)
+    found = beside(here)
+    (one,) = found.changes
+    assert (one.change, one.approved_by, one.reason) == ("changed", "ada", "new names")
+    assert found.weakened == ()
+    said = report(found)
+    assert said.exit_code == 5, "nothing was compared, and nothing is wrong"
+    assert [*describe_weakened(found, Style())][-1] == "            approved by ada: new names"
+    assert "approved by ada: new names" in render(said)
+    written = result_file.render(said)
+    assert result_file.read(written, "x.json").against == found
+    here.commit()
+    assert told(beside(here, "pr")) == {}
+    replace(here, "baselines/a.yaml", "Grace", "<<any_string>>")
+    (later,) = beside(here, "pr").changes
+    assert (later.change, later.approved_by) == ("loosened", None), "nobody approved that"
+
+
+def test_both_are_told_of_one_baseline(here: Checkout) -> None:
+    replace(here, "baselines/a.yaml", "status: 200, body: {name: Ada}", "status: 201, body: {name: <<any>>}")
+    assert [(one.id, one.change, one.how) for one in beside(here).changes] == [
+        ("a", "loosened", ('baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>"',)),
+        ("a", "changed", ("baseline.output.status: another expectation: 200 -> 201",)),
+    ]
+
+
+def test_a_sparse_checkout_removes_nothing(here: Checkout) -> None:
+    here.commit(
+        {"baselines/far/d.yaml": RECORD.format(id="d"), "baselines/far/e.yaml": RECORD.format(id="e")}
+    )
+    here.git("branch", "-f", "base")
+    here.commit({"baselines/far/e.yaml": RECORD.format(id="e").replace("Ada", "<<any>>")})
+    here.git("sparse-checkout", "set", "--no-cone", "/*", "!/baselines/far/")
+    assert not (here.folder / "baselines/far").exists()
+    assert {id: change for id, (change, _) in told(beside(here, "base")).items()} == {"e": "loosened"}
+    here.git("rm", "-q", "--sparse", "baselines/far/d.yaml")
+    assert told(beside(here, "base"))["d"] == ("removed", ())

@@ -163,7 +163,7 @@ def _weakened(against: Against) -> Iterator[Markup]:
                 " ",
                 element("span", f"{one.file}:{one.line or 1}", class_="place"),
             ),
-            element("td", "; ".join(cut_line(way) for way in one.how)),
+            element("td", "; ".join(cut_line(way) for way in (*one.how, *beside.describe_approval(one)))),
         )
         for one in beside.sort_revised(against)[:_MOST_REVISED]
     ]
