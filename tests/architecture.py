@@ -202,7 +202,7 @@ MASKED_ALREADY = {
     "grade.by_function": "the line behind the mask",
     "grade.by_human": "of a case in which secrets are masked",
     "grade.task": "without clients there are no secrets",
-    "compare.weakened": "of a file of the project",
+    "compare.loosened": "of a file of the project",
     "tree.paths": "of a file of the project",
     "tree.jsonpath": "of a file of the project",
     "replay.flow": "of a file of the project, and of no answer",
