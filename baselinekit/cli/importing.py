@@ -248,8 +248,9 @@ class ManyCaptures:
             self._show_json(told | self._counts(summary, summary.problems))
             return
         for draft, place, new in summary.new:
-            needs = f", with {', '.join(f'{{{{{name}}}}}' for name in sorted(set(names_in(draft.current))))}"
-            needs = needs if any(names_in(draft.current)) else ""
+            given = {*summary.project.scope.secrets, *summary.project.scope.values}
+            names = sorted(set(names_in(draft.current)) & given)
+            needs = f", with {', '.join(f'{{{{{name}}}}}' for name in names)}" if names else ""
             target = _request(summary, new.draft.current)
             screen.line(screen.safe_line(f"{new.draft.id}   {target}{needs}   ({place})"))
         for text in self._notes(summary, len(summary.new), len(summary.problems)):

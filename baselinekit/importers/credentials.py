@@ -61,7 +61,7 @@ def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
     for header, text in _texts(request.get("headers")):
         if is_secret_header(header):
             scheme = _AFTER_SCHEME.match(text) if header.lower().endswith("authorization") else None
-            name = "API_TOKEN" if scheme else _variable(header)
+            name = "API_TOKEN" if scheme else variable_name(header)
             yield Credential(
                 f"the header {header} carries credentials", text[scheme.end() :] if scheme else text, name
             )
@@ -74,12 +74,14 @@ def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
             yield Credential(f"the {what} is a credential", text, name)
     for cookie, text in _texts(request.get("cookies")):
         if _is_secret_cookie(cookie, text):
-            yield Credential(f"the cookie {cookie} carries credentials", text, _variable(cookie))
+            yield Credential(f"the cookie {cookie} carries credentials", text, variable_name(cookie))
     query = urlsplit(str(request.get("endpoint") or request.get("url") or "")).query
     pairs = [pair.partition("=")[::2] for pair in query.split("&")]
     for parameter, text in pairs:
         if is_secret_key(parameter) and text and not any(names_in(text)):
-            yield Credential(f"the query parameter {parameter} is a credential", text, _variable(parameter))
+            yield Credential(
+                f"the query parameter {parameter} is a credential", text, variable_name(parameter)
+            )
 
 
 def _texts(values: Json) -> Iterator[tuple[str, str]]:
@@ -100,7 +102,7 @@ def _alike(value: Json, path: Path) -> Iterator[Credential]:
     """What looks like a secret in the address and the body."""
     if isinstance(value, str):
         name = next((key for key in reversed(path) if isinstance(key, str)), "")
-        name = "SECRET" if name in ("endpoint", "url", "body") else _variable(name)
+        name = "SECRET" if name in ("endpoint", "url", "body") else variable_name(name)
         message = f"{render(('input', *path))} holds what looks like a secret"
         for start, end, _ in spans(value, path):
             secret = text if (text := value[start:end]) else ""
@@ -116,9 +118,9 @@ def _alike(value: Json, path: Path) -> Iterator[Credential]:
             yield from _alike(child, (*path, key))
 
 
-def _variable(text: str) -> str:
-    """`X_API_KEY` for X-Api-Key."""
-    name = re.sub(r"\W+", "_", text).strip("_").upper()
+def variable_name(text: str) -> str:
+    """`X_API_KEY` for X-Api-Key and for xApiKey."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", text).strip("_").upper()
     return name if re.match(r"[A-Z_]", name) else f"SECRET_{name}".rstrip("_")
 
 
@@ -140,3 +142,52 @@ def assign(
     for name in free[: len(left)]:
         values[name] = left.pop(0).value
     return values, left
+
+
+_SHORTEST_PART = 4
+"""A shorter value is replaced only where it stands alone: in other texts it occurs by chance."""
+
+
+class HiddenValues:
+    """The credentials of one file as variables: the same value has the same name throughout."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._hosts: dict[str, set[str]] = {}
+
+    @property
+    def found(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
+        """Each variable with its value and the hosts that it was sent to."""
+        return {name: (value, tuple(sorted(self._hosts[name]))) for value, name in self._names.items()}
+
+    def hidden(self, request: dict[str, Json]) -> dict[str, Json]:
+        """A recipe's `input` with variables for its credentials."""
+        host = urlsplit(str(request.get("url", ""))).netloc
+        values = {}
+        asked = {key: value for key, value in request.items() if key != "save"}
+        for one in credentials_in({"input": asked}):
+            if one.value:
+                name = self._name(one.value, one.name)
+                values[one.value] = f"{{{{{name}}}}}"
+                self._hosts.setdefault(name, set()).add(host)
+        hidden: dict[str, Json] = _replaced(asked, values)
+        return hidden | {key: request[key] for key in ("save",) if key in request}
+
+    def _name(self, value: str, wish: str) -> str:
+        if value not in self._names:
+            name, number = wish, 2
+            while name in self._names.values():
+                name, number = f"{wish}_{number}", number + 1
+            self._names[value] = name
+        return self._names[value]
+
+
+def _replaced(value: Json, values: Mapping[str, str]) -> Json:
+    if isinstance(value, str):
+        for secret in sorted(values, key=len, reverse=True):
+            if value == secret or len(secret) >= _SHORTEST_PART:
+                value = value.replace(secret, values[secret])
+        return value
+    if isinstance(value, dict):
+        return {key: _replaced(item, values) for key, item in value.items()}
+    return [_replaced(item, values) for item in value] if isinstance(value, list) else value

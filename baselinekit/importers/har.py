@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
     FORM_TYPE,
     SAFE,
@@ -22,7 +23,6 @@ from baselinekit.importers.drafts import (
     addressed,
     body_of,
 )
-from baselinekit.importers.hidden import HiddenValues, variable_name
 from baselinekit.importers.lines import draft_of
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
@@ -69,10 +69,13 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             Problem("BK550", "a HAR file without `entries`", "save it again", Place(source.name))
         )
     entries: list[HarEntry] = []
+    others = 0
     left: list[tuple[int, str, str]] = []
     for number, one in enumerate(raw):
         try:
             entries.append(_entry(number, one))
+        except _NotHttp:
+            others += 1
         except (KeyError, TypeError, ValueError, AttributeError):
             left.append((number, "an entry that cannot be read", "save the file again"))
         except _Unsent as reason:
@@ -83,7 +86,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         [entry for entry in of_type if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts]
     )
     asked = [entry for entry in chosen if choices.unsafe or entry.request["method"] in SAFE]
-    credentials = HiddenValues(choices.known)
+    credentials = HiddenValues()
     sessions = Sessions(entries)
     drafts = [_draft(entry, sessions, credentials, choices) for entry in asked]
     paths: list[Path] = [("log", "entries", entry.number) for entry in asked]
@@ -92,9 +95,13 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         tuple(replace(draft, line=line) for draft, line in zip(drafts, lines, strict=False)),
         tuple(LeftOut(line, *told) for (_, *told), line in zip(left, lines[len(drafts) :], strict=True)),
         unsafe=len(chosen) - len(asked),
-        unselected=len(entries) - len(chosen),
+        unselected=len(entries) - len(chosen) + others,
         secrets=credentials.found,
     )
+
+
+class _NotHttp(Exception):
+    """A web socket, or what the browser keeps for itself."""
 
 
 class _Unsent(Exception):
@@ -105,7 +112,7 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
     request, response = raw["request"], raw["response"]
     url = str(request["url"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
-        raise _Unsent(f"{url.partition(':')[0]} is not http")
+        raise _NotHttp
     headers = {
         str(header["name"]): unexpanded(str(header["value"]))
         for header in request.get("headers") or ()
@@ -253,7 +260,8 @@ class Sessions:
                     continue
                 step = self._require(giver, needed)
                 path = giver.issued[value]
-                saved = variable_name(str(next(part for part in reversed(path) if isinstance(part, str))))
+                key = str(next(part for part in reversed(path) if isinstance(part, str)))
+                saved = re.sub(r"\W", "_", key)
                 step["save"] = {**step.get("save", {}), saved: render(path)}
                 headers = {**request["headers"], name: text.replace(value, f"{{{{{saved}}}}}")}
                 request["headers"] = headers

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.curl import parse_words
 from baselinekit.importers.drafts import (
     SAFE,
@@ -17,7 +18,6 @@ from baselinekit.importers.drafts import (
     addressed,
     slug,
 )
-from baselinekit.importers.hidden import HiddenValues
 from baselinekit.importers.shell import next_command
 from baselinekit.model.values import Json
 
@@ -35,7 +35,7 @@ def recognises(source: SourceText) -> bool:
 
 
 def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
-    credentials = HiddenValues(choices.known)
+    credentials = HiddenValues()
     drafts: list[DraftRecipe] = []
     left_out: list[LeftOut] = []
     unsafe = 0

@@ -8,6 +8,7 @@ from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.credentials import variable_name
 from baselinekit.importers.drafts import (
     SAFE,
     DraftRecipe,
@@ -17,7 +18,6 @@ from baselinekit.importers.drafts import (
     SourceText,
     slug,
 )
-from baselinekit.importers.hidden import variable_name
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.variables import as_text, unexpanded

@@ -36,7 +36,7 @@ CARRYING: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"form": {"client_secret": "abcdefgh"}}, [("CLIENT_SECRET", "abcdefgh")]),
     ({"body": "user=ada&password=hunter2hunter2"}, [("SECRET", "hunter2hunter2")]),
     ({"json": {"note": JWT}}, [("NOTE", JWT)]),
-    ({"json": {"keys": [{"apiKey": "q7ZxP0vT4mKs"}]}}, [("APIKEY", "q7ZxP0vT4mKs")]),
+    ({"json": {"keys": [{"apiKey": "q7ZxP0vT4mKs"}]}}, [("API_KEY", "q7ZxP0vT4mKs")]),
     (
         {"headers": {"X-Api-Key": "k-123", "X-API-KEY": "k-456"}},
         [("X_API_KEY", "k-123"), ("X_API_KEY_2", "k-456")],

@@ -1,0 +1,99 @@
+"""A list of URLs and of curl lines as requests."""
+
+import pytest
+
+from baselinekit.importers import lines
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText, named_apart
+from baselinekit.importers.table import importer_of
+from baselinekit.model.values import Json
+
+
+def read(text: str, **choices: Json) -> ImportedFile:
+    return lines.read(SourceText("urls.txt", text), ImportChoices(**choices))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://a.test/x",
+        "# mine\n\n  GET https://a.test/x  # why\n",
+        "/users\n",
+        "curl a.test",
+        "$ curl a.test",
+        "HEAD /users",
+    ],
+)
+def test_what_is_a_list(text: str) -> None:
+    importer = importer_of(SourceText("x", text))
+    assert importer is not None
+    assert importer.form == lines.FORM
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# only\n", "id: x\ncurrent: {}\n", "hello http://a.test", "curly a", "a.test/x"]
+)
+def test_what_is_none(text: str) -> None:
+    assert importer_of(SourceText("x", text)) is None
+
+
+def test_each_line_is_a_request() -> None:
+    text = (
+        "https://a.test/x?page=1\nHEAD https://a.test/x\n\n# c\n/users\n"
+        "curl https://b.test/y \\\n  -H 'Accept: text/plain'\n  $ curl 'https://a.test/z'\nPOST https://a.test/x\n"
+    )
+    found = read(text, base_url="https://a.test/")
+    assert [(draft.line, draft.id) for draft in found.drafts] == [
+        (1, "get-x"),
+        (2, "head-x"),
+        (5, "get-users"),
+        (6, "get-y"),
+        (8, "get-z"),
+    ]
+    assert found.drafts[0].current == {
+        "input": {"method": "GET", "endpoint": "/x?page=1"},
+        "execution": {"type": "http"},
+    }
+    assert found.drafts[3].current == {
+        "input": {"method": "GET", "endpoint": "/y", "headers": {"Accept": "text/plain"}},
+        "execution": {"type": "http", "base_url": "https://b.test"},
+    }
+    assert found.unsafe == 1
+
+
+def test_what_is_no_request_is_told_with_its_line() -> None:
+    found = read("https://a.test/x\nnonsense\ncurl --nosuch a\n/users\ncurl 'a\n")
+    assert [(left.line, left.what) for left in found.left_out] == [
+        (2, "neither a URL nor a curl line"),
+        (3, "the option --nosuch of curl is not known"),
+        (4, "/users has no base_url"),
+        (5, "a quote is never closed"),
+    ]
+    assert len(found.drafts) == 1
+
+
+def test_credentials_are_variables_and_the_same_value_has_one_name() -> None:
+    key = "-H 'X-Api-Key: k-998877665544aabb'"
+    text = f"curl https://a.test/x {key}\ncurl https://a.test/y -u ada:pa55word {key}\n"
+    found = read(text)
+    first, second = (draft.current["input"] for draft in found.drafts)
+    assert first["headers"] == second["headers"] == {"X-Api-Key": "{{X_API_KEY}}"}
+    assert second["auth"] == {"type": "basic", "username": "ada", "password": "{{API_PASSWORD}}"}
+    assert found.secrets == {
+        "X_API_KEY": ("k-998877665544aabb", ("a.test",)),
+        "API_PASSWORD": ("pa55word", ("a.test",)),
+    }
+
+
+def test_what_has_no_counterpart_is_a_note() -> None:
+    (draft,) = read("curl -k -x http://proxy https://a.test/x").drafts
+    assert draft.notes == (
+        "--proxy has no counterpart: set HTTPS_PROXY",
+        "-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it",
+    )
+    assert "verify" not in draft.current["execution"]
+
+
+def test_ids_tell_requests_apart() -> None:
+    text = "https://a.test/x?page=1\nhttps://a.test/x?page=2\nhttps://b.test/x\nhttps://b.test/x?page=2\n"
+    named = named_apart(read(text).drafts, ["GET-X"])
+    assert [draft.id for draft in named] == ["get-x-page-1", "get-x-page-2", "get-x-b-test", "get-x-2"]
