@@ -80,8 +80,14 @@ def test_only_answers_of_an_api_are_meant_and_each_request_once() -> None:
 
 def test_what_the_browser_adds_is_left_out() -> None:
     browser = {
-        ":authority": "shop.test", "Host": "shop.test", "User-Agent": "Mozilla", "Sec-Fetch-Mode": "cors",
-        "Accept-Encoding": "gzip, br", "If-None-Match": '"abc"', "Referer": SHOP, "Origin": SHOP,
+        ":authority": "shop.test",
+        "Host": "shop.test",
+        "User-Agent": "Mozilla",
+        "Sec-Fetch-Mode": "cors",
+        "Accept-Encoding": "gzip, br",
+        "If-None-Match": '"abc"',
+        "Referer": SHOP,
+        "Origin": SHOP,
     }
     found = read(entry("GET /users", sent={**browser, "Accept": "application/json", "X-Tenant": "t1"}))
     assert asked(found) == [
