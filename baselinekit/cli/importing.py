@@ -155,6 +155,8 @@ class ManyCaptures:
         if not self._options.many.dry_run and self._is_configured(summary):
             summary = self._summary()
         if not summary.new:
+            if summary.known and summary.problems and not self._silent:
+                screen.line(f"{summary.known:,} captured already")
             raise self._nothing(summary)
         if self._options.many.dry_run:
             self._show(summary)
@@ -266,7 +268,7 @@ class ManyCaptures:
         if summary.unselected:
             yield f"note: {summary.unselected:,} of another host or type left out: see --host and --type"
         if names := _undeclared(summary):
-            what = f"note: {', '.join(f'{{{{{name}}}}}' for name in names)} stand for secrets"
+            what = f"note: {', '.join(f'{{{{{name}}}}}' for name in names)}, in place of secrets"
             yield f"{what}: --write-config declares them in baselinekit.yaml, taken from the environment"
         if base := summary.shared_base():
             yield f"note: they share base_url: {base}; --write-config puts it into baselinekit.yaml instead"

@@ -2,6 +2,7 @@
 document's examples, what varies in its answers from the formats of the schema, credentials as variables."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -20,6 +21,7 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
+from baselinekit.texts import many
 from baselinekit.variables import as_text, unexpanded
 
 FORM = "an OpenAPI document"
@@ -77,6 +79,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
         except CannotAskError as error:
             refused.append((error, f"{method.upper()} {at[1]}"))
+    refused = _without_repeats(refused)
     lines = source.lines([*(at for _, at in drafts), *(error.at for error, _ in refused)])
     placed = [replace(draft, line=line) for (draft, _), line in zip(drafts, lines, strict=False)]
     left = [
@@ -84,6 +87,16 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         for (error, operation), line in zip(refused, lines[len(drafts) :], strict=True)
     ]
     return ImportedFile(tuple(placed), tuple(left), unsafe)
+
+
+def _without_repeats(refused: list[tuple[CannotAskError, str]]) -> list[tuple[CannotAskError, str]]:
+    """What keeps several operations from being asked for the same reason at the same place, once."""
+    counted = Counter((error.at, error.what) for error, _ in refused)
+    first = {(error.at, error.what): (error, operation) for error, operation in reversed(refused)}
+    return [
+        (error, operation if counted[key] == 1 else many(counted[key], "operation"))
+        for key, (error, operation) in reversed(first.items())
+    ]
 
 
 class OpenApiDocument:

@@ -233,8 +233,10 @@ def _describes(
             and status >= 400
             and not options.allow_error_status
         ):
-            what = f"the answer to what the document gives as an example is {status}: it is not stored"
+            what = f"the answer is {status}: it is not stored as known-good"
             hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
+            if status in (401, 403):
+                hint = "it needs other credentials than the document states; or pass --allow-error-status"
             raise CannotReplay(Problem("BK521", what, hint))
         return draft.formats(output) if draft.formats else {}
 
