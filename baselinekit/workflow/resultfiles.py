@@ -110,6 +110,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     _refuse_twice(parts)
     results = _results(parts)
     missing = _missing(parts, shards, len(results))
+    stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
     earliest = min((report for _, report in parts), key=lambda report: report.started)
     ordered = [report for _, report in _in_order(parts)]
     environment, differing = _environment(parts)
@@ -120,10 +121,10 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         seconds=max(report.seconds for report in ordered),
         command=_of_the_whole(ordered[0].command) if shards else ordered[0].command,
         results=results,
-        complete=not missing and all(report.complete for report in ordered),
-        interrupted=any(report.interrupted for report in ordered),
+        complete=not (missing or stopped) and all(report.complete for report in ordered),
+        interrupted=False,  # that was one of them, and nobody has interrupted this
         environment=environment,
-        warnings=tuple(sorted({*missing, *differing, *(w for r in ordered for w in r.warnings)})),
+        warnings=tuple(sorted({*missing, *stopped, *differing, *(w for r in ordered for w in r.warnings)})),
         not_recorded=tuple(dict.fromkeys(text for report in ordered for text in report.not_recorded)),
         spent=_spent(ordered),
         shard=None,

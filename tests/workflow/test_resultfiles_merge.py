@@ -107,7 +107,11 @@ def test_a_shard_that_is_missing_makes_it_incomplete() -> None:
 def test_an_incomplete_shard_makes_it_incomplete() -> None:
     (name, first), other = cut(a_run(["passed"] * 9), 2)
     assert merge([(name, dataclasses.replace(first, complete=False)), other]).exit_code == 3
-    assert merge([(name, dataclasses.replace(first, interrupted=True)), other]).exit_code == 130
+    stopped = merge([(name, dataclasses.replace(first, interrupted=True)), other])
+    assert (stopped.exit_code, stopped.interrupted) == (3, False), "nobody interrupted the merge"
+    assert f"the run of {name} was interrupted" in stopped.warnings
+    failing = dataclasses.replace(a_run(["failed", "passed"] * 5), interrupted=True)
+    assert merge([("x.json", failing)]).exit_code == 1, "a regression was seen, whoever stopped the rest"
     less = dataclasses.replace(first, results=first.results[1:])
     assert merge([(name, less), other]).warnings[0] == "1 of 9 baselines are in no shard"
 
