@@ -18,7 +18,7 @@ from baselinekit.tree.paths import Pattern, parse, roots
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TARGETS = ("endpoint", "path", "url")
-_SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 
 _BODIES = ("json", "body", "form", "files")
@@ -205,7 +205,7 @@ class HttpKind(RecipeKind):
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
     def only_reads(self, recipe: Recipe) -> bool:
-        return all(step.method in _SAFE for step, _ in step_places(recipe))
+        return all(step.method in SAFE for step, _ in step_places(recipe))
 
     def writes(self, recipe: Recipe) -> bool:
         """Also where a variable brings the method in: it may be any."""

@@ -293,7 +293,8 @@ class Observation:
     """An output and what it took to get it. `tool_calls`: None where nobody said whether there were any;
     `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
     nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
-    step's name or number (empty where there are no steps); `notes`: what may be a mistake."""
+    step's name or number (empty where there are no steps); `notes`: what may be a mistake; `saved`: what a
+    flow took out of answers to what it wrote, and of those that came after: the name, the path, the value."""
 
     output: Json
     seconds: float
@@ -304,6 +305,7 @@ class Observation:
     flaw: str | None = None
     statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    saved: tuple[tuple[str, str, Json], ...] = ()
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urljoin
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot, nearest
-from baselinekit.kinds.http import HttpExecution, HttpFlow, step_places
+from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
@@ -255,6 +255,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     used = headers_used(recipe.input) if is_flow else {}
     statuses: list[tuple[str, int]] = []
     notes: list[str] = []
+    made, writes = list[tuple[str, str, Json]](), False
     seconds, retried = 0.0, 0
     for number, (written, at) in enumerate(step_places(recipe), 1):
         here = replace(setting, scope=setting.scope.with_saved(saved)) if saved else setting
@@ -262,6 +263,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         request = compose(step, shared, here, at)
         limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
         response, took, again = _ask(request, *limits, here, cookies)
+        writes = writes or request.method not in SAFE
         body = read_answer(response, request)
         notes += [body.note] if body.note else []
         keep = kept_headers(shared, setting, used.get(number - 1, ()))
@@ -272,8 +274,10 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         statuses.append((name, response.status))
         for key, path in written.save.items():
             saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), wholes[-1])
+            made += [(key, path, saved[key])] if writes else []
     output = collect_outputs(recipe.input, outputs, wholes) if is_flow else outputs[0]
-    return Observation(output, seconds, 1 + retried, statuses=tuple(statuses), notes=tuple(notes))
+    observed = Observation(output, seconds, 1 + retried, statuses=tuple(statuses))
+    return replace(observed, notes=tuple(notes), saved=tuple(made)) if notes or made else observed
 
 
 def check_http(recipe: Recipe, setting: Setting) -> None:

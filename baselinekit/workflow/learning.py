@@ -1,7 +1,7 @@
 """What several replays of a new baseline teach, and the stored output that is made of them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -13,6 +13,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
 from baselinekit.placeholders.pieces import Write
+from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import (
     TICK,
     ReplayView,
@@ -20,6 +21,7 @@ from baselinekit.refresh.learning import (
     Volatile,
     learn_places,
 )
+from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.replay.settings import Setting
 from baselinekit.secrets.finding import BY_NAME, likeness
@@ -275,6 +277,8 @@ def learn(
         wholes = ((), *kind_of(draft.current).answers(draft.current))
         of_now = moments_of_now(steady.found, now, write, words)
         volatile += [one for one in of_now if one.places[0] not in wholes and steady.compared(one.places)]
+    volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
+    if steady.found:
         taken = {place for one in volatile for place in one.places}
         left = [(path, value) for path, value in steady.found if path not in taken and path not in wholes]
         same = list(lookalikes(left, steady.compared, write, words))
@@ -295,6 +299,14 @@ def learn(
     return CaptureLesson(output, masked(volatile), tuple(refusals), masked(same))
 
 
+def _link_view(
+    observations: Sequence[Observation], steady: "_Steady", write: Write, words: Words
+) -> LinkView:
+    """A flow that writes, and that was replayed once, has made what it saves."""
+    saved = [observation.saved for observation in observations]
+    return LinkView(saved, len(saved) == 1 and bool(saved[0]), steady.literal, write, words)
+
+
 class _Steady:
     """The values that were the same in all replays, where the stored output has them as they are."""
 
@@ -307,6 +319,7 @@ class _Steady:
         refusals: Sequence[UnlearnablePlace],
     ):
         known = {place for one in volatile for place in one.places} | {one.path for one in refusals}
+        self._draft = draft
         self._matcher = matcher
         self._output = outputs[0]
         stored = _stored(draft)
@@ -315,6 +328,13 @@ class _Steady:
             for path, value in steady_places(outputs, known)
             if looks_volatile(value, path) and _is_literal(stored, path, value)
         ]
+
+    def literal(self, paths: Collection[Path]) -> set[Path]:
+        """Those that are compared and stored as they came, and are not all that was answered."""
+        stored, output = _stored(self._draft), self._output
+        wholes = kind_of(self._draft.current).answers(self._draft.current)
+        kept = [path for path in paths if _is_literal(stored, path, value_at(output, path))]
+        return self.compared([path for path in kept if path and path not in wholes])
 
     def compared(self, paths: Sequence[Path]) -> set[Path]:
         """Those at which another value would be told as a difference."""
