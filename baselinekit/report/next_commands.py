@@ -162,10 +162,10 @@ def after_compare(
         if not elsewhere:  # where it ran, it is known what failed
             last = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
         commands = [last, command_line("review", *elsewhere, *paths, *typed.operator)]
-    if not select_renewable(failed):
-        commands = commands[:1]
-    if not elsewhere:
-        commands = learn_commands(failed, paths, typed) + commands
+    learning = [] if elsewhere else learn_commands(failed, paths, typed)
+    if not select_renewable(failed) or (learning and all(one.verdict == VOLATILE for one in failed)):
+        commands = commands[:1]  # there is nothing to approve
+    commands = learning + commands
     commands += explain_commands(_error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
