@@ -16,12 +16,12 @@ from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.programs.git import Git
 from baselinekit.refresh.changes import Ways, changes_of, merge_accepted
-from baselinekit.refresh.rows import Accepts
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.settings import Clients
 from baselinekit.report.next_commands import check_commands
 from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.variables import MASK

@@ -10,7 +10,7 @@ from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.values import Ignored, Link, Literal, Mismatch, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.tree.alignment import Alignment, align, same_rows
+from baselinekit.tree.alignment import Alignment, align, align_named, pair_alike, same_rows
 from baselinekit.tree.equality import freeze, is_number
 
 
@@ -271,6 +271,9 @@ class Ordered:
             return Alignment(
                 [(n, n) for n in range(shared)], [*range(shared, rows)], [*range(shared, columns)]
             )
+        named = None if walk.fail_fast else align_named(self.expected, actual)
+        if named is not None and named.pairs[:head] == [(n, n) for n in range(head)]:
+            return named
         found = Alignment([(n, n) for n in range(head)], [], [])
         ident = Ident(self.items)
         for e1, e2, a1, a2 in self._stretches(actual, walk, head, found.pairs):
@@ -322,10 +325,17 @@ class Ordered:
             note = f"moved from [{e}]{_FREE}"
             walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
             resolved[a] = self.expected[e]
+        changed = self._moved_and_changed(whole, moved, actual, walk)
+        for e, a in changed.items():
+            count = walk.count
+            resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+            if walk.count == count:
+                note = f"moved from [{e}]{_FREE}"
+                walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
         for e in whole.missing:
-            if e not in moved and not self.items[e].optional:
+            if e not in moved and e not in changed and not self.items[e].optional:
                 walk.missing(self.expected[e], (self.at, e), (path, e))
-        taken = set(moved.values())
+        taken = {*moved.values(), *changed.values()}
         for a in whole.extra:
             if a in taken:
                 continue
@@ -355,6 +365,19 @@ class Ordered:
                     free.remove(a)
                     break
         return moved
+
+    def _moved_and_changed(
+        self, whole: Alignment, moved: dict[int, int], actual: list[Json], walk: Walk
+    ) -> dict[int, int]:
+        """Rows that stand elsewhere and are not as they were, as a refresh would take them."""
+        if walk.fail_fast or self.open or not self.state.dead:
+            return {}
+        missing = [e for e in whole.missing if e not in moved and not self.items[e].optional]
+        taken = set(moved.values())
+        rows = Alignment([], missing, [a for a in whole.extra if a not in taken])
+        return (
+            dict(pair_alike(self.expected, actual, rows, walk.accepts)) if rows.missing and rows.extra else {}
+        )
 
 
 class Ident:

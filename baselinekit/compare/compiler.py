@@ -165,6 +165,13 @@ class Compiler:
                 self.templates[text], self.invalid[text] = text, error
         return self.templates[text]
 
+    def accepts(self, text: str, value: Json) -> bool:
+        """Whether a stored text by itself accepts a value; not where that hangs on what stands elsewhere."""
+        template = self.template(text)
+        if isinstance(template, str):
+            return isinstance(value, str) and value == template
+        return not binds(template) and template.accepts(value, {})
+
     def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
         template = self.template(text)
         if text in self.invalid:

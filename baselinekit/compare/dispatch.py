@@ -239,7 +239,7 @@ class Matcher:
 
     def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
         """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
-        walk = Walk(self.compiler.open, self.compiler.bound, answers)
+        walk = Walk(self.compiler.open, self.compiler.accepts, self.compiler.bound, answers)
         walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
         differences = walk.differences

@@ -12,6 +12,7 @@ from baselinekit.model.baselines import BOUNDS, Answers, Difference, Kind, Simil
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import between, escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.equality import (
     EXACT,
     bytes_of,
@@ -71,6 +72,8 @@ class Walk:
 
     open: Callable[..., Node]
     """Makes the node of a literal value, once something else was met."""
+    accepts: Accepts
+    """Whether a stored text by itself accepts a value: rows that failed are set beside each other by it."""
     bound: bool = True
     """Whether there are bindings anywhere: then a match depends on what was met before."""
     answers: Answers = field(default_factory=dict)

@@ -24,8 +24,9 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_
 from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.table import Words, types_of
 from baselinekit.refresh.alternatives import lost_in, unescaped
-from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
+from baselinekit.refresh.rows import Unlike, align_rows, fold
 from baselinekit.refresh.siblings import Beside, Inherited, Judge, renamed_keys
+from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import group_alike, row_pattern, same_change
 from baselinekit.tree.equality import identical
 

@@ -1,13 +1,13 @@
 """Which rows of an array on file are which of those that came back."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import reduce
 
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
 from baselinekit.placeholders.narrowest import for_rows
-from baselinekit.tree.alignment import Alignment, align, pair_anywhere, pair_best_first, pair_leftovers
+from baselinekit.tree.alignment import Accepts, Alignment, align, pair_alike, pair_anywhere
 from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import canonical, freeze, identical
 
@@ -64,9 +64,6 @@ def _keys(values: Sequence[Rows]) -> Iterator[str]:
 
 # One row that describes every element stays one row: where all the rows that came back changed alike, it
 # changes with them, and a key with another value in each of them gets a placeholder.
-
-Accepts = Callable[[str, Json], bool]
-"""Whether what a text with placeholders stands for accepts a value."""
 
 _NARROWEST_FIRST = for_rows()
 
@@ -132,12 +129,6 @@ def _unescaped(value: Json) -> Json:
 # Rows are aligned by the key that the rules declare, by what is equal, by a key that names rows, and at
 # last by likeness.
 
-_MOST_TRIED = 50
-_ENOUGH = 0.5
-"""How much of a row must be as it was for a row under another name to be the same one."""
-
-_NAMES = ("id", "uuid", "key", "code", "sku", "slug")
-
 
 def align_rows(
     old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: Accepts
@@ -158,19 +149,10 @@ def align_rows(
         rows = align(old, new, freeze)
     missing, extra = ((e, freeze(old[e])) for e in rows.missing), ((a, freeze(new[a])) for a in rows.extra)
     rows.take(pair_anywhere([*missing], [*extra]))
-    if by is None and rows.missing and rows.extra:
-        likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
-        pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
-        rows.take([(e, a) for e, a in pairs if _share_a_name(old[e], new[a])])
-    scored = []  # a row under another name, most of which is still right, is the same one
-    for e in rows.missing[:_MOST_TRIED]:
-        for a in rows.extra[:_MOST_TRIED]:
-            _, kept, of = _given_back(old[e], new[a], accepts)
-            if of > 1 and kept / of >= _ENOUGH:
-                scored.append((kept / of, e, a))
-    rows.take(pair_best_first(scored))
+    if rows.missing and rows.extra:
+        rows.take(pair_alike(old, new, rows, lambda text, value: text == value or accepts(text, value)))
     changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
-    return rows, {a: _given_back(old[e], new[a], accepts)[0] for e, a in changed}
+    return rows, {a: _given_back(old[e], new[a], accepts) for e, a in changed}
 
 
 def _count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
@@ -187,33 +169,12 @@ def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     return {freeze(name): n for n, name in reversed([*named])}
 
 
-def _share_a_name(old: Json, new: Json) -> bool:
-    """Whether two objects say the same under some key that could name them."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return False
-    names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
-    return any(
-        name == other and isinstance(name, str | int) and not has_marker(str(name)) for name, other in names
-    )
-
-
-def _given_back(old: Json, new: Json, accepts: Accepts) -> tuple[Json, int, int]:
-    """The new value with the placeholders that still accept it, how many of its leaves are as the old one
-    says, and how many leaves there are on both sides."""
+def _given_back(old: Json, new: Json, accepts: Accepts) -> Json:
+    """The new value with the placeholders of the old one that still accept it."""
     if isinstance(old, dict) and isinstance(new, dict):
-        members = {
-            key: _given_back(old[key], value, accepts) if key in old else (value, 0, 1)
-            for key, value in new.items()
+        return {
+            key: _given_back(old[key], value, accepts) if key in old else value for key, value in new.items()
         }
-        gone = sum(key not in new for key in old)
-        return {key: member[0] for key, member in members.items()}, *_sums(members.values(), gone)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        items = [_given_back(*pair, accepts) for pair in zip(old, new, strict=True)]
-        return [item[0] for item in items], *_sums(items, 0)
-    if isinstance(old, str) and has_marker(old) and (old == new or accepts(old, new)):
-        return old, 1, 1
-    return new, int(freeze(old) == freeze(new)), 1
-
-
-def _sums(parts: Collection[tuple[Json, int, int]], gone: int) -> tuple[int, int]:
-    return sum(kept for _, kept, _ in parts), gone + sum(of for _, _, of in parts)
+        return [_given_back(*pair, accepts) for pair in zip(old, new, strict=True)]
+    return old if isinstance(old, str) and has_marker(old) and accepts(old, new) else new

@@ -13,7 +13,7 @@ from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.rows import Accepts
+from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import with_new_keys
 
 _HOUR = 3600

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import product
 from typing import NamedTuple, TypeVar
 
 from baselinekit.model.values import Json
@@ -176,8 +177,9 @@ def likeness(expected: Json, actual: Json) -> float:
 def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Json], Hashable]) -> Alignment:
     """Pair rows whose order counts: by a key that names them, else equal ones first (by `ident`), and the
     rest of each gap by its key, by place or by likeness."""
-    result = Alignment([], [], [])
-    if not _align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
+    named = align_named(expected, actual)
+    result = named or Alignment([], [], [])
+    if named is None:
         pairs, left = pair_equal([*map(ident, expected)], [*map(ident, actual)], _MOST_ALIGNED)
         result.pairs.extend(pairs)
         for gap in left:
@@ -206,6 +208,16 @@ def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
             if kinds <= {str, int} and names == [row.get(key) for row in actual]:
                 return len({*names} if kinds == {str} else {*map(freeze, names)}) == len(names)
     return False
+
+
+def align_named(expected: Sequence[Json], actual: Sequence[Json]) -> Alignment | None:
+    """The pairs of rows that a key names, if one does in most of them: a row under another name is another
+    row, wherever it stands."""
+    result = Alignment([], [], [])
+    if not _align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
+        return None
+    result.pairs.sort()
+    return result
 
 
 def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
@@ -253,6 +265,50 @@ def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
         for a, other in enumerate(actual[:_MOST_SCORED])
     )
     return pair_best_first(pair for pair in scored if pair[0] > 0)
+
+
+# Rows that found no partner where they stand: those that are the same one elsewhere, though they changed.
+
+
+_ENOUGH = 0.5
+"""How much of a row must be as it was for a row under another name to be the same one."""
+
+_NAMES = ("id", "uuid", "key", "code", "sku", "slug")
+Accepts = Callable[[str, Json], bool]
+"""Whether what a text with placeholders stands for accepts a value."""
+
+
+def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accepts: Accepts) -> Pairs:
+    """Pairs of rows without a partner, wherever they stand: those that have a name in common, and those of
+    which most is still as the old one says."""
+    likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
+    pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
+    pairs = [(e, a) for e, a in pairs if _share_a_name(old[e], new[a])]
+    missing, extra = unpaired(pairs, rows.missing, rows.extra)
+    scored = []
+    for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
+        kept, of = _count_kept(old[e], new[a], accepts)
+        if of > 1 and kept / of >= _ENOUGH:
+            scored.append((kept / of, e, a))
+    return pairs + pair_best_first(scored)
+
+
+def _share_a_name(old: Json, new: Json) -> bool:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
+    return any(one == other and isinstance(one, str | int) and "<<" not in str(one) for one, other in names)
+
+
+def _count_kept(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
+    """How many leaves of the new value are as the old one says, and how many leaves both of them have."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        items = [_count_kept(old[key], new[key], accepts) for key in old if key in new]
+        return sum(kept for kept, _ in items), len(old.keys() ^ new.keys()) + sum(of for _, of in items)
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        items = [_count_kept(*pair, accepts) for pair in zip(old, new, strict=True)]
+        return sum(kept for kept, _ in items), sum(of for _, of in items)
+    return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 
 
 # Which rows get which columns: optimal matchings. First-fit is wrong: a loose row would take the only
