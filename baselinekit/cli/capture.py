@@ -100,8 +100,9 @@ class StoringOptions:
     )
     like: tuple[str, ...] = several(
         "--placeholder-like",
-        type=click.Choice(["ids"]),
-        help="Store placeholders also for what looks like an id and was the same each time.",
+        type=click.Choice(["ids", "secrets"]),
+        help="Store placeholders also for what looks like an id and was the same each time; or for what looks"
+        " like a secret, which is refused else.",
     )
     exact: bool = flag(help="Store everything as it came: no placeholder is learnt.")
     version: str | None = option(metavar="TEXT", help="The version of the target.")

@@ -279,8 +279,8 @@ def capture_drafts(options: DraftOptions) -> int:
 def capture_options(
     storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
 ) -> CaptureOptions:
-    if storing.exact and (storing.like or (storing.repeat or 1) > 1):
-        other = "--placeholder-like" if storing.like else "--repeat"
+    if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
+        other = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
         what = f"--exact stores no placeholder, so {other} has nothing to do"
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     return CaptureOptions(
@@ -293,7 +293,8 @@ def capture_options(
         repeat=storing.repeat,
         id_is_chosen=id_is_chosen,
         exact=storing.exact,
-        accept_lookalikes=lambda found: bool(storing.like) or _is_accepted(found, storing),
+        hide_secrets="secrets" in storing.like,
+        accept_lookalikes=lambda found: "ids" in storing.like or _is_accepted(found, storing),
     )
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.finding import is_secret_header, is_secret_key, says_secret, spans
+from baselinekit.secrets.finding import says_secret, secret_parts
+from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.tree.paths import render
 from baselinekit.variables import names_in
 
 _AFTER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")
-_AFTER_NAME = re.compile(r".*?[=:]\s*\\?[\"']?", re.DOTALL)
 _SHORTEST = 6
 _PREFERENCE = re.compile(
     r"(?i)(.*[-_])?(theme|lang|language|locale|tz|timezone|currency|country|region|mode|consent|cookies?_?ok)"
@@ -104,10 +104,8 @@ def _alike(value: Json, path: Path) -> Iterator[Credential]:
         name = next((key for key in reversed(path) if isinstance(key, str)), "")
         name = "SECRET" if name in ("endpoint", "url", "body") else variable_name(name)
         message = f"{render(('input', *path))} holds what looks like a secret"
-        for start, end, _ in spans(value, path):
-            secret = text if (text := value[start:end]) else ""
-            named = _AFTER_NAME.match(secret) or _AFTER_SCHEME.match(secret)
-            yield Credential(message, secret[named.end() :] if named else secret, name, is_declared=False)
+        for start, end in secret_parts(value, path):
+            yield Credential(message, value[start:end], name, is_declared=False)
             return
         if says_secret(path) and len(value) >= 8 and not any(names_in(value)):
             yield Credential(message, value, name, is_declared=False)

@@ -40,7 +40,7 @@ from baselinekit.replay.settings import (
     unverified,
 )
 from baselinekit.replay.urls import normal, pairs_of, shown, url_of
-from baselinekit.secrets.finding import is_secret_header
+from baselinekit.secrets.names import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import Secret, as_text, names_in
 

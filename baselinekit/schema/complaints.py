@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.secrets.finding import is_secret_header
+from baselinekit.secrets.names import is_secret_header
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import value_at
 

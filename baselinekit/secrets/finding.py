@@ -7,12 +7,12 @@ from binascii import a2b_base64
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote
 
 from baselinekit.secrets.declared import Declared, Found, merged
+from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random, name_before
 from baselinekit.secrets.scan import TextScan
 
 # Secrets that are known by their shape, wherever they stand in a text. Each shape has a word without
@@ -55,7 +55,11 @@ _SHAPES = (
         r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})",
     ),
     ("a GitLab token", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("an AWS key", ("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    (
+        "an AWS key",
+        ("AKIA", "ASIA"),
+        r"\b(?:AKIA|ASIA)(?![0-9A-Z]{9}EXAMPLE)[0-9A-Z]{16}(?![0-9A-Za-z])",
+    ),
     ("a Slack token", ("xox", "xapp-"), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}"),
     (
         "a Google API key",
@@ -89,16 +93,34 @@ _SHAPES = (
         r"(?i:\b(?:bearer|basic)\s+)(?=[A-Za-z0-9._~+/-]{0,300}\d)[A-Za-z0-9._~+/-]{16,4000}=*",
     ),
     (
+        "a secret in its element",
+        _NAMES,
+        r"(?i:<(?![\w.:-]*(?:page|next|cursor|sync|continuation))(?:[\w-]{1,40}:)?[\w.-]{0,40}"
+        r"(?:token|secret|password|passwd|pwd|api[-_]?key|secret[-_]?(?:access[-_]?)?key)>)"
+        r"(?=[^\s<>]{0,300}\d)[^\s<>]{8,8000}(?=</)",
+    ),
+    (
         "a secret with its name",
         _NAMES,
         rf"(?i:(?<![a-z:]){_NAMED})\\?[\"']?\s{{0,3}}[=:]\s{{0,3}}\\?[\"']?{_STANDS_FOR}"
         r"(?=[^\s\"'<>,;&]{0,300}\d)(?=[^\s\"'<>,;&]{0,300}[A-Za-z])[^\s\"'<>,;&\\]{8,2000}",
     ),
 )
-_FOLDED = frozenset(("a signed URL", "a secret in a URL", "a credential", "a secret with its name"))
-_REACH = {"a URL with a password": 22, "a signed URL": 1, "a secret in a URL": 9, "a secret with its name": 8}
+_FOLDED = frozenset(
+    ("a secret in its element", "a signed URL", "a secret in a URL", "a credential", "a secret with its name")
+)
+_REACH = {
+    "a secret in its element": 82,
+    "a URL with a password": 22,
+    "a signed URL": 1,
+    "a secret in a URL": 9,
+    "a secret with its name": 8,
+}
 """How far before its word a shape can begin; else it begins with it."""
-_FROM_WORD = {"a URL with a password": r"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"}
+_FROM_WORD = {
+    "a URL with a password": r"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@",
+    "a secret in its element": r"[\w.-]{1,40}>[^\s<>]",
+}
 """What a shape goes on with from its word, where the word alone is everywhere."""
 _EACH = tuple(
     (
@@ -137,53 +159,7 @@ def shapes_in(look: TextScan) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), end, what
 
 
-# Names of headers and keys that say what stands there: a secret, or something random that is none.
-
-_SECRET_HEADERS = re.compile(
-    r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
-    r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
-)
-_SECRET_KEYS = re.compile(
-    r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|passphrase|credentials?"
-    r"|(api|access|private|secret|signing|encryption)[-_]?key)$"
-)
-_PAGING = re.compile(r"(?i)page|next|cursor|sync|continuation")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-_IDENTIFIERS = re.compile(
-    r"ids?|uid|uuid|guid|gid|oid|pid|tid|keys?|refs?|slug|hash(es)?|digest|checksum|sha|md|crc|etags?|integrity"
-    r"|fingerprint|thumbprint|signature|sig|version|revision|rev|commit|tree|blob|cursors?|token|nonce|arn|urn"
-    r"|trace|span|request|correlation|object|node|name|path|file|filename|url|uri|href|links?|email|host|hostname"
-    r"|address"
-)
-_PICTURES = re.compile(
-    r"images?|img|pictures?|photos?|avatar|thumbnail|thumb|icons?|logo|banner|png|jpe?g|gif|webp|svg|pdf|qr(code)?"
-    r"|barcode|base64|b64|bytes|binary|attachment|audio|video|font|embedding"
-)
-
-
-@lru_cache(1024)
-def is_secret_header(name: str) -> bool:
-    """Whether a header carries credentials by what it is called."""
-    return bool(_SECRET_HEADERS.search(name))
-
-
-@lru_cache(1024)
-def is_secret_key(name: str) -> bool:
-    """Whether what stands under a key is a secret by what the key is called; a page token is none."""
-    return bool(_SECRET_KEYS.search(name)) and not _PAGING.search(name)
-
-
-@lru_cache(1024)
-def may_be_random(name: str) -> bool:
-    """Whether what stands under a key is often random and no secret: an id, a checksum, a picture, a page
-    token."""
-    if is_secret_key(name):
-        return False
-    words = [word.lower() for word in _WORD.findall(name)]
-    ends_so = any(_IDENTIFIERS.fullmatch(word) for word in (*words[-1:], name.lower()))
-    return ends_so or any(map(_PICTURES.fullmatch, words))
-
+# A run of letters and digits that is random, by the pairs of characters in it.
 
 _LONGEST = 200
 _SHORTEST = 20
@@ -347,14 +323,31 @@ def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterat
     yield from shapeless(look, path, depth)
 
 
+_AFTER_NAME = re.compile(r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?=\S)")
+
+
+def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int, int]]:
+    """Where in a text something looks like a secret, without its name or scheme (`token=`, `Bearer`), in
+    order; what overlaps is one."""
+    parts: list[tuple[int, int]] = []
+    for start, end, _ in sorted(spans(text, path)):
+        if parts and start < parts[-1][1]:
+            parts[-1] = (parts[-1][0], max(parts[-1][1], end))
+            continue
+        name = None if "://" in text[start:end] else _AFTER_NAME.match(text, start, end)
+        parts.append((name.end() if name else start, end))
+    return parts
+
+
 def shapeless(look: TextScan, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
     """What is random, or encoded. A run that encodes a text is as secret as that text is."""
     text = look.text
     # The nearest keys: what stands in a list is called as the list is, and `{from, to}` as what changed.
     keys = [key for key in path if isinstance(key, str)][-2:]
     if not any(map(may_be_random, keys)):
-        found = random_in(look)
-        yield from ((start, end, RANDOM) for start, end in found if decoded(text[start:end]) is None)
+        for start, end in random_in(look):
+            if decoded(text[start:end]) is None and not may_be_random(name_before(text, start)):
+                yield start, end, RANDOM
     if depth < _DEEPEST:
         yield from _spans_encoded(look, path, depth)
 

@@ -19,9 +19,9 @@ from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.variables import Redactor
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import environment_of, observed_for
+from baselinekit.workflow.hiding import describe_hidden, hide_secrets
 from baselinekit.workflow.learning import (
     DECLARED,
-    IN_A_NAME,
     Asked,
     CaptureLesson,
     Replays,
@@ -53,6 +53,8 @@ class CaptureOptions:
     allow_secrets: bool = False
     repeat: int | None = 1
     exact: bool = False
+    hide_secrets: bool = False
+    """Whether placeholders stand for what looks like a secret, in the place of a refusal."""
     accept_lookalikes: Decide = lambda found: False
     described: Described = lambda draft, output: {}
     jobs: int = 8
@@ -142,10 +144,9 @@ def _learnt_from(
     described = options.described(draft, replays[0].output)
     if described and not options.exact:
         output = with_values(output, dict(described))
-    if len(replays) == 1:
-        refuse_secrets_in_output(
-            output, project.redactor, options
-        )  # before it is compiled: that may fail for it
+    hidden: list[tuple[Path, str]] = []
+    if len(replays) == 1:  # before it is compiled: that may fail for it
+        output, hidden = _without_secrets(output, project, options)
     candidate = replace(draft, baseline=Known(output=output))
     unmet = refuse_unaccepted(candidate, replays[0], project)
     lesson = CaptureLesson(output)
@@ -154,7 +155,7 @@ def _learnt_from(
         lesson = learn(project, candidate, replays, templating.text, is_new=is_new, now=now)
     count = 0 if options.exact else len(described)
     formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
-    notes = (*remarks_on(draft, replays), *templating.notes(), *formats, *unmet)
+    notes = (*remarks_on(draft, replays), *templating.notes(), *formats, *describe_hidden(hidden), *unmet)
     return Learnable(draft, folder, replays, lesson, notes)
 
 
@@ -163,7 +164,8 @@ def _known_good(
 ) -> KnownGood:
     draft, observation = known.draft, known.observations[0]
     lesson = known.lesson.with_lookalikes() if accepted else known.lesson
-    refuse_secrets_in_output(lesson.output, project.redactor, options)
+    output, hidden = _without_secrets(lesson.output, project, options)
+    lesson = replace(lesson, output=output)
     around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
     )
@@ -174,7 +176,8 @@ def _known_good(
     }
     if took := observed_for(draft.comparison, observation):
         mapping["observed"] = took
-    return KnownGood(mapping, observation.seconds, known.notes, len(known.observations), lesson)
+    notes = (*known.notes, *describe_hidden(hidden))
+    return KnownGood(mapping, observation.seconds, notes, len(known.observations), lesson)
 
 
 def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
@@ -245,20 +248,10 @@ def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: Capture
         raise Refused(*problems)
 
 
-def refuse_secrets_in_output(output: Json, redactor: Redactor, options: CaptureOptions) -> None:
-    """What looks like a secret is stored where the user insists; a declared one never is."""
-    problems = []
-    for path, what in secrets_in(output, redactor, lookalikes=not options.allow_secrets):
-        place = path[:-1] if what.endswith(IN_A_NAME) else path
-        insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
-        declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
-        text = "<<any>>" if place != path else "<<any_string>>"
-        hint = f"store a placeholder: --placeholder '{render(place)}={text}'{insist}"
-        if not place:
-            hint = f"make it answer without that{declare}{insist}"
-        problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {what}", hint))
-    if problems:
-        raise Refused(*problems)
+def _without_secrets(
+    output: Json, project: Project, options: CaptureOptions
+) -> tuple[Json, list[tuple[Path, str]]]:
+    return hide_secrets(output, project.redactor, hide=options.hide_secrets, allow=options.allow_secrets)
 
 
 def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:

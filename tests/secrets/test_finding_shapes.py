@@ -4,15 +4,8 @@ import time
 
 import pytest
 
-from baselinekit.secrets.finding import (
-    covered,
-    is_secret_header,
-    is_secret_key,
-    likeness,
-    may_be_random,
-    shapes_in,
-    spans,
-)
+from baselinekit.secrets.finding import covered, likeness, shapes_in, spans
+from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random
 from baselinekit.secrets.scan import TextScan
 
 

@@ -1,0 +1,63 @@
+"""Names of headers, keys and elements that say what stands there: a secret, or something random that is
+none."""
+
+import re
+from functools import lru_cache
+
+_SECRET_HEADERS = re.compile(
+    r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
+    r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
+)
+_SECRET_KEYS = re.compile(
+    r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|passphrase|credentials?"
+    r"|(api|access|private|secret|signing|encryption)[-_]?key)$"
+)
+_PAGING = re.compile(r"(?i)page|next|cursor|sync|continuation")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+_IDENTIFIERS = re.compile(
+    r"ids?|uid|uuid|guid|gid|oid|pid|tid|keys?|refs?|slug|hash(es)?|digest|checksum|sha|md|crc|etags?|integrity"
+    r"|fingerprint|thumbprint|signature|sig|version|revision|rev|commit|tree|blob|cursors?|token|nonce|arn|urn"
+    r"|trace|span|request|correlation|object|node|name|path|file|filename|url|uri|href|links?|email|host|hostname"
+    r"|address"
+)
+_PICTURES = re.compile(
+    r"images?|img|pictures?|photos?|avatar|thumbnail|thumb|icons?|logo|banner|png|jpe?g|gif|webp|svg|pdf|qr(code)?"
+    r"|barcode|base64|b64|bytes|binary|attachment|audio|video|font|embedding"
+)
+
+
+@lru_cache(1024)
+def is_secret_header(name: str) -> bool:
+    """Whether a header carries credentials by what it is called."""
+    return bool(_SECRET_HEADERS.search(name))
+
+
+@lru_cache(1024)
+def is_secret_key(name: str) -> bool:
+    """Whether what stands under a key is a secret by what the key is called; a page token is none."""
+    return bool(_SECRET_KEYS.search(name)) and not _PAGING.search(name)
+
+
+@lru_cache(1024)
+def may_be_random(name: str) -> bool:
+    """Whether what stands under a key is often random and no secret: an id, a checksum, a picture, a page
+    token."""
+    if is_secret_key(name):
+        return False
+    words = [word.lower() for word in _WORD.findall(name)]
+    ends_so = any(_IDENTIFIERS.fullmatch(word) for word in (*words[-1:], name.lower()))
+    return ends_so or any(map(_PICTURES.fullmatch, words))
+
+
+_MARKUP_NAME = re.compile(
+    r"(?:<(?:[\w-]{1,40}:)?([\w.-]{1,80})(?: [^<>\n]{0,200})?>|([\w-]{1,80})\\?[\"']?[=:] ?\\?[\"'])\Z"
+)
+_FURTHEST = 330
+
+
+def name_before(text: str, start: int) -> str:
+    """What a place within a text is called: by the element, the attribute or the quoted key right before
+    it."""
+    match = _MARKUP_NAME.search(text, max(0, start - _FURTHEST), start)
+    return (match[1] or match[2]) if match else ""
