@@ -25,7 +25,8 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.importers.lines import draft_of
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
+from baselinekit.secrets.finding import likeness
+from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.tree.paths import render
 from baselinekit.variables import unexpanded
 
