@@ -88,7 +88,8 @@ class LearningScreen:
                 screen.line("nothing was written")
         complain(self.proposal.failures)
         complain(applied.failures if applied else ())
-        self.suggest_refresh()
+        if not (applied and applied.ids):
+            self.suggest_refresh()
         return self.exit_code(applied)
 
     def show(self) -> None:

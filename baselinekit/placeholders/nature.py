@@ -42,11 +42,12 @@ _PREFIXED = re.compile(r"[a-z]{1,10}(?:[_-][a-z]{1,8})?[_-](?P<rest>[A-Za-z0-9]{
 _TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 _TAG = re.compile(r'(?:W/)?"(?P<tag>[^"\s]{4,})"')
 _NAMED = re.compile(
-    r"(?i)(?:^|[_.-]|(?<=[a-z]))(?:id|uid|uuid|guid|token|nonce|session|sid|etag|cursor|csrf|xsrf"
+    r"(?i)(?:^|[_.-]|(?<=[a-z]))(?:id|ident|uid|uuid|guid|token|nonce|session|sid|etag|cursor|csrf|xsrf"
     r"|trace|span|correlation|request|transaction|hash|digest|sha1|sha256|checksum|signature|revision|rev"
     r"|reference|key|ref)(?:[_-]?(?:id|token|key|no|number))?$"
 )
 _TIMED = re.compile(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
+_LARGE = 10**11
 _LETTERS = re.compile(r"[A-Za-z]{2,}")
 _CAPITAL = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _SHORTEST_RUN = 6
@@ -68,8 +69,9 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     if _LONG_NUMBER.fullmatch(text):  # a snowflake; round numbers are limits
         is_moment = moment_of(value) is not None and _TIMED.search(name)
         return not (text.endswith("000") or text in _LIMITS or is_moment)
-    if isinstance(value, int):
-        return False
+    if isinstance(value, int):  # the id of a thread, say: too large to be counted
+        is_id = _NAMED.search(name) is not None and value >= _LARGE and moment_of(value) is None
+        return is_id and not text.endswith("000")
     tag = _TAG.fullmatch(text)
     text = tag["tag"] if tag else text
     if _UUID.fullmatch(text) or _HEX.fullmatch(text):
