@@ -154,7 +154,23 @@ def whole_body(request: Request, status: int, headers: Headers, chunks: Iterable
     form = form_of(kind, request.parse)
     if form.rows is not None:
         counted = _in_rows(counted, form, request)
+    elif form.name == "json":
+        counted = _in_one(counted, request)
     return read(counted, codings.decode("latin-1"), request.max_body)
+
+
+def _in_one(chunks: Iterator[bytes], request: Request) -> Iterator[bytes]:
+    """The chunks of one JSON text. A stream of several under its media type may never end."""
+    last = b""
+    try:
+        for last in chunks:
+            yield last
+    except TimeoutError:
+        if not last.endswith(b"\n"):
+            raise
+        what = f"the answer did not end within {request.timeout:.3g} s, and has whole lines so far"
+        hint = "of a stream, `parse: ndjson` with `take: N` (--parse, --take) reads the first N rows"
+        raise cannot("BK303", what, f"{hint}; or raise `timeout`") from None
 
 
 def _in_rows(chunks: Iterator[bytes], form: BodyForm, request: Request) -> Iterator[bytes]:

@@ -202,7 +202,7 @@ def observe_each(asked: Sequence[Asked], context: RunContext, jobs: int = 1) -> 
             told("passed")
             return observed
 
-        together = [n for n in left if kind_of(asked[n].recipe).only_reads(asked[n].recipe)]
+        together = [n for n in left if _goes_beside_others(asked[n])]
         answers = dict(zip(together, _at_once(replay, together, jobs, context), strict=True))
         for number in left:
             answer = answers[number] if number in answers else replay(number)
@@ -212,6 +212,11 @@ def observe_each(asked: Sequence[Asked], context: RunContext, jobs: int = 1) -> 
             elif isinstance(kept, list):
                 kept.append(answer)
     return results
+
+
+def _goes_beside_others(one: Asked) -> bool:
+    kind = kind_of(one.recipe)
+    return kind.only_reads(one.recipe) and kind.claim(one.recipe, one.setting.http.serial) is None
 
 
 def _at_once(
@@ -327,6 +332,7 @@ class _Steady:
             (path, value)
             for path, value in steady_places(outputs, known)
             if looks_volatile(value, path) and _is_literal(stored, path, value)
+            if not _is_of_bytes(stored, path)
         ]
 
     def literal(self, paths: Collection[Path]) -> set[Path]:
@@ -344,6 +350,11 @@ class _Steady:
 
 
 _NO_VALUE = "\0"
+
+
+def _is_of_bytes(stored: Json, path: Path) -> bool:
+    """Whether it is the hash that stands for a body of bytes: another one is another body."""
+    return path[-1:] == ("sha256",) and value_at(stored, path[:-1]).keys() == {"sha256", "size"}
 
 
 def _is_literal(stored: Json, path: Path, value: Json) -> bool:

@@ -66,3 +66,16 @@ def test_rows_of_a_body_of_known_length(raw: RawServer, client: Client) -> None:
         assert read_answer(client.send(request), request).value == [{"n": 0}, {"n": 1}]
     whole = Request("GET", url, timeout=5)
     assert len(read_answer(client.send(whole), whole).value) == 30_000
+
+
+def test_a_stream_under_the_media_type_of_json_says_how_to_read_it(raw: RawServer, client: Client) -> None:
+    def act(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n9\r\n" + b'{"n": 1}\n' + b"\r\n")
+        time.sleep(1)
+
+    url = raw.does("/", act)
+    with pytest.raises(CannotReplay, match=r"did not end within 0\.2 s.*`parse: ndjson` with `take: N`"):
+        client.send(Request("GET", url, timeout=0.2))
+    asked = Request("GET", url, timeout=5, parse="ndjson", take=1)
+    assert read_answer(client.send(asked), asked).value == [{"n": 1}]
