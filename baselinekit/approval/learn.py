@@ -25,7 +25,14 @@ from baselinekit.tree.paths import render, value_at, with_values
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check, compare_settled
-from baselinekit.workflow.learning import Asked, Replays, Templating, arrays_of_one, observe_each
+from baselinekit.workflow.learning import (
+    Asked,
+    Replays,
+    Templating,
+    arrays_of_one,
+    evidence_of,
+    observe_each,
+)
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import locate_problems, select
 from baselinekit.workflow.volatile import span_of
@@ -127,6 +134,9 @@ class LearnSession:
         mask = self._project.redactor.knowing([one.output for one in replays]).mask_value
         lesson = Lesson(self._project, baseline, matcher, settled, setting.clients.now(), mask)
         volatile, refusals = lesson.learn()
+        shown = tuple(
+            replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
+        )
         texts = {place: one.proposal.text for one in volatile for place in one.places}
         output = with_values(known.output, texts)
         arrays = _new_singles(output, known.output, matcher)
@@ -140,10 +150,10 @@ class LearnSession:
         values: dict[Path, Json] = {("comparison", "arrays"): rules.arrays} if arrays else {}
         if not stays:
             values["metadata", "failure_count"] = 0
+        if texts and baseline.source.form == "native":
+            evidence = evidence_of(shown, len(replays), self._project.redactor)
+            values["baseline", "learnt"] = {**known.learnt, **evidence}
         renewal = Renewal(baseline.id, baseline.source, output, baseline.variant, values) if texts else None
-        shown = tuple(
-            replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
-        )
         return LearnPlan(baseline, len(replays), shown, tuple(stays), tuple(arrays), renewal)
 
 

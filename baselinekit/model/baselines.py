@@ -39,13 +39,15 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The known-good output: in place, or in a file beside it; `variants` come before it where they fit."""
+    """The known-good output: in place, or in a file beside it; `variants` come before it where they fit.
+    `learnt`: what stands behind the placeholders that were learnt, by their paths."""
 
     output: Json = ABSENT
     output_file: str | None = None
     captured_at: str | None = None
     environment: dict[str, Json] = field(default_factory=dict)
     observed: Observed | None = None
+    learnt: dict[str, str] = field(default_factory=dict)
     approved_by: str | None = None
     reason: str | None = None
     variants: list[Variant] = field(default_factory=list)

@@ -148,7 +148,7 @@ SURE = frozenset(
     for row in TABLE.values()
     if row.learnt and row.learnt.when == "sure" and row.learnt.of in ("string", "number")
 )
-"""What no text has by chance: such a placeholder says what an answer is, even if it is all of it."""
+"""What no text has by chance: a text of such parts is told from others even where all of it varies."""
 
 _LONGEST_UNKNOWN = 100
 """Characters of a text of which nothing but its length is known: more of them is what it says."""
@@ -251,7 +251,9 @@ def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace |
     is_wide = any(wide in text for wide in WIDE)
     share = 2 if is_wide else 3  # of a text that must stay: half, or a third
     says_what = not is_wide and any(part.name in SURE for part in split(text) if isinstance(part, Token))
-    if is_root and not says_what and (is_alone(text) or share * kept < min(map(len, volatile.values))):
+    if is_root and (
+        is_alone(text) or not (says_what or share * kept >= min(len(str(value)) for value in volatile.values))
+    ):
         what = "all of it varies: a placeholder would accept anything"
         return UnlearnablePlace(path, "root_value", what, f"request something stable, or {meaning}")
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)

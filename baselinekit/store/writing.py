@@ -115,7 +115,7 @@ def _kept_short(
 
 _ORDER = (
     *("id", "name", "description", "version", "baseline_version", "baseline"),
-    *("when", "output", "output_file", "response", "captured_at", "environment", "observed"),
+    *("when", "output", "output_file", "response", "captured_at", "environment", "observed", "learnt"),
     *("approved_by", "reason", "variants", "current", "test_case", "comparison", "metadata", "grader"),
 )
 """Where a key goes that a record does not have yet."""

@@ -155,6 +155,8 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         folded = [(render(of_any_row(path)), text) for path, text in _placeholders(known.output, ())]
         for (where, text), times in Counter(folded).items():
             yield f"  stands    {where}: {text}" + (f"   ({times} times)" if times > 1 else "")
+            if where in known.learnt:
+                yield f"            learnt of {known.learnt[where]}"
 
 
 _ARRAYS = {

@@ -26,6 +26,7 @@ from baselinekit.workflow.learning import (
     CaptureLesson,
     Replays,
     Templating,
+    evidence_of,
     learn,
     observe_each,
     secrets_in,
@@ -176,6 +177,8 @@ def _known_good(
     }
     if took := observed_for(draft.comparison, observation):
         mapping["observed"] = took
+    if learnt := evidence_of(lesson.volatile, len(known.observations), project.redactor):
+        mapping["learnt"] = dict(learnt)
     notes = (*known.notes, *describe_hidden(hidden))
     return KnownGood(mapping, observation.seconds, notes, len(known.observations), lesson)
 

@@ -1,7 +1,7 @@
 """What several replays of a new baseline teach, and the stored output that is made of them."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -24,6 +24,7 @@ from baselinekit.refresh.learning import (
 from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.replay.settings import Setting
+from baselinekit.report.values import short
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.tree.paths import children, render, value_at, with_values
 from baselinekit.variables import Redactor, Scope, names_in
@@ -419,3 +420,29 @@ def _unresolved(
                     path, UnlearnablePlace(path, "unresolved", what, "write a rule for it by hand")
                 )
     return list(found.values())
+
+
+# What stands behind each placeholder that was learnt: how many replays, and which values.
+
+
+_MOST_VALUES = 3
+_LONGEST_VALUE = 40
+_HIDDEN = "***"
+
+
+def evidence_of(volatile: Iterable[Volatile], replays: int, redactor: Redactor) -> dict[str, str]:
+    """One line for each place, as the file states it: paths to texts. The values are masked already; what
+    looks like a secret by its form alone is left out as well, because it goes into a file."""
+    lines = {}
+    for one in volatile:
+        values = [_evident(value, one.places[0], redactor) for value in one.values[:_MOST_VALUES]]
+        more = ", …" if len(one.values) > _MOST_VALUES else ""
+        rows = f" of {len(one.places)} rows" if len(one.places) > 1 else ""
+        times = f"{replays} replay{'s' * (replays != 1)}"
+        lines[render(one.path) or "$"] = f"{times}{rows}: {', '.join(values)}{more}"
+    return lines
+
+
+def _evident(value: Json, path: Path, redactor: Redactor) -> str:
+    is_secret = next(secrets_in(value, redactor, path), None) is not None
+    return _HIDDEN if is_secret else short(value, _LONGEST_VALUE)
