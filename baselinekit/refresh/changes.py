@@ -138,7 +138,9 @@ class _ChangeWalk:
         if old is None or isinstance(new, dict | list):
             after = self.new_value(new, path, beside)
         elif isinstance(old, str) and isinstance(new, str) and describes_many(old):
-            after = self.text(old, new)
+            after = self.text(old, new, path)
+        elif isinstance(old, str) and describes_many(old):
+            after = self.outgrown(old, new, path)
         else:
             after = self.ways.fresh(new)
         kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
@@ -148,13 +150,18 @@ class _ChangeWalk:
         """What is to be stored of a value that nothing on file stands for."""
         return self.ways.fresh(self.inherited.fill(new, beside, row_pattern(path)))
 
-    def text(self, old: str, new: str) -> Json:
+    def outgrown(self, old: str, new: Json, path: Path) -> Json:
+        """What varies goes on to vary: a value outside the bounds of a placeholder takes it without them."""
+        wider = self.inherited.without_bounds(old, new, row_pattern(path))
+        return self.ways.fresh(new) if wider is None else wider
+
+    def text(self, old: str, new: str, path: Path) -> Json:
         """A text with those of its placeholders that still match, by line and within the line."""
         plain = unescaped(new)
         if not isinstance(plain, str) or (has_marker(new) and any(tokens_in(new))):
             return self.ways.fresh(new)
         kept = with_placeholders(old, plain, self.ways.words)
-        return kept if kept != old and any(tokens_in(kept)) else self.ways.fresh(new)
+        return kept if kept != old and any(tokens_in(kept)) else self.outgrown(old, new, path)
 
     def members(
         self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path, beside: Beside

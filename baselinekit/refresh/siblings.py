@@ -17,6 +17,9 @@ from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import with_new_keys
 
 _HOUR = 3600
+_BOUNDED = frozenset(
+    ("any_number", "any_integer", "any_float", "any_string", "any_array", "any_uuid", "any_hex", "any_ip")
+)
 _IDS = frozenset(("any_uuid", "any_ulid", "any_jwt"))
 _ENOUGH = 3
 """So many single values that all hold one placeholder say what stands beside them."""
@@ -35,6 +38,14 @@ class Judge:
     words: Words
     seen_at: float
     """When the new values came, in seconds since 1970."""
+
+    def without_bounds(self, stored: str, value: Json) -> str | None:
+        """A placeholder alone without its arguments, if it accepts a value then."""
+        token = next(tokens_in(stored), None)
+        if token is None or token.text != stored or token.key or not token.args or token.name not in _BOUNDED:
+            return None
+        wider = f"<<{token.name}{'?' * token.optional}{'|null' * token.nullable}>>"
+        return wider if self.accepts(wider, value) else None
 
     def varies(self, value: Json, name: str) -> bool:
         """Whether a value of which nothing on file speaks will likely be another one next time: by its name,
@@ -68,7 +79,9 @@ class Judge:
         if text is None and isinstance(plain, str):
             likely = [with_placeholders(text, plain, self.words) for text in texts[:_MOST_TEXTS]]
             text = max(likely, key=_count_tokens)
-        return text if text is not None and any(tokens_in(text)) else None
+        if text is None or not any(tokens_in(text)):
+            return self.without_bounds(texts[0], value)
+        return text
 
     def fit(self, stored: Json, value: Json) -> float:
         """From 0 to 1, how well a value could stand for what was there under another name: by the part of the
@@ -236,6 +249,14 @@ class Inherited:
         if isinstance(value, list):
             return [self.fill(item, beside.rows, f"{place}[*]") for item in value]
         return value
+
+    def without_bounds(self, stored: str, value: Json, place: str) -> str | None:
+        """The placeholder of a place without its arguments, where it accepts a value only so."""
+        wider = self.judge.without_bounds(stored, value)
+        if wider is not None:
+            key = place, wider, f"since it varies beyond {stored}"
+            self.given[key] = self.given.get(key, 0) + 1
+        return wider
 
     def notes(self) -> Iterator[str]:
         for (place, text, why), count in self.given.items():

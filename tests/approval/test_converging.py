@@ -68,6 +68,7 @@ BY_NATURE = (
 VARYING = (
     *BY_NATURE,
     Varying("<<any_integer>>", lambda source: source.randint(-5, 10**6)),
+    Varying("<<any_integer(0, 500)>>", lambda source: source.randint(0, 500)),
     Varying("<<any_number>>", lambda source: round(source.uniform(0, 9), 3)),
     Varying("<<any_nonempty_string>>", lambda source: digits(source, source.randint(1, 9))),
     Varying("run <<any_integer>> of 9", lambda source: f"run {source.randint(0, 9**5)} of 9"),
@@ -269,6 +270,14 @@ class Change:
         key = self.pick([key for key, value in place.items() if key != "id" and isinstance(value, str | int)])
         place[key] = self.source.choice([f"{word(self.source)}-", None, 1000, [1, 2]])
 
+    def vary_more(self) -> None:
+        bounded = [one for one in VARYING if "(" in one.text]
+        places = [
+            (place, key) for place in every(self.service, dict) for key in place if place[key] in bounded
+        ]
+        place, key = self.pick(places)
+        place[key] = Varying("", lambda source: source.randint(501, 10**9))
+
     def change_line(self) -> None:
         lines = self.one(Lines)
         line = self.source.choice(lines)
@@ -287,7 +296,7 @@ class Change:
 CHANGES = [
     Change.add_row, Change.remove_row, Change.reorder, Change.add_entry, Change.remove_entry,
     Change.key_in_every_row, Change.add_key, Change.remove_key, Change.rename_key, Change.change_value,
-    Change.change_line, Change.add_line, Change.remove_line,
+    Change.vary_more,    Change.change_line, Change.add_line, Change.remove_line,
 ]  # fmt: skip
 
 

@@ -113,6 +113,10 @@ def row(n: int, **more: Json) -> Json:
             {"a": 1, "limit": 5, "b": 2},
             {"a": 1, "limit": 5, "b": 2},
         ),
+        # what varies goes on to vary
+        ({"n": "<<any_integer(0, 9)>>"}, {"n": 12}, {"n": "<<any_integer>>"}),
+        ({"n": "<<any_integer(0, 9)>>"}, {"n": "none"}, {"n": "none"}),
+        ({"n": "<<one_of(a, b)>>"}, {"n": "c"}, {"n": "c"}),
         # a value that was literal, and is another one now
         (
             [{"n": 1, "at": LATER}, {"n": 2, "at": ID}],
