@@ -114,22 +114,39 @@ def name_of(path: Path) -> str:
     return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
-# Counters: numbers whose name says that they count, measure, or name a process.
+# Counters: numbers whose name says that they count what a service does, or name its process. What may as
+# well be a setting or a property (a port, a timeout, an age, the length of a film) is none, unless measured.
 
 _WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
-_COUNTED_WORDS = """
-uptime elapsed duration latency took seconds millis nanos ms walltime timing clock lag age idle jiffies
-pid port seq sequence offset generation epoch tick ticks revision lsn
-heap rss memory mem cpu load goroutine goroutines thread threads connection connections conn
-"""
-_COUNTED = frozenset(_COUNTED_WORDS.split())
+_COUNTED_WORDS = (
+    "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
+)
+_MEASURED_WORDS = "elapsed took latency duration seconds time ms millis load cpu lag"
+_SETTING_WORDS = "max min limit timeout default threshold interval ttl retention"
+_COUNTED_NAMES = frozenset({"resourceversion", "walltime", "upsince"})
+_COUNTED, _MEASURED, _SETTING = (
+    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
+)
 _INTEGER = re.compile(r"-?[0-9]+")
+_FEWEST_MEASURED = 4
+"""Digits of a number with a fraction that nobody typed."""
 
 
-def is_counted(path: Path) -> bool:
-    """Whether the name of a place says that its number counts, measures or names a process."""
-    words = [word.lower() for word in _WORD.findall(name_of(path))]
-    return any(word in _COUNTED for word in words)
+def is_counted(path: Path, *values: Json) -> bool:
+    """Whether the name of a place says that its number counts what a service does, or how it runs."""
+    words = {word.lower() for word in _WORD.findall(name_of(path))}
+    if words & _SETTING:
+        return False
+    if words & _COUNTED or "".join(_WORD.findall(name_of(path))).lower() in _COUNTED_NAMES:
+        return True
+    return bool(words & _MEASURED) and all(map(_is_measured, values))
+
+
+def _is_measured(value: Json) -> bool:
+    if not is_number(value):
+        return False
+    number = decimal(value)
+    return number != number.to_integral_value() and len(number.as_tuple().digits) >= _FEWEST_MEASURED
 
 
 # Two values at one place.
@@ -170,7 +187,7 @@ def nature_of_change(path: Path, before: Json, after: Json, span: SinceCapture) 
         if "\0" in marked and marked == _skeleton(after):
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
-    return "counter" if is_counted(path) and _are_numbers(before, after) else None
+    return "counter" if is_counted(path, before, after) and _are_numbers(before, after) else None
 
 
 def _moments(value: Json) -> list[float]:
