@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from answers import Ran, World, world
+from junitschemas import SCHEMAS, invalid
 
 from baselinekit.model.values import Json
 
@@ -60,8 +61,10 @@ def test_f34_junit_has_the_shape_that_ci_systems_read(hostile: World) -> None:
     assert counted == {"tests": 6, "failures": 4, "errors": 1, "skipped": 1}
     assert {element.tag for element in suites.iter()} == {
         *("testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped"),
-        "system-out",
+        *("system-out", "system-err"),
     }
+    for schema in SCHEMAS.values():
+        assert [*invalid(suites, schema)] == []
     for case in cases:
         assert case.attrib.keys() >= {"classname", "name", "time"}
         assert float(case.attrib["time"]) >= 0

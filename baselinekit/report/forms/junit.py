@@ -1,10 +1,14 @@
 """JUnit XML, as CI systems read it: one testcase a result.
 
+What is written is valid by the schemas that CI systems check (that of Jenkins, and that of Ant's JUnit task):
+a testcase holds at most one element and no file, so that verdicts are properties of the suite, and notes its
+output; where a baseline stands is said in the text of its failure.
+
 JUnit knows three ways not to pass. An unscored result is `skipped` with its own type there, as it did not
 fail; the properties of the suite keep all five counts apart. Where a baseline that was weakened fails the run
 it is a testcase as well: a page of tests that are all green would not be true."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -17,7 +21,6 @@ from baselinekit.report.wording import (
     collect_warnings,
     count_differences,
     describe_reason,
-    format_place,
     in_repository,
 )
 
@@ -34,24 +37,28 @@ def render(report: Report) -> str:
         "errors": summary.error,
         "skipped": summary.skipped + summary.unscored,
         "time": f"{report.seconds:.3f}",
-        "timestamp": report.started,
+        "timestamp": report.started.removesuffix("Z"),  # no zone may be stated there
+        "hostname": "localhost",
+        "package": "baselinekit",
+        "id": 0,
     }
     suite = _add(suites, "testsuite", attributes)
     counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
     complete = str(summary.complete).lower()
-    _add_properties(suite, counts | {"complete": complete} | dict(beside.list_figures(report)))
-    verdicts = beside.verdicts_by_id(report)
+    known = counts | {"complete": complete} | dict(beside.list_figures(report)) | dict(_verdicts(report))
+    properties = _add(suite, "properties", {})
+    for name, value in known.items():
+        _add(properties, "property", {"name": name, "value": value})
     for result in report.results:
-        _add_result(suite, report.folder, result, verdicts.get(result.id))
+        _add_result(suite, report.folder, result)
     for revised in weakened:
         what = beside.describe_revised(report, revised)
-        case = _add_case(suite, report.folder, revised, f"{revised.id} ({what})", 0)
+        case = _add_case(suite, revised, f"{revised.id} ({what})", 0)
         said = {"type": "weakened", "message": f"{what}: --fail-on-weakened"}
-        _add(case, "failure", said, "\n".join(revised.how) or what)
-    if lines := beside.describe_beside(report):
-        _add(suite, "system-out", {}, "\n".join(lines))
-    if warnings := collect_warnings(report):
-        _add(suite, "system-err", {}, "\n".join(warnings))
+        _add(case, "failure", said, "\n".join((_place(report.folder, revised), *(revised.how or (what,)))))
+    notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
+    _add(suite, "system-out", {}, "\n".join((*beside.describe_beside(report), *notes)))
+    _add(suite, "system-err", {}, "\n".join(collect_warnings(report)))
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
@@ -68,38 +75,42 @@ def _clean(text: str) -> str:
     return xml(log(visible(text)))
 
 
-def _add_properties(parent: Element, named: Mapping[str, object]) -> None:
-    properties = _add(parent, "properties", {})
-    for name, value in named.items():
-        _add(properties, "property", {"name": name, "value": value})
+def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
+    """What became of a result, in this run and since an earlier one."""
+    since = beside.verdicts_by_id(report)
+    for result in report.results:
+        if result.verdict:
+            yield f"{result.id}: verdict", result.verdict
+        if changed := since.get(result.id):
+            yield f"{result.id}: since", changed
 
 
-def _add_case(suite: Element, folder: str, about: Result | Revised, name: str, seconds: float) -> Element:
+def _add_case(suite: Element, about: Result | Revised, name: str, seconds: float) -> Element:
     file = about.file
     stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
     attributes = {
         "classname": stem.strip("./").replace("/", "."),
         "name": name,
         "time": f"{seconds:.3f}",
-        "file": in_repository(folder, file),
     }
-    return _add(suite, "testcase", attributes | ({} if about.line is None else {"line": str(about.line)}))
+    return _add(suite, "testcase", attributes)
 
 
-def _add_result(suite: Element, folder: str, result: Result, since: str | None) -> None:
-    """`since`: what became of it since an earlier run."""
-    case = _add_case(suite, folder, result, result.id, result.seconds)
-    if known := {name: value for name, value in (("verdict", result.verdict), ("since", since)) if value}:
-        _add_properties(case, known)
+def _place(folder: str, about: Result | Revised) -> str:
+    """The file as its repository knows it, and the line."""
+    file = in_repository(folder, about.file)
+    return one_line(file if about.line is None else f"{file}:{about.line}")
+
+
+def _add_result(suite: Element, folder: str, result: Result) -> None:
+    case = _add_case(suite, result, result.id, result.seconds)
     if result.outcome in _ELEMENTS:
         reason = describe_reason(result)
         message = reason.partition("\n")[0] or result.outcome
         if result.outcome == "failed" and result.differences:
             first, number = blocks(result)[0][0].path, count_differences(result)
             message = f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
-        head = one_line(f"{format_place(result)}  {result.target}".rstrip())
+        head = f"{_place(folder, result)}  {one_line(result.target)}".rstrip()
         lines = [line for line in (head, reason, *describe_differences(result)) if line]
         said = {"type": result.code or result.outcome, "message": message}
         _add(case, _ELEMENTS[result.outcome], said, "\n".join(lines))
-    if result.notes:
-        _add(case, "system-out", {}, "\n".join(result.notes))

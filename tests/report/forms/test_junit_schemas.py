@@ -1,0 +1,47 @@
+"""JUnit reports by the schemas that CI systems check."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from junitschemas import SCHEMAS, invalid
+from test_table import a_run
+from test_table_alongside import evals, weakened
+
+from baselinekit.model.results import Report
+from baselinekit.report.forms.table import render_report
+
+RUNS: dict[str, Callable[[], Report]] = {
+    "all outcomes": a_run,
+    "evals": evals,
+    "weakened": lambda: weakened(True),
+    "nothing": lambda: replace(a_run(), results=()),
+    "long": lambda: replace(a_run(), seconds=123_456.789),
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("run", RUNS)
+def test_a_report_is_valid(run: str, schema: str) -> None:
+    text = render_report(RUNS[run](), "x.junit.xml")
+    assert [*invalid(ElementTree.fromstring(text), SCHEMAS[schema])] == []
+
+
+BROKEN = [
+    ("<testcase ", '<testcase file="x.yaml" '),
+    ("<system-out", "<system-err /><system-out"),
+    ('errors="', 'errors="many'),
+    ('timestamp="2024-01-20T14:00:00"', 'timestamp="2024-01-20T14:00:00Z"'),
+    ("<testsuites>", '<testsuites skipped="1">'),
+    (' type="BK301"', ""),
+    ("<properties>", "<properties><testcase/>"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), BROKEN)
+def test_what_no_schema_allows_is_seen(old: str, new: str) -> None:
+    text = render_report(a_run(), "x.junit.xml")
+    assert old in text
+    root = ElementTree.fromstring(text.replace(old, new))
+    assert any([*invalid(root, schema)] for schema in SCHEMAS.values())
