@@ -5,16 +5,18 @@ Measured are the false alarms of an unchanged service, and the changed values th
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from console import console
 from lasting_services import SERVICES, Running
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json, Path as Place
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker, split
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_places
@@ -104,12 +106,12 @@ def test_an_unchanged_service_passes_every_replay_over_restarts_and_years(path: 
     assert not false, sorted(false)
 
 
-def stated(stored: Json) -> Iterator[tuple[Path, Json]]:
+def stated(stored: Json) -> Iterator[tuple[Place, Json]]:
     """The leaves that the stored output states, in whole or in part."""
     return ((path, value) for path, value in places(stored) if not isinstance(value, dict | list))
 
 
-def breakages(path: Path, written: Json, actual: Json) -> Iterator[Json]:
+def breakages(path: Place, written: Json, actual: Json) -> Iterator[Json]:
     """Wrong values for a leaf: another one where the file states it, another type, nothing, an excuse."""
     if not isinstance(written, str) or not has_marker(written):
         if isinstance(actual, bool):
@@ -170,3 +172,22 @@ def test_what_stayed_the_same_in_all_replays_stays_literal() -> None:
         same = {at for at, _ in steady_places(capture.answers, ())}
         varying = {at for at, value in stated(capture.stored) if isinstance(value, str) and has_marker(value)}
         assert same & varying <= of_now | {("body", "s3")}, path
+
+
+@pytest.mark.slow
+def test_the_command_line_captures_once_and_passes_over_restarts(tmp_path: Path) -> None:
+    """The same from end to end: nobody types a rule, and `explain` says what stands behind a place."""
+    asked = ("/ids", "/digests", "/tokens", "/moments", "/uptimes", "/metrics", "/record", "/page")
+    with console(tmp_path / "project") as here:
+        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
+        with Running(0, here.clock.now()) as service:
+            port = service.port
+            urls = " ".join(f"{service.url}{path}" for path in asked)
+            ran = here.run(f"baselinekit capture http {urls}")
+            assert ran.exit_code == 0, ran.stdout + ran.stderr
+        for number, jump in enumerate((DAY / 2, 40 * DAY, 3 * 365 * DAY), 1):
+            with Running(number, here.clock.now() + jump, port):
+                ran = here.run("baselinekit compare")
+                assert ran.exit_code == 0, ran.stdout + ran.stderr
+        told = here.run("baselinekit explain get-moments").stdout
+        assert "stands    body.apache: <<any_datetime(apache)>>\n            learnt of 2 replays: " in told
