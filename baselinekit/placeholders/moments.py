@@ -175,11 +175,15 @@ class MomentForm:
     moment: Callable[[str], float | None]
 
 
-def _form(pattern: str) -> MomentForm:
-    full = re.compile(pattern.replace("%3A", "%3[Aa]")).fullmatch
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """When the first text is read: most commands never meet one."""
+    return re.compile(pattern)
 
+
+def _form(pattern: str) -> MomentForm:
     def moment(text: str) -> float | None:
-        found = full(text)
+        found = _compiled(pattern).fullmatch(text)
         return None if found is None else _read(found.groupdict())
 
     return MomentForm(_plain(pattern), moment)
