@@ -21,6 +21,7 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
+from baselinekit.secrets.finding import is_secret_key
 from baselinekit.texts import many
 from baselinekit.variables import as_text, unexpanded
 
@@ -284,11 +285,11 @@ class _Operation:
 
     def _base(self) -> tuple[str | None, str]:
         """The base_url to state, and what stands before each path. A base_url of the project without a path
-        takes the place of the server's origin, and one with a path that of the whole server."""
+        takes the place of the server's origin, and one with a path, be it `/`, that of the whole server."""
         server = self.document.server(self.operation, self.item, self.choices.params)
         parts = urlsplit(server)
         if self.choices.base_url is not None:
-            return None, "" if urlsplit(self.choices.base_url).path.strip("/") else parts.path
+            return None, "" if urlsplit(self.choices.base_url).path else parts.path
         if not parts.netloc:
             what = "the document names no address to ask" + (f", but {server}" if server else "")
             raise CannotAskError(("servers",), what, "pass --base-url http://…")
@@ -308,13 +309,19 @@ class _Operation:
     def _take(self, parameter: dict[str, Json], at: Path) -> None:
         """What is not required is left out, unless the operator gives it."""
         name, where = str(parameter.get("name")), parameter.get("in")
-        given = self.choices.params.get(name, ABSENT)
+        params = self.choices.params
+        given = params.get(f"{self.operation.get('operationId')}.{name}", params.get(name, ABSENT))
         if (given is ABSENT and not parameter.get("required") and where != "path") or (
             where in ("body", "formData") and self.method.upper() in SAFE
         ):
             return
         if where == "body":
             self.body = {"json": _escaped(self.document.body_value(parameter.get("schema"), (*at, "schema")))}
+            return
+        if given is ABSENT and is_secret_key(name) and where in ("query", "header"):
+            self.needs.append(variable_name(name))
+            parts = self.query if where == "query" else self.headers
+            parts[name] = f"{{{{{variable_name(name)}}}}}"
             return
         value = self.document.example(parameter, at) if given is ABSENT else given
         if value is ABSENT:
@@ -381,7 +388,7 @@ class _Operation:
         if not tried or (not known and {} in ways):
             return
         parts, needs = known[0] if known else tried[0]
-        self.needs = needs
+        self.needs += needs
         for where, name, value in parts:
             if where == "auth":
                 self.auth = value

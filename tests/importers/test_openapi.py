@@ -75,11 +75,25 @@ def test_a_required_parameter_takes_the_value_that_the_document_gives(
     assert asked(document) == {"endpoint": "/v1/x", "params": expected}
 
 
+def test_a_parameter_that_is_a_secret_by_its_name_is_a_variable() -> None:
+    (draft,) = read(three(get(query("password", example="hunter2"), query("q", example="a")))).drafts
+    assert draft.current["input"]["params"] == {"password": "{{PASSWORD}}", "q": "a"}
+    assert draft.needs == ("PASSWORD",)
+    given = ImportChoices(base_url="http://desk", params={"password": "{{pw}}"})
+    assert asked(three(get(query("password"))), given)["params"] == {"password": "\\{{pw}}"}
+
+
 def test_what_is_not_required_is_asked_for_by_nobody() -> None:
     optional = {"name": "page", "in": "query", "example": 2}
     assert asked(three(get(optional))) == {"endpoint": "/v1/x"}
     given = ImportChoices(base_url="http://desk", params={"page": "7"})
     assert asked(three(get(optional)), given)["params"] == {"page": "7"}
+
+
+def test_a_value_may_be_for_one_operation_alone() -> None:
+    both = {path: {"get": {"operationId": path[1:], "parameters": [query("id")]}} for path in ("/a", "/b")}
+    found = read(three(both), ImportChoices(base_url="http://desk", params={"id": "1", "b.id": "2"}))
+    assert [draft.current["input"]["params"]["id"] for draft in found.drafts] == ["1", "2"]
 
 
 def test_parameters_stand_where_they_belong() -> None:
@@ -127,6 +141,7 @@ def test_swagger_parameters(parameter: dict[str, Json], expected: Json) -> None:
         ("https://{region}.api.test/{stage}", None, ("https://eu.api.test", "/live/x")),
         ("https://api.test/v1", "http://desk", (None, "/v1/x")),
         ("https://api.test/v1", "http://desk/staging", (None, "/x")),
+        ("https://api.test/v1", "http://desk/", (None, "/x")),
         ("/v1", "http://desk:8080", (None, "/v1/x")),
         ("", "http://desk", (None, "/x")),
     ],
