@@ -21,7 +21,7 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
-from baselinekit.secrets.finding import is_secret_key
+from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import many
 from baselinekit.variables import as_text, unexpanded
 
