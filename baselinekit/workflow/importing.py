@@ -236,7 +236,9 @@ def _describes(
             what = f"the answer is {status}: it is not stored as known-good"
             hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
             if status == 404:
-                hint = "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
+                hint = (
+                    "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
+                )
             if status in (401, 403):
                 hint = "it needs other credentials than the document states; or pass --allow-error-status"
             raise CannotReplay(Problem("BK521", what, hint))
