@@ -18,7 +18,7 @@ PLACES: dict[str, Path] = {
     "baseline_version": ("baseline_version",),
     **{
         key: ("baseline", key)
-        for key in ("captured_at", "environment", "observed", "approved_by", "reason", "output")
+        for key in ("captured_at", "environment", "observed", "approved_by", "reason", "learnt", "output")
     },
     **{key: ("metadata", key) for key in KEYS},
 }

@@ -20,6 +20,7 @@ from baselinekit.tree.threeway import BothChanged, three_way
 
 _COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
 _OUTPUT = ".output.json"
+_MERGED = ("output", "learnt")
 
 
 def merge_outputs(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes] | None:
@@ -29,7 +30,10 @@ def merge_outputs(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[b
             return _whole(base, ours, theirs, file)
         sides = [read_any(data, file) for data in (base, ours, theirs)]
         merged = [
-            _merge_one(id, sides) for id in sides[0].records if all(id in side.records for side in sides)
+            _merge_one(id, key, sides)
+            for id in sides[0].records
+            if all(id in side.records for side in sides)
+            for key in _MERGED
         ]
     except (BaselinekitError, Unreadable):
         return None
@@ -49,15 +53,15 @@ def _whole(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, b
     return data, data, data
 
 
-def _merge_one(id: str, sides: list[MergeSide]) -> bool:
-    """Whether there is one output for all of them now."""
+def _merge_one(id: str, key: str, sides: list[MergeSide]) -> bool:
+    """Whether there is one value for all of them now."""
     records = [side.records[id] for side in sides]
-    if any("output" not in record.spans for record in records):
+    if any(key not in record.spans for record in records):
         return False
-    texts = [side.literal(id, "output") or "" for side in sides]
-    if texts[1] == texts[2] or len({record.spans["output"].column for record in records}) > 1:
+    texts = [side.literal(id, key) or "" for side in sides]
+    if texts[1] == texts[2] or len({record.spans[key].column for record in records}) > 1:
         return False
-    places = [_place(side, id) for side in sides]
+    places = [_place(side, id, key) for side in sides]
     values = [
         value_at(language(side.file).load(side.body, "")[n], at)
         for side, (n, at) in zip(sides, places, strict=True)
@@ -69,25 +73,25 @@ def _merge_one(id: str, sides: list[MergeSide]) -> bool:
     used, other = (2, 1) if identical(value, values[2], ordered=False) else (1, 2)
     if _comments(texts[other]) != _comments(texts[0]):
         return False
-    text = _text(sides[used], id, places[used], value)
+    text = _text(sides[used], id, key, places[used], value)
     for side, record in zip(sides, records, strict=True):
-        span = record.spans["output"]
+        span = record.spans[key]
         side.splices.append((span.start, span.end, text))
     return True
 
 
-def _place(side: MergeSide, id: str) -> tuple[int, Path]:
-    """The document, and where the output of a baseline stands in it."""
+def _place(side: MergeSide, id: str, key: str) -> tuple[int, Path]:
+    """The document, and where a value of a baseline stands in it."""
     document, at = side.records[id][:2]
     raw = value_at(language(side.file).load(side.body, "")[document], at)
-    return document, (*at, *place_of(raw, "output"))
+    return document, (*at, *place_of(raw, key))
 
 
 def _comments(text: str) -> Counter[str]:
     return Counter(line.strip() for line in _COMMENT.findall(text))
 
 
-def _text(side: MergeSide, id: str, place: tuple[int, Path], value: Json) -> str:
-    """The output as this side's file would state it."""
+def _text(side: MergeSide, id: str, key: str, place: tuple[int, Path], value: Json) -> str:
+    """The value as this side's file would state it."""
     body = renewed(side.body, place[0], language(side.file), place[1], value)
-    return read_any(body.encode(), side.file).literal(id, "output") or ""
+    return read_any(body.encode(), side.file).literal(id, key) or ""

@@ -3,6 +3,8 @@ where it came from is told once."""
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from baselinekit.store.mergesides import read_captured
 from baselinekit.tree.paths import value_at, with_values
 from baselinekit.tree.threeway import BothChanged, three_way
 
+ROOT = Path(__file__).parent.parent.parent
 EARLY, LATE = "2026-02-01T10:00:00Z", "2026-03-01T10:00:00Z"
 
 
@@ -129,6 +132,19 @@ def test_a_comment_that_one_side_changed_there_is_left_to_people(tmp_path: Path)
     sides = (side.replace("status: 200", "status: 200  # as ever") for side in (ours, theirs))
     code, text = merged(tmp_path, kept, *sides)
     assert (code, text.count("# as ever")) == (0, 1)
+
+
+def test_what_stands_behind_placeholders_merges_too(tmp_path: Path) -> None:
+    learnt = {"body.id": "3 replays: 1, 2, 3", "body.name": "3 replays: a, b, c"}
+    base = written(record(BODY, learnt=learnt), "x.yaml")
+    sides = [
+        refreshed(base, "x.yaml", BODY, when, learnt=learnt | more)
+        for when, more in ((EARLY, {"body.id": "5 replays: 1"}), (LATE, {"body.name": "4 replays: a"}))
+    ]
+    code, text = merged(tmp_path, base, *sides)
+    assert code == 0, text
+    both = {"body.id": "5 replays: 1", "body.name": "4 replays: a"}
+    assert read(text)["baseline"]["learnt"] == both
 
 
 def test_an_output_in_a_file_of_its_own(tmp_path: Path) -> None:
@@ -279,3 +295,35 @@ def test_whoever_types_what_git_calls_is_told_what_it_is(capsys: pytest.CaptureF
     assert "git calls this" in capsys.readouterr().err
     assert call("git-textconv", ["/no/such/file"]) == 255
     assert "BK120 /no/such/file: no such file or directory" in capsys.readouterr().err
+
+
+HEAVY = (
+    "click",
+    "yaml",
+    "dataclasses",
+    "pydantic",
+    "subprocess",
+    "baselinekit.documents",
+    "baselinekit.errors",
+)
+ASKED = """\
+import sys
+from baselinekit.cli.gitcalls import call
+code = call("git-merge", sys.argv[1:4] + ["7", "x.yaml"])
+print(code, *sorted(sys.modules))
+"""
+
+
+@pytest.mark.slow
+def test_a_merge_of_two_records_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    """Git asks once a file: without this a merge took ten times as long."""
+    base = written(record(BODY), "x.yaml")
+    sides = (base, base.replace("failure_count: 0", "failure_count: 2"), base.replace("null", EARLY))
+    for name, text in zip("bot", sides, strict=True):
+        (tmp_path / name).write_text(text)
+    words = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{ASKED}"]
+    ran = subprocess.run([*words, *"bot"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    code, *loaded = ran.stdout.split()
+    assert code == "0"
+    assert [name for name in loaded if name.startswith(HEAVY)] == []
+    assert f"last_passed: {EARLY}\n  failure_count: 2\n" in (tmp_path / "o").read_text()
