@@ -226,8 +226,10 @@ def _at_once(
     jobs: int,
     context: RunContext,
 ) -> list[Observation | BaselinekitError]:
-    if len(numbers) < 2 or jobs < 2:
-        return [replay(number) for number in numbers]
+    """In new threads, which have connections of their own: what a service says of its connection (its number,
+    a port) is not the same in two rounds."""
+    if not numbers:
+        return []
     with context.stop.heard():
         done = ThreadPool(jobs, replay, context.cancel, context.stop).run(numbers, lambda answer: True)
     if context.stop.is_set():

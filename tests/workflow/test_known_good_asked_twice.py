@@ -1,6 +1,7 @@
 """A capture asks what only reads twice: what varied becomes a placeholder, and so does a moment of now; what
 looks like an id and was the same stays, and is told."""
 
+import threading
 import uuid
 from pathlib import Path
 from random import Random
@@ -135,6 +136,18 @@ def test_many_wait_for_one_tick(tmp_path: Path) -> None:
     for name in names:
         first, second = (at for at, path in desk.log if path == f"/{name}")
         assert second - first >= 1.1
+
+
+def test_each_replay_is_made_in_a_thread_of_its_own(tmp_path: Path) -> None:
+    """A thread has its own connections: what a service says of one varies."""
+    threads: list[threading.Thread] = []
+
+    def answer(now: float, number: int) -> Any:
+        threads.append(threading.current_thread())
+        return {"connection": 7 + threads.index(threading.current_thread())}
+
+    desk = ticking(tmp_path, x=answer)
+    assert body(asked(desk, "x")) == {"connection": "<<any_integer(0)>>"}
 
 
 def test_an_error_of_the_second_replay_says_so(tmp_path: Path) -> None:
