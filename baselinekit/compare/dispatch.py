@@ -135,6 +135,9 @@ def path_rules(
                 problems += _bounds_problems(stated, at)
             elif isinstance(stated, FieldRule):
                 problems += _field_problems(stated, at)
+            if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
+                problems.append(_no_array(output, at))
+                continue
             starts = _roots(pattern, output, form)
             rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
             if kind == "require_keys":
@@ -145,6 +148,14 @@ def path_rules(
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return made, required
+
+
+def _no_array(output: Json, at: Path) -> Problem:
+    """`$` is the whole output, of which an array may be one part."""
+    parts = output.items() if isinstance(output, dict) else ()
+    arrays = [f"`$.{key}`" for key, value in parts if isinstance(value, list)]
+    hint = f"write {arrays[0]}" if len(arrays) == 1 else "name the array, such as `$.body`"
+    return Problem("BK203", f"`$` is the whole output, which is no array ({json_type(output)})", hint, at=at)
 
 
 _RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
