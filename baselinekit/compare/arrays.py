@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from baselinekit.compare.objects import Object
+from baselinekit.compare.reordered import InOrder, rule_for
 from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.values import Ignored, Link, Literal, Mismatch, Node, Walk
 from baselinekit.model.values import Json
@@ -103,7 +104,6 @@ def is_left_out(node: Node) -> bool:
 
 
 _MOST_TRIED = 100_000
-_FREE = "; `arrays` can make the order irrelevant"
 
 
 @dataclass(slots=True, eq=False)
@@ -144,6 +144,10 @@ class Ordered:
         if walk.fail_fast and not self.open and self.state.dead:
             raise Mismatch
         walk.bindings = bindings
+        if not walk.fail_fast and not self.open and not self.state.tells_apart:
+            stated = InOrder(self.expected, self.items, self.mode, self.at)
+            if (order := stated.order_of(actual, walk, agreed)) is not None:
+                return stated.walk_in(order, actual, walk, path)
         return self._walk_pairs(self._likely(actual, walk, agreed), actual, walk, path, agreed)
 
     def _by_place(self, actual: list[Json], elements: Elements) -> "Ordered":
@@ -322,7 +326,7 @@ class Ordered:
             else:
                 resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         for e, a in moved.items():
-            note = f"moved from [{e}]{_FREE}"
+            note = f"moved from [{e}]{rule_for(path, self.mode)}"
             walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
             resolved[a] = self.expected[e]
         changed = self._moved_and_changed(whole, moved, actual, walk)

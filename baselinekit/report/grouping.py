@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from baselinekit.escape import one_line
 from baselinekit.model.results import Result, Spot
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
+from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences
 from baselinekit.texts import many
 from baselinekit.tree.changes import group_alike, row_pattern, same_change
@@ -64,8 +65,10 @@ def _shared(spots: Sequence[Spot], results: Sequence[Result]) -> SharedChange:
     if len(spots) > len(results):
         remark = f"{remark} in {len(spots):,} places".strip()
     lines = [*variant_lines([sides_of(spot) for spot in spots])]
-    if first.rule:
-        lines.append(DiffLine("dim", f"(rule {one_line(first.rule)})"))
+    note = first.note if {spot.note for spot in spots} == {first.note} else None
+    rule = f"rule {first.rule}" if first.rule else ""
+    if because := ", ".join(cut_line(part, 200) for part in (note, rule) if part):
+        lines.append(DiffLine("dim", f"({because})"))
     return SharedChange(one_line(row_pattern(first.path)), remark, tuple(lines), tuple(results), len(spots))
 
 

@@ -35,7 +35,7 @@ _LONGEST = 40
 _COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
 _PAINT: dict[Tone, str] = {"gone": "red", "came": "green", "dim": "dim"}
 _TONES = {"-": "red", "+": "green", "@": "cyan"}
-_KINDS = {"value": "another value", "retyped": "another type", "order": "another order"}
+_KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
 _MOST_DIFF_LINES = 10_000
 _NO_NEWLINE = "\\ No newline at end of file"
 

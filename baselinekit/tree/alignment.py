@@ -224,7 +224,16 @@ def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
     return [freeze(row[key]) for row in rows]
 
 
-def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
+def count_moved(order: list[int]) -> int:
+    """How many would have to be moved back: all but the longest run that is in its order."""
+    ends: list[int] = []
+    for place in order:
+        at = bisect_left(ends, place)
+        ends[at : at + 1] = [place]
+    return len(order) - len(ends)
+
+
+def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
     """A key that names each row on both sides and that most of them have in common."""
     rows = [*expected, *actual]
     if not expected or not actual or {*map(type, rows)} != {dict}:
@@ -241,7 +250,7 @@ def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | 
 def _align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
     """Rows that go by another name now may still have an address in common: by the next key, then."""
     e1, e2, a1, a2 = gap
-    key = _identifying_key(expected[e1:e2], actual[a1:a2])
+    key = identifying_key(expected[e1:e2], actual[a1:a2])
     if key is None:
         return False
     pairs, left = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
@@ -255,7 +264,7 @@ def _align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, re
 
 def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
     """Pairs among rows that found no partner: by a key that names them, else the likeliest first."""
-    key = _identifying_key(expected, actual)
+    key = identifying_key(expected, actual)
     if key is not None:
         places = {name: a for a, name in enumerate(_names(actual, key))}
         return [(e, places[name]) for e, name in enumerate(_names(expected, key)) if name in places]

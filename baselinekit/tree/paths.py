@@ -23,6 +23,7 @@ _DOTTED = re.compile(
     re.VERBOSE,
 )
 _LONGEST = 1024
+_ROOT = "the whole output is `$`, what a request answers is `body`"
 _LONGEST_SHOWN = 80
 _MOST_KNOWN = 2_000
 
@@ -106,7 +107,10 @@ class Pattern:
 def parse(text: str) -> Pattern:
     """Compile a path. What cannot be one is an error that says where it goes wrong."""
     if not text or len(text) > _LONGEST:
-        raise _bad(text, "is empty" if not text else f"is longer than {_LONGEST} characters")
+        what = "is empty" if not text else f"is longer than {_LONGEST} characters"
+        raise _bad(text, what, "" if text else _ROOT)
+    if text in (".", "[]"):
+        raise _bad(text, "leads nowhere", _ROOT)
     absolute = text.startswith("$")
     return Pattern(text, tuple(_jsonpath(text) if absolute else _dotted(text)), absolute)
 

@@ -37,7 +37,72 @@ def test_one_row_moved_is_one_difference() -> None:
     found = ruled.compare(rows(1000), changed)
     assert ruled.shown(found) == [["[900]", "order"]]
     assert found.differences[0].at == (100,)
-    assert found.differences[0].note == "moved from [100]; `arrays` can make the order irrelevant"
+    assert found.differences[0].note == "moved from [100]; `arrays: {$: unordered}` allows any order"
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "sides", "note"),
+    [
+        (["a", "b", "c", "d"], ["d", "b", "c", "a"], None, "the same 4 elements"),
+        ([3, 1, 2], [2, 1, 3.0], None, "the same 3 elements"),
+        (rows(3), rows(3)[::-1], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by id"),
+        (
+            [{"v": n // 2} for n in range(4)],
+            [{"v": n // 2} for n in (2, 3, 0, 1)],
+            ([0, 1, 2, 3], [2, 3, 0, 1]),
+            "the same 4 elements by their old places",
+        ),
+        ([*"abc", "<<any_integer>>"], [5, "c", "b", "a"], None, "the same 4 elements"),
+        (
+            [{"k": n, "at": "<<any_string>>"} for n in range(3)],
+            [{"k": n, "at": "x"} for n in (2, 1, 0)],
+            ([0, 1, 2], [2, 1, 0]),
+            "the same 3 elements by their old places",
+        ),
+        ([[1], [2], [3]], [[3], [2], [1]], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
+        (rows(1000), rows(1000)[500:] + rows(1000)[:500], None, "the same 1,000 elements by id"),
+        (list(range(1000)), list(range(1000))[::-1], None, "the same 1,000 elements"),
+    ],
+)
+def test_a_reordered_array_is_one_difference(
+    expected: list[object], actual: list[object], sides: tuple[object, object] | None, note: str
+) -> None:
+    found = ruled.compare(expected, actual)
+    assert ruled.shown(found) == [["$", "order"]]
+    (one,) = found.differences
+    assert one.note == f"{note}; `arrays: {{$: unordered}}` allows any order"
+    assert sides is None or (one.expected, one.actual) == sides
+    assert found.resolved != expected
+    assert sorted(map(str, found.resolved)) == sorted(map(str, expected))  # with its placeholders
+    assert ruled.compare(found.resolved, actual).passed
+    assert ruled.compare(expected, actual, {"arrays": {"$": "unordered"}}).passed
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ([1, 2, 3], [3, 2, 4]),  # another element
+        ([1, 1, 2], [2, 2, 1]),  # as often
+        (["a", "<<any_integer as n>>", "<<any_integer as n>>"], [2, 1, "a"]),  # what is bound counts
+        ([True, 2, 3], [3, 2, 1]),
+    ],
+)
+def test_other_elements_are_no_other_order(expected: list[object], actual: list[object]) -> None:
+    assert ["$", "order"] not in ruled.shown(ruled.compare(expected, actual))
+
+
+def test_where_the_type_counts_no_rule_is_proposed() -> None:
+    found = ruled.compare(["a", "b", "c"], ["c", "b", "a"], {"type": "exact"})
+    assert found.differences[0].note == "the same 3 elements; an exact comparison counts their order"
+    assert ["$", "order"] not in ruled.shown(ruled.compare([1, 2, 3], [3, 2, 1.0], {"type": "exact"}))
+
+
+def test_the_rule_is_written_as_it_can_be_pasted() -> None:
+    inner = [{"id": 1, "tags": ["a", "b", "c"]}, {"id": 2, "tags": []}]
+    came = [{"id": 1, "tags": ["c", "b", "a"]}, {"id": 2, "tags": []}]
+    (one,) = ruled.compare({"rows": inner}, {"rows": came}).differences
+    assert one.note == "the same 3 elements; `arrays: {'rows[*].tags': unordered}` allows any order"
+    assert ruled.compare({"rows": inner}, {"rows": came}, {"arrays": {"rows[*].tags": "unordered"}}).passed
 
 
 def test_several_changes_are_as_many_differences() -> None:

@@ -119,6 +119,14 @@ def test_a_note_is_never_lost() -> None:
     assert "note rule x hid a change" in text
 
 
+def test_a_note_that_all_have_is_told_with_them() -> None:
+    def noted(note: str) -> Result:
+        return result(note, "failed", spot(("a",), "order", [1, 2], [2, 1], note="the same 2 elements"))
+
+    text = terminal.format_failures(report(*map(noted, "abc")), PLAIN)
+    assert "  a  in another order\n    - [1, 2]\n    + [2, 1]\n    (the same 2 elements)\n" in text
+
+
 def nasty_report() -> Report:
     spots = spot((NASTY,), "value", NASTY, "x" + NASTY, rule=NASTY)
     return report(*(result(f"id-{n}", "failed", spots) for n in range(3)))

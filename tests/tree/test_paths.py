@@ -86,6 +86,8 @@ def test_where_a_path_leads(text: str, places: list[str]) -> None:
     ("text", "why"),
     [
         ("", "is empty"),
+        (".", "leads nowhere"),
+        ("[]", "leads nowhere"),
         (".users", "cannot be read at character 1"),
         ("users.", "cannot be read at character 6"),
         ("users..id", "cannot be read at character 6"),
@@ -110,6 +112,13 @@ def test_what_is_no_path(text: str, why: str) -> None:
     assert problem.code == "BK201"
     assert why in problem.message
     assert len(problem.message) < 250
+
+
+@pytest.mark.parametrize("text", ["", ".", "[]"])
+def test_who_looks_for_the_root_is_told_its_name(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text)
+    assert caught.value.problems[0].hint == "the whole output is `$`, what a request answers is `body`"
 
 
 @pytest.mark.parametrize(

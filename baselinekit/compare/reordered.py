@@ -1,0 +1,108 @@
+"""The elements of an array whose order counts, when the same ones have come in another order."""
+
+import re
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from baselinekit.compare.rules import Mode
+from baselinekit.compare.values import Link, Literal, Node, Walk, unroll
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.tree.alignment import count_moved, identifying_key
+from baselinekit.tree.changes import row_pattern
+from baselinekit.tree.equality import freeze, identical
+
+_MOST_MATCHED = 2_500
+_PLAIN_PATH = re.compile(r"[\w$][\w.$-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """The elements that are expected, each with its node."""
+
+    expected: Sequence[Json]
+    items: Sequence[Node]
+    mode: Mode
+    at: Link
+
+    def order_of(self, actual: list[Json], walk: Walk, head: int) -> list[int] | None:
+        """Of each actual element the place that it had, if all of them are the same ones and more than one
+        has moved. One that has moved alone is told by its place."""
+        size = len(self.items)
+        if size != len(actual):
+            return None
+        stated: dict[Hashable, deque[int]] = {}
+        loose = []
+        for e in range(head, size):
+            if _is_stated(self.items[e], self.expected[e]):
+                stated.setdefault(freeze(self.expected[e]), deque()).append(e)
+            else:
+                loose.append(e)
+        if len(loose) ** 2 > _MOST_MATCHED:
+            return None
+        start, trials, order = walk.bindings, walk.trials, [*range(head)]
+        for a in range(head, size):
+            same = stated.get(freeze(actual[a]))
+            found = same[0] if same else _first_that_takes(actual[a], loose, self.items, walk)
+            if found is None:
+                break
+            if same and not _is_same(self.items[same.popleft()], self.expected[found], actual[a], self.mode):
+                break
+            order.append(found)
+        walk.trials = trials  # a description is no reason to give up
+        if len(order) == size and count_moved(order) > 1:
+            return order
+        walk.bindings = start
+        return None
+
+    def walk_in(self, order: list[int], actual: list[Json], walk: Walk, path: Link) -> Json:
+        """One difference for all: both orders by what names the elements, if anything does."""
+        before, after, by = _names(self.expected, actual, order)
+        note = f"the same {len(order):,} elements{by}{rule_for(path, self.mode)}"
+        walk.differ(path, "order", before, after, self.at, note=note)
+        return [self.expected[e] for e in order]
+
+
+def _is_stated(node: Node, value: Json) -> bool:
+    """Whether an element stands for itself alone."""
+    plain = not isinstance(value, dict | list) and not (isinstance(value, str) and has_marker(value))
+    return plain or isinstance(node, Literal)
+
+
+def _is_same(node: Node, stored: Json, value: Json, mode: Mode) -> bool:
+    """Of values that are equal as keys: whether they are where the type counts as well."""
+    if isinstance(node, Literal):
+        return node.equals(value)
+    return mode.type != "exact" or identical(stored, value)
+
+
+def _first_that_takes(value: Json, loose: list[int], items: Sequence[Node], walk: Walk) -> int | None:
+    for e in loose:
+        bindings = walk.bindings_after(items[e], value)
+        if bindings is not None:
+            walk.bindings = bindings
+            loose.remove(e)
+            return e
+    return None
+
+
+def rule_for(path: Link, mode: Mode) -> str:
+    """The rule that would allow another order."""
+    if mode.type == "exact":
+        return "; an exact comparison counts their order"
+    where = row_pattern(unroll(path))
+    where = where if _PLAIN_PATH.fullmatch(where) else f"'{where}'"
+    return f"; `arrays: {{{where}: unordered}}` allows any order"
+
+
+def _names(
+    expected: Sequence[Json], actual: list[Json], order: list[int]
+) -> tuple[list[Json], list[Json], str]:
+    """What the elements are called on both sides, and by what that is: themselves, a key, or their places."""
+    if not any(isinstance(value, dict | list) for value in actual):
+        return [*expected], [*actual], ""
+    key = identifying_key(expected, actual)
+    if key is not None and not any(isinstance(row[key], str) and has_marker(row[key]) for row in expected):
+        return [row[key] for row in expected], [row[key] for row in actual], f" by {key}"
+    return [*range(len(order))], [*order], " by their old places"
