@@ -334,7 +334,7 @@ class Ordered:
             count = walk.count
             resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
             if walk.count == count:
-                note = f"moved from [{e}]{_FREE}"
+                note = f"moved from [{e}]{rule_for(path, self.mode)}"
                 walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
         for e in whole.missing:
             if e not in moved and e not in changed and not self.items[e].optional:

@@ -1,6 +1,7 @@
 """The elements of an array whose order counts, when the same ones have come in another order."""
 
 import re
+from bisect import bisect
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Node, Walk, unroll
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.alignment import count_moved, identifying_key
+from baselinekit.tree.alignment import identifying_key
 from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.equality import freeze, identical
 
@@ -51,7 +52,7 @@ class InOrder:
                 break
             order.append(found)
         walk.trials = trials  # a description is no reason to give up
-        if len(order) == size and count_moved(order) > 1:
+        if len(order) == size and _count_moved(order) > 1:
             return order
         walk.bindings = start
         return None
@@ -106,3 +107,12 @@ def _names(
     if key is not None and not any(isinstance(row[key], str) and has_marker(row[key]) for row in expected):
         return [row[key] for row in expected], [row[key] for row in actual], f" by {key}"
     return [*range(len(order))], [*order], " by their old places"
+
+
+def _count_moved(order: list[int]) -> int:
+    """How many would have to be moved back: all but the longest run that is in its order."""
+    ends: list[int] = []
+    for place in order:
+        at = bisect(ends, place)
+        ends[at : at + 1] = [place]
+    return len(order) - len(ends)

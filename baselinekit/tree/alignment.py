@@ -224,15 +224,6 @@ def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
     return [freeze(row[key]) for row in rows]
 
 
-def count_moved(order: list[int]) -> int:
-    """How many would have to be moved back: all but the longest run that is in its order."""
-    ends: list[int] = []
-    for place in order:
-        at = bisect_left(ends, place)
-        ends[at : at + 1] = [place]
-    return len(order) - len(ends)
-
-
 def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
     """A key that names each row on both sides and that most of them have in common."""
     rows = [*expected, *actual]
