@@ -1,0 +1,126 @@
+"""Requests of a file, captured together: how often and when each is asked, what becomes of formats, and what
+is left of one that fails."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ticking import Ticking, iso, ticking
+
+from baselinekit.errors import BaselinekitError, CannotReplay, Refused
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices
+from baselinekit.workflow.capture import Captured
+from baselinekit.workflow.importing import ImportSummary, capture_many, read_requests, summarize
+from baselinekit.workflow.known_good import CaptureOptions
+
+FORMATS = {"id": {"format": "uuid"}, "mail": {"format": "email"}, "day": {"format": "date"}}
+ID = "7b7e0f2e-5c1c-4b58-9d3f-8a5a4e2f9c11"
+
+
+def document(*names: str, **security: Any) -> str:
+    schema = {"schema": {"properties": FORMATS}}
+    operation = {"responses": {"200": {"content": {"application/json": schema}}}}
+    paths = {f"/{name}": {"get": {"operationId": name, **operation, **security}} for name in names}
+    schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    parts = {"components": {"securitySchemes": schemes}}
+    return json.dumps({"openapi": "3.1.0", "paths": paths, **parts}, indent=1)
+
+
+def summary_of(desk: Ticking, text: str, **options: Any) -> ImportSummary:
+    choices = ImportChoices(base_url="http://desk", known=frozenset(desk.project.scope.secrets))
+    files = {"api.json": read_requests("api.json", text, choices)}
+
+    def record(draft: DraftRecipe) -> dict[str, Any]:
+        return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
+
+    return summarize(desk.project, files, record, CaptureOptions(repeat=None, **options))
+
+
+def captured(desk: Ticking, text: str, **options: Any) -> tuple[list[Captured], list[BaselinekitError]]:
+    wanted = CaptureOptions(repeat=None, **options)
+    return capture_many(summary_of(desk, text, **options), wanted, desk.ticking())
+
+
+def body(one: Captured) -> Any:
+    assert isinstance(one.output, dict)
+    return one.output["body"]
+
+
+def test_many_are_asked_twice_and_wait_once(tmp_path: Path) -> None:
+    names = [f"x{number}" for number in range(20)]
+    desk = ticking(tmp_path, **{name: lambda now, number: {"at": iso(now), "n": 1} for name in names})
+    done, errors = captured(desk, document(*names), jobs=8)
+    assert ([one.id for one in done], errors) == (names, [])
+    assert set(desk.counts.values()) == {2}
+    assert len(desk.slept) == 1
+    assert {body(one)["at"] for one in done} == {"<<any_iso_datetime>>"}
+
+
+def test_formats_of_the_document_are_placeholders_where_they_fit(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: {"id": ID, "mail": "nobody", "day": "2026-01-02", "n": 1})
+    ((one,), errors) = captured(desk, document("x"))
+    assert not errors
+    assert body(one) == {"id": "<<any_uuid>>", "mail": "nobody", "day": "<<any_iso_date>>", "n": 1}
+    assert "2 placeholders by the formats of its schema" in one.notes
+
+
+def test_exact_stores_the_values(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: {"id": ID})
+    ((one,), _) = captured(desk, document("x"), exact=True)
+    assert body(one) == {"id": ID}
+
+
+def test_what_fails_keeps_nobody_from_being_captured(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: (404, {"error": "no b"}))
+    done, errors = captured(desk, document("a", "b"))
+    assert [one.id for one in done] == ["a"]
+    ((problem,),) = (error.problems for error in errors)
+    assert (problem.code, problem.place and problem.place.file) == ("BK521", "api.json")
+    assert problem.message == "b: the answer is 404: it is not stored as known-good"
+    stored, none = captured(desk, document("b"), allow_error_status=True)
+    assert ([one.id for one in stored], none) == (["b"], [])
+
+
+def test_where_nothing_can_be_captured_no_folder_is_left(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, b=lambda now, number: (500, {}))
+    with pytest.raises(CannotReplay) as failed:
+        captured(desk, document("b"))
+    assert [problem.code for problem in failed.value.problems] == ["BK521"]
+    assert not (tmp_path / "baselines").exists()
+
+
+def test_what_is_captured_already_is_passed_over(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
+    captured(desk, document("a"))
+    again = summary_of(desk, document("a", "b"))
+    assert (again.known, [new.draft.id for _, _, new in again.new]) == (1, ["b"])
+
+
+def test_a_missing_secret_is_told_once(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1})
+    summary = summary_of(desk, document("a", "b", "c", security=[{"key": []}]))
+    ((problem,),) = (error.problems for error in summary.problems)
+    assert problem.message == "3 requests need the variable {{KEY}}"
+    assert not summary.new
+
+
+def test_a_secret_of_a_file_goes_where_it_went_before_and_nowhere_else(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1})
+    line = "curl http://desk/a -H 'X-Api-Key: k-998877665544aabb'\n"
+    choices = ImportChoices(base_url="http://desk")
+    files = {"curl.txt": read_requests("curl.txt", line, choices)}
+    summary = summarize(
+        desk.project,
+        files,
+        lambda draft: {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}},
+        CaptureOptions(),
+    )
+    (secret,) = summary.project.scope.secrets.values()
+    assert (secret.value, secret.hosts) == ("k-998877665544aabb", ("desk",))
+    (done,), _ = capture_many(summary, CaptureOptions(), desk.ticking())
+    text = (tmp_path / done.file).read_text("utf-8")
+    assert "k-998877665544aabb" not in text
+    assert "{{X_API_KEY}}" in text
+    with pytest.raises(Refused):
+        summary.project.trust.check_request("http://other.test/a", [("X_API_KEY", secret)])
