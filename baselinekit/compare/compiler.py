@@ -37,7 +37,6 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
-from baselinekit.tree.paths import render
 
 _MOST_SHAPES = 8
 NO_FORM: Form = {}
@@ -92,13 +91,6 @@ class Compiler:
             mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
         return mode
 
-    def _report_no_array(self, value: dict[str, Json], rule: Rule) -> None:
-        """An output that has parts is never an array, so the rule could not mean anything."""
-        inside = [render((key,)) for key, item in value.items() if isinstance(item, list)]
-        what = f"arrays: {rule.text} is the whole output with its parts, which is no array"
-        hint = f"name the array: {', '.join(inside)}" if inside else "leave it out, or name an array"
-        self.problems.append(Problem("BK227", what, hint, at=rule.at))
-
     def below(
         self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link, form: Form = NO_FORM
     ) -> Node:
@@ -118,9 +110,6 @@ class Compiler:
         applied = self.apply_rules(value, mode, state, at)
         if not isinstance(applied, Mode):
             return applied
-        rule = state.here.arrays if state.here is not None else None
-        if rule is not None and not rule.pattern.segments:
-            self._report_no_array(value, rule)
         nodes = []
         for key, item in value.items():
             node = self.below(item, applied, state, key, len(value), (at, key), form)

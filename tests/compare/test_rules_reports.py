@@ -182,16 +182,6 @@ def test_an_array_that_came_as_the_body_has_a_name(name: str) -> None:
     assert "arrays: {body: unordered}" in (one.note or "")
 
 
-@pytest.mark.parametrize(
-    ("body", "hint"), [([1, 2], "name the array: body"), ({"a": 1}, "leave it out, or name an array")]
-)
-def test_the_whole_response_is_no_array(body: Json, hint: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        ruled.matcher({"status": 200, "body": body}, {"arrays": {"$": "unordered"}}, "http")
-    (problem,) = caught.value.problems
-    assert (problem.code, problem.at, problem.hint) == ("BK227", ("comparison", "arrays", "$"), hint)
-
-
 def test_all_that_is_wrong_is_said_at_once() -> None:
     stored = {"a": "<<any_uid>>", "b": ["<<any(>>", {"c": "<<regex('(')>>"}], "d": [1]}
     rules = {"ignore_fields": ["["], "min_similarity": 0.5, "tolerance": {"nonsense": True}}
