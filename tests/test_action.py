@@ -161,7 +161,7 @@ def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner
     done = runner.compare(working_directory="svc", args="--allow-exec --id 'one'", comment_file="c d.md")
     assert done.returncode == 1, done.stderr
     assert "\n::error file=svc/baselines/with space/one.yaml,line=2,title=one%3A stdout::" in done.stdout
-    assert "baselinekit refresh one" in runner.summary.read_text("utf-8")
+    assert "baselinekit refresh --from results.json one" in runner.summary.read_text("utf-8")
     told = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert told["exit-code"] == "1"
     assert {path.name for path in Path(told["results"]).iterdir()} == {
