@@ -258,7 +258,7 @@ def test_a_result_of_a_run_that_was_interrupted_is_undecided_and_this_gate_was_n
     raw["run"]["interrupted"] = True
     (project / "r.json").write_text(json.dumps(raw))
     assert run(["gate", "r.json"]) == 3
-    assert "the run was interrupted" in capsys.readouterr().out
+    assert "the run of r.json was interrupted" in capsys.readouterr().out
     assert run(["gate", "r.json", "--warn"]) == 0
 
 

@@ -280,7 +280,6 @@ ODD_CHARSETS = (
     "hex",
     "punycode",
     "undefined",
-    "utf-16",
     "\x1b[2J",
     "x" * 5000,
 )
@@ -292,6 +291,10 @@ CHARSETS = [
     *(
         Route(f"json-charset-{n}", as_json("[1]", f"{JSON}; charset={charset}"), "BK307")
         for n, charset in enumerate(ODD_CHARSETS)
+    ),
+    Route("utf-16-as-odd-json", as_json("[1]", f"{JSON}; charset=utf-16"), "BK307"),
+    Route(
+        "utf-16-without-its-mark", text_in("utf-16", b"hello+AGE-"), "", of(b"hello+AGE-".decode("utf-16-le"))
     ),
     Route("utf-16-with-its-mark", text_in("utf-16", _HELLO.encode("utf-16")), "", of(_HELLO)),
     Route("utf-16-as-json", as_json('["é"]'.encode("utf-16"), JSON), "", of(["é"])),

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime, formatdate
-from time import asctime, gmtime
 from typing import Any
 
 import pytest
@@ -40,7 +39,7 @@ FORMS: list[tuple[str, Callable[[float], Any]]] = [
     ("any_iso_datetime", written("%Y-%m-%d %H:%M:%S,%f")),
     ("any_iso_datetime", written("%Y-%m-%d %H:%M")),
     ("any_datetime(apache)", written("%d/%b/%Y:%H:%M:%S +0000")),
-    ("any_datetime(ctime)", lambda second: asctime(gmtime(second))),
+    ("any_datetime(ctime)", lambda second: datetime.fromtimestamp(second, UTC).ctime()),
     ("any_datetime(date)", written("%a %b %e %H:%M:%S UTC %Y")),
     ("any_datetime(us)", written("%m/%d/%Y %I:%M:%S %p")),
     ("any_datetime(us)", in_javascript),
