@@ -27,6 +27,8 @@ from baselinekit.workflow.learning import ordered_singles
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import load
 
+pytestmark = pytest.mark.slow
+
 SERVICES = 2_000 if os.environ.get("BASELINEKIT_THOROUGH") else 200
 COMPARES, BROKEN = 20, 25
 

@@ -23,6 +23,8 @@ from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_pla
 from baselinekit.refresh.steady import moments_of_now, steady_places
 from baselinekit.tree.paths import children, places, render, with_values
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_795_381_190.4
 """Nobody's today, and 40 seconds before midnight somewhere."""
 
@@ -174,7 +176,6 @@ def test_what_stayed_the_same_in_all_replays_stays_literal() -> None:
         assert same & varying <= of_now | {("body", "s3")}, path
 
 
-@pytest.mark.slow
 def test_the_command_line_captures_once_and_passes_over_restarts(tmp_path: Path) -> None:
     """The same from end to end: nobody types a rule, and `explain` says what stands behind a place."""
     asked = ("/ids", "/digests", "/tokens", "/moments", "/uptimes", "/metrics", "/record", "/page")

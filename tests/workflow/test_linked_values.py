@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 FLOW = """\
 id: order-flow
 current:

@@ -17,6 +17,8 @@ from console import Console, console
 from counted_model import CountedModel
 from test_compare_many_at_once import start
 
+pytestmark = pytest.mark.slow
+
 
 def now(number: int) -> str:
     return f"2026-11-21T10:00:{number % 60:02}Z"
@@ -125,7 +127,6 @@ def test_a_declared_value_in_a_text_that_varies_is_named(here: Console, api: Cha
     run(here, "compare", 0)
 
 
-@pytest.mark.slow
 def test_what_may_not_be_hidden_is_refused_with_its_line_and_a_rule(here: Console, api: ChangingApi) -> None:
     said = capture(here, api, "/shuffled", "--repeat 3", 3)
     assert re.search(r"BK527 baselines/g/shuffled\.yaml:\d+:\d+: body\.rows varies: the same elements", said)
@@ -177,7 +178,6 @@ def test_a_token_that_varies_is_never_stored_or_shown(here: Console, api: Changi
     assert not any(token in said + stored(here, "token") for token in tokens)
 
 
-@pytest.mark.slow
 def test_what_was_learnt_as_json(here: Console, api: ChangingApi) -> None:
     run(here, f"capture {api.url}/users --id a --group g --repeat 2 --json > out.json", 0)
     (told,) = json.loads((here.folder / "out.json").read_text())
@@ -210,7 +210,6 @@ def failures(here: Console) -> dict[str, int]:
     return {file.stem: int(re.search(r"failure_count: (\d+)", file.read_text())[1]) for file in files}  # type: ignore[index]
 
 
-@pytest.mark.slow
 def test_one_verdict_is_recorded_however_often_it_is_replayed(here: Console, api: ChangingApi) -> None:
     for path in ("/steady", "/wrong", "/flaky", "/user"):
         capture(here, api, path, "--exact")
@@ -255,7 +254,6 @@ def test_what_cannot_be_replayed_now_and_then_is_an_error_and_no_pass(
     assert failures(here) == {"steady": 0}
 
 
-@pytest.mark.slow
 def test_the_first_failure_ends_a_run_after_all_of_its_replays(here: Console, api: ChangingApi) -> None:
     for path in ("/flaky", "/wrong"):
         capture(here, api, path, "--exact")
@@ -264,7 +262,6 @@ def test_the_first_failure_ends_a_run_after_all_of_its_replays(here: Console, ap
     assert api.asked == {"/flaky": 5, "/wrong": 1}
 
 
-@pytest.mark.slow
 def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(
     here: Console, api: ChangingApi
 ) -> None:

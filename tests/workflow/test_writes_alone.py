@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 FLOW = """\
 id: flow-{n}
 baseline: {{output: {{body: {{name: temporary}}}}}}
