@@ -23,7 +23,6 @@ from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import render, value_at, with_values
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check, compare_settled
 from baselinekit.workflow.learning import (
     Asked,
@@ -33,9 +32,9 @@ from baselinekit.workflow.learning import (
     evidence_of,
     observe_each,
 )
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.pending import span_of
+from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import locate_problems, select
-from baselinekit.workflow.volatile import span_of
 
 REPLAYS = 3
 

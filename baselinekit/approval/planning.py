@@ -25,10 +25,9 @@ from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.variables import MASK
-from baselinekit.workflow.environment import as_variant
 from baselinekit.workflow.learning import Templating, arrays_of_one, secrets_in
 from baselinekit.workflow.pending import compared_with
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import Project, as_variant
 from baselinekit.workflow.selection import locate_problems
 
 # What a refresh would do to one baseline, and whether anything speaks against it.

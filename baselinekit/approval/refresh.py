@@ -18,10 +18,9 @@ from baselinekit.store.reading import locate_each, without_collector
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext, ThreadPool
-from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check, compare_settled, observe
 from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import Selection, list_names, load, locate_problems, select
 
 # Where a refresh has what came back from: a failed compare, a result file, or the targets themselves.

@@ -41,17 +41,16 @@ from baselinekit.refresh.alternatives import (
 from baselinekit.refresh.changes import with_after
 from baselinekit.refresh.reviewing import Knowing, Ledger, Review, Settled, questions_of, settle_plans
 from baselinekit.report.reviewing import format_pending_json
-from baselinekit.schema.validate import place_problems
+from baselinekit.schema.records import place_problems
 from baselinekit.store.reading import locate
 from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import Pattern, parse, render
 from baselinekit.variables import MASK, as_text
-from baselinekit.workflow.environment import flatten
 from baselinekit.workflow.history import mask_proposal
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.learning import secrets_in
 from baselinekit.workflow.pending import compared_with
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import Project, flatten
 
 # review: one change after the other, decided by whoever looks; all of it written at once, at the end.
 

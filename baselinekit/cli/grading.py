@@ -33,7 +33,7 @@ from baselinekit.evals.rating import (
 from baselinekit.model.grades import Rating, Sheet, Standing
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
-from baselinekit.report.evals.rating import (
+from baselinekit.report.evals.terminal import (
     describe_count,
     format_note,
     format_question,

@@ -14,7 +14,6 @@ from baselinekit.documents.jsontext import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.baselines import ArrayMode
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.contained import takes_all, takes_known
 from baselinekit.placeholders.grammar import (
     Extent,
     describes_many,
@@ -22,6 +21,7 @@ from baselinekit.placeholders.grammar import (
     of_types,
     texts_in,
 )
+from baselinekit.placeholders.narrowest import takes_all, takes_known
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, binds, compile_text
 from baselinekit.texts import already_masked, clipped, many

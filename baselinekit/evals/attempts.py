@@ -32,8 +32,8 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.variables import MASK, Redactor, Secret
-from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import compare_settled, observe
+from baselinekit.workflow.project import CaptureEnvironment
 
 # All that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
 

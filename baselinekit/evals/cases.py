@@ -24,10 +24,9 @@ from baselinekit.suites.journal import Journal, name_of
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
 # All attempts at one eval case -> one result.
 

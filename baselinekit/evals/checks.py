@@ -40,8 +40,7 @@ from baselinekit.suites.loading import forms_in, load_partly
 from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
-from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import from_root
 
 # Everything that can be wrong with eval cases is said before the first of them is run.

@@ -32,12 +32,10 @@ from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.suites.journal import Journal
 from baselinekit.workflow.compare import Recorder
-from baselinekit.workflow.context import AtOnce, RunContext, ThreadPool
-from baselinekit.workflow.environment import CaptureEnvironment
+from baselinekit.workflow.context import AtOnce, Claim, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import with_lines
-from baselinekit.workflow.turns import Claim
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})

@@ -16,7 +16,7 @@ from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
 from baselinekit.model.recipes import Observation, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, full_match
-from baselinekit.schema.validate import below, check
+from baselinekit.schema.records import below, check
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
 from baselinekit.tree.equality import decimal, is_number, same_json
 

@@ -36,7 +36,7 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
-from baselinekit.schema.validate import check
+from baselinekit.schema.records import check
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import canonical, is_number
 

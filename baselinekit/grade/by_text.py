@@ -23,7 +23,7 @@ from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import compiled, search
-from baselinekit.schema.validate import below, check
+from baselinekit.schema.records import below, check
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"

@@ -15,7 +15,7 @@ from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, 
 from baselinekit.model.recipes import Answer, Ask, Observation, Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget
-from baselinekit.schema.validate import check
+from baselinekit.schema.records import check
 from baselinekit.texts import Mask, already_masked
 from baselinekit.tree.paths import Pattern, find, parse
 

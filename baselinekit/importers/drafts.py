@@ -12,7 +12,7 @@ from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.text import mark, place
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.validate import position
+from baselinekit.schema.records import position
 
 Formats = Callable[[Json], Mapping[Path, str]]
 """Of an output, the placeholders that the file gives for values in it, each where it fits."""

@@ -1,6 +1,6 @@
 """Known-good outputs with their recipes, rules and records, and what a comparison finds.
 
-These classes are also the schema of the file (schema/validate.py reads it off them)."""
+These classes are also the schema of the file (schema/records.py reads it off them)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

@@ -14,8 +14,7 @@ from baselinekit.errors import Problem, cannot
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
-from baselinekit.models.post import as_prompt, split_system
-from baselinekit.models.retries import Form, Question, Reply, World
+from baselinekit.models.post import Form, Question, Reply, World, as_prompt, split_system
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.variables import as_text

@@ -13,8 +13,8 @@ from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
 from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
 from baselinekit.models.embedding import Embedding, find_folder
+from baselinekit.models.post import DEFAULT_RETRIES, Again, Form, Lane, Question, Reply, World, persist
 from baselinekit.models.recording import AnswerSource, Mode, Recording, Shelf, parts_of
-from baselinekit.models.retries import DEFAULT_RETRIES, Again, Form, Lane, Question, Reply, World, persist
 from baselinekit.texts import shown
 from baselinekit.variables import Redactor, Secret
 

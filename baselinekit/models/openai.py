@@ -8,8 +8,18 @@ from baselinekit.errors import Problem, cannot
 from baselinekit.model.recipes import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
-from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post
-from baselinekit.models.retries import Form, Question, Reply, World
+from baselinekit.models.post import (
+    AT_ONCE,
+    USES,
+    Form,
+    Question,
+    Reply,
+    World,
+    check_wire,
+    key_of,
+    message_in,
+    post,
+)
 
 _PATH = "/chat/completions"
 _DEFAULT = "https://api.openai.com"

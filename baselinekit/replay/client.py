@@ -21,7 +21,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Proble
 from baselinekit.model.recipes import Request, Response
 from baselinekit.replay.answer import Answer, Headers
 from baselinekit.replay.http import IDEMPOTENT
-from baselinekit.replay.urls import shown
+from baselinekit.replay.settings import shown
 from baselinekit.replay.wire import Broken, NoConnection, Resolve, Transport, Wire, addresses, dial, looked_up
 from baselinekit.trust import Trust
 

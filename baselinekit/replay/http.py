@@ -36,10 +36,13 @@ from baselinekit.replay.settings import (
     Setting,
     foreign_authorities,
     invalid,
+    normal,
+    pairs_of,
+    shown,
     undefined_in,
     unverified,
+    url_of,
 )
-from baselinekit.replay.urls import normal, pairs_of, shown, url_of
 from baselinekit.secrets.names import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import Secret, as_text, names_in

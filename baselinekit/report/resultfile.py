@@ -50,12 +50,12 @@ from baselinekit.schema.records import (
     named,
     of_form,
     one_of,
+    place_problems,
     record,
     records,
     texts,
     view,
 )
-from baselinekit.schema.validate import place_problems
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import render as render_path
 

@@ -17,7 +17,7 @@ from baselinekit.kinds.kind import check_limits
 from baselinekit.model.recipes import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
-from baselinekit.schema.validate import check, place_problems
+from baselinekit.schema.records import check, place_problems
 from baselinekit.trust import check_inside, followed
 from baselinekit.variables import NAME as VARIABLE_NAME
 

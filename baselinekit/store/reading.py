@@ -13,7 +13,7 @@ from baselinekit.documents.text import Marks, decode, mark, mark_each, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.validate import place_problems, position
+from baselinekit.schema.records import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.project import CONFIG_NAME as CONFIG, MAX_OUTPUT_BYTES, name_in_project, read

@@ -12,8 +12,7 @@ from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_o
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects import asking
-from baselinekit.suites.dialects.dialect import Dialect
+from baselinekit.suites.dialects.dialect import EXECUTIONS, Dialect, StatedInput
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
 
@@ -56,9 +55,9 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
 
 
 def add_recipes(parts: Parts) -> None:
-    for name, kind in asking.EXECUTIONS.items():
+    for name, kind in EXECUTIONS.items():
         add_part(parts, f"{name.title()}Target", kind)
-    parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in asking.EXECUTIONS]}
+    parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in EXECUTIONS]}
     content: Mapping[str, Schema] = {
         "prompt": {"type": "string"},
         "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
@@ -69,7 +68,7 @@ def add_recipes(parts: Parts) -> None:
     kinds = []
     for name, schema in content.items():
         part = f"Asked_{name}"
-        add_part(parts, part, asking.StatedInput, type={"const": name}, content=schema)
+        add_part(parts, part, StatedInput, type={"const": name}, content=schema)
         kinds.append(ref(part))
     parts["Input"] = {"oneOf": kinds}
 

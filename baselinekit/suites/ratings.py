@@ -28,7 +28,7 @@ from baselinekit.model.grades import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.validate import NotPlain, check, place_problems, reader
+from baselinekit.schema.records import NotPlain, check, place_problems, reader
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import MAX_BYTES, read

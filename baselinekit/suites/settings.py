@@ -16,7 +16,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.validate import below, named_at, place_problems
+from baselinekit.schema.records import below, named_at, place_problems
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import link_at, read, unreadable

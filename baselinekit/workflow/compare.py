@@ -16,9 +16,8 @@ from baselinekit.store.project import head_commit
 from baselinekit.store.reading import without_collector
 from baselinekit.store.record import Mark, Recorded, VerdictLog, record_all, record_left
 from baselinekit.workflow.context import AtOnce, RunContext, Stop, ThreadPool
-from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET, BaselineRunner, Repeating, Tried
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import (
     Prepared,
     Selection,

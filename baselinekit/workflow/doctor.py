@@ -23,9 +23,8 @@ from baselinekit.replay.settings import Clients
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import children, of_any_row, render
 from baselinekit.variables import as_text
-from baselinekit.workflow.environment import CaptureEnvironment, as_variant
 from baselinekit.workflow.judging import check, target_of
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 from baselinekit.workflow.selection import load_partly, locate_each_problem, prepare
 
 _LONGEST_INPUT = 60

@@ -34,8 +34,7 @@ from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.texts import already_masked, clipped, many, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
-from baselinekit.workflow.environment import CaptureEnvironment, drift_of
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
 _JUDGE = "judge"
 _MOST_ROUNDS = 50
@@ -241,7 +240,7 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.workflow.volatile import note_of_natures  # only what failed has any
+        from baselinekit.workflow.pending import note_of_natures  # only what failed has any
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)

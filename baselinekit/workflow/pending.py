@@ -1,5 +1,6 @@
-"""What is kept of a replay that did not match: all that a refresh needs, and no secret."""
+"""What is kept of a replay that did not match, and what of it varies by nature."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
@@ -9,13 +10,18 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Comparison, Difference
 from baselinekit.model.changes import Seen
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.grammar import texts_in
+from baselinekit.placeholders.nature import Nature, SinceCapture, nature_of_change
 from baselinekit.replay.dispatch import recipe_hash
+from baselinekit.texts import many
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor
-from baselinekit.workflow.environment import CaptureEnvironment, environment_of, observed_for
+from baselinekit.workflow.project import CaptureEnvironment, environment_of, observed_for
+
+# What is kept of a replay that did not match: all that a refresh needs, and no secret.
+
 
 _SETTLED = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
 """The rules that look at what is noted of a capture: a refresh notes it anew."""
@@ -103,3 +109,35 @@ def _differing(value: Json, masked: Json, known: frozenset[str], path: Path) -> 
             yield from _differing(one, other, known, (*path, key))
     else:
         yield path
+
+
+# What of a failed comparison varies by nature: an id for an id, a moment for a later one, a counter.
+
+
+def span_of(baseline: Baseline, now: float) -> SinceCapture:
+    """The time since a baseline was captured."""
+    captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
+    return SinceCapture(captured.timestamp() if captured else None, now)
+
+
+def natures_of(comparison: Comparison, span: SinceCapture) -> Counter[Nature]:
+    """How many differences there are of each nature; none at all if one of them is a change."""
+    found: Counter[Nature] = Counter()
+    for one in comparison.differences:
+        is_value = one.kind == "value" and not isinstance(one.actual, dict | list)
+        nature = nature_of_change(one.path, one.expected, one.actual, span) if is_value else None
+        if nature is None or comparison.count > len(comparison.differences):
+            return Counter()
+        found[nature] += 1
+    return found
+
+
+def note_of_natures(baseline: Baseline, comparison: Comparison, now: float) -> str:
+    """What is said where nothing else differs; empty where something does."""
+    natures = natures_of(comparison, span_of(baseline, now))
+    counted = ", ".join(many(number, nature) for nature, number in natures.items())
+    return (
+        f"all that differs varies by nature ({counted}): refresh --learn stores placeholders"
+        if natures
+        else ""
+    )

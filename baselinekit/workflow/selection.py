@@ -25,9 +25,8 @@ from baselinekit.replay.dispatch import digest
 from baselinekit.store import reading
 from baselinekit.store.atomic import sweep
 from baselinekit.store.reading import locate_each
-from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check
-from baselinekit.workflow.project import Project
+from baselinekit.workflow.project import CaptureEnvironment, Project
 
 # Baselines loaded, compiled and located: everything that can be wrong in any file is said before
 # anything is replayed.

@@ -26,8 +26,7 @@ from baselinekit.model.recipes import Answer, Ask, HttpRequest, Recipe, Scores
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.settings import Clients
 from baselinekit.suites.loading import load_cases
-from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.project import Operator, open_project
+from baselinekit.workflow.project import CaptureEnvironment, Operator, open_project
 
 PROMPT = PromptExecution("prompt")
 ECHO = SkillExecution("skill", "echo")

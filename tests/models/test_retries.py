@@ -13,8 +13,7 @@ from model_server import Clock, ModelServer, Said, Seen, chat, failure, message,
 
 from baselinekit.errors import cannot
 from baselinekit.model.recipes import Model, Request, Response
-from baselinekit.models.post import asked_wait
-from baselinekit.models.retries import Lane
+from baselinekit.models.post import Lane, asked_wait
 from baselinekit.replay.client import Client
 
 DATE = 1_700_000_000

@@ -12,7 +12,7 @@ import pytest
 from test_formats import FORMATS
 
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.contained import takes_all
+from baselinekit.placeholders.narrowest import takes_all
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.tree.equality import decimal, is_number

@@ -6,10 +6,9 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.placeholders.contained import takes_all
 from baselinekit.placeholders.formats import text_format
 from baselinekit.placeholders.grammar import Extent, Kind, LearningRule, PlaceholderType
-from baselinekit.placeholders.narrowest import for_rows, narrowest
+from baselinekit.placeholders.narrowest import for_rows, narrowest, takes_all
 from baselinekit.placeholders.table import TABLE, Words, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 

@@ -15,7 +15,7 @@ from storehelp import EXAMPLES, same
 from baselinekit.documents.languages import language
 from baselinekit.model.recipes import Config
 from baselinekit.schema.complaints import validated
-from baselinekit.schema.validate import NotPlain, reader
+from baselinekit.schema.records import NotPlain, reader
 from baselinekit.store.dialects.harness import RegressionFile
 from baselinekit.store.dialects.native import NativeRecord
 
@@ -133,7 +133,7 @@ def same_instance(one: Any, other: Any) -> bool:
 
 def test_a_project_in_which_nothing_is_wrong_is_read_without_the_library() -> None:
     code = (
-        "import sys; from baselinekit.schema.validate import check;"
+        "import sys; from baselinekit.schema.records import check;"
         "from baselinekit.store.dialects.native import NativeRecord as Record;"
         f"found, problems = check(Record, {RICH!r});"
         "assert found and not problems;"

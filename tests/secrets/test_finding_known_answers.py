@@ -8,7 +8,7 @@ import pytest
 from baselinekit.errors import Refused
 from baselinekit.model.values import Json
 from baselinekit.variables import Redactor
-from baselinekit.workflow.hiding import hide_secrets
+from baselinekit.workflow.known_good import hide_secrets
 
 KEY = "bVKI7ya5iQMLSzhIQtXRNxeBWbd7RSPjDGLVrSkj"
 SESSION = (

@@ -15,7 +15,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, ref
-from baselinekit.schema.validate import below, check
+from baselinekit.schema.records import below, check
 from baselinekit.suites.authoring import schema_with
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem

@@ -14,8 +14,8 @@ from baselinekit.replay.settings import Clients
 from baselinekit.store.reading import load
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import BaselineRunner, Repeating
+from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Selection, prepare
 
 

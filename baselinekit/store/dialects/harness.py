@@ -11,7 +11,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.validate import check
+from baselinekit.schema.records import check
 from baselinekit.store.dialects import native
 from baselinekit.store.dialects.native import check_lists
 

@@ -25,7 +25,7 @@ from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
 from baselinekit.schema.complaints import schema_of
-from baselinekit.schema.validate import check
+from baselinekit.schema.records import check
 
 # What a record must hold beyond its types: names, addresses, times, and what excludes what.
 

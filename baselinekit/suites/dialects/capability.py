@@ -11,9 +11,9 @@ from baselinekit.model.evals import Case, Expected
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.validate import below, check
+from baselinekit.schema.records import below, check
 from baselinekit.store.dialects import native
-from baselinekit.suites.dialects import asking, graders
+from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import Given
 from baselinekit.suites.settings import wrong_paths
@@ -104,12 +104,12 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     """The case, or everything that is wrong with it."""
     stated = {key: value for key, value in raw.items() if value is not None or key in _NEVER_EMPTY}
     record, problems = check(CapabilityRecord, stated)
-    own, wrong = asking.execution(stated["execution"]) if "execution" in stated else (None, [])
+    own, wrong = dialect.execution(stated["execution"]) if "execution" in stated else (None, [])
     problems += below(wrong, ("execution",))
     recipe = None
     if "input" in stated and not wrong:
-        where = asking.CaseOrigin(defaults.root, source.file, defaults.asked)
-        recipe, more = asking.recipe(stated["input"], own, where)
+        where = dialect.CaseOrigin(defaults.root, source.file, defaults.asked)
+        recipe, more = dialect.recipe(stated["input"], own, where)
         problems += below(more, ("input",))
     metadata, more = check(CaseMetadata, stated.get("metadata", {}))
     if metadata is not None:

@@ -13,7 +13,7 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, ref
-from baselinekit.schema.validate import below, check, place_problems
+from baselinekit.schema.records import below, check, place_problems
 from baselinekit.store.project import MAX_BYTES, read
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER

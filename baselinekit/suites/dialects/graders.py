@@ -11,7 +11,7 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.validate import below, check
+from baselinekit.schema.records import below, check
 
 
 @dataclass(frozen=True, slots=True)

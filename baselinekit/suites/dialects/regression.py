@@ -8,7 +8,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, ref
-from baselinekit.schema.validate import below, named_at
+from baselinekit.schema.records import below, named_at
 from baselinekit.store import records
 from baselinekit.store.dialects import harness
 from baselinekit.suites.dialects import capability

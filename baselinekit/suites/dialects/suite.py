@@ -12,11 +12,11 @@ from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_null, ref
-from baselinekit.schema.validate import below, check, named_at, place_problems
+from baselinekit.schema.records import below, check, named_at, place_problems
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
 from baselinekit.store.reading import discover
-from baselinekit.suites.dialects import asking
+from baselinekit.suites.dialects import dialect
 from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import (
     BESIDE,
@@ -83,7 +83,7 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
     config, problems = check(SuiteFileConfig, raw)
     execution = defaults.execution
     if isinstance(raw, dict) and raw.get("execution") is not None:
-        execution, more = asking.execution(raw["execution"])
+        execution, more = dialect.execution(raw["execution"])
         problems += below(more, ("execution",))
     if config is None:
         return SuiteConfig(), defaults, problems

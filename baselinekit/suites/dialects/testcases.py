@@ -7,9 +7,9 @@ from baselinekit.errors import Problem
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.validate import below, check
+from baselinekit.schema.records import below, check
 from baselinekit.store.dialects import native
-from baselinekit.suites.dialects import asking, capability
+from baselinekit.suites.dialects import capability, dialect
 from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 
@@ -113,7 +113,7 @@ def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list
     config, problems = check(CaseFileConfig, raw)
     execution = defaults.execution
     if raw.get("execution") is not None:
-        execution, more = asking.execution(raw["execution"])
+        execution, more = dialect.execution(raw["execution"])
         problems += below(more, ("execution",))
     if config is None:
         return defaults, problems
