@@ -65,7 +65,13 @@ def _disjoint(texts: Sequence[bytes], name: str) -> Sequence[bytes] | None:
 
 
 def _merged(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: Sequence[str]) -> int:
-    """Git's own merge of three texts, into the second file."""
+    """Git's own merge of three texts, into the second file. Where at most one side differs from the ancestor,
+    there is nothing to ask git, and a process less to start."""
+    base, ours, theirs = texts
+    if base in (ours, theirs) or ours == theirs:
+        with open(files[1], "wb") as target:
+            target.write(theirs if ours == base else ours)
+        return 0
     for file, text in zip(files, texts, strict=True):
         with open(file, "wb") as target:
             target.write(text)
@@ -77,8 +83,8 @@ def _merged(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: S
     )
     argv = ["git", "merge-file", "-q", *(word for label in sides for word in ("-L", label))]
     argv += [f"--marker-size={marker}"] * marker.isdigit()
-    base, ours, theirs = files
-    started = os.posix_spawnp("git", [*argv, "--", ours, base, theirs], os.environ)
+    argv += ["--", files[1], files[0], files[2]]
+    started = os.posix_spawnp("git", argv, os.environ)
     return os.waitstatus_to_exitcode(os.waitpid(started, 0)[1]) % 256
 
 

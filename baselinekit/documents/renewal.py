@@ -12,8 +12,7 @@ from baselinekit.documents.layout import LONGEST_FLOW, Layout, Splice, Unplannab
 from baselinekit.documents.splice import Shared, apply, impossible, parted, shared, spliced
 from baselinekit.documents.text import MAPPING, SCALAR, SEQUENCE, MarkedNode, line_end, line_start, mark
 from baselinekit.errors import BaselinekitError
-from baselinekit.model.baselines import Edit
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Edit, Json, Path
 from baselinekit.tree.changes import (
     Hints,
     Rewrite,

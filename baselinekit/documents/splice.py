@@ -18,8 +18,7 @@ from baselinekit.documents.text import (
     mark,
 )
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.model.baselines import Edit
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Edit, Json, Path
 from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import value_at, with_values

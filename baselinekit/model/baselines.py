@@ -274,17 +274,6 @@ class Comparison:
         return self.count == 0
 
 
-# A change to a file is data: made by whoever decides, shown to whoever approves, applied by the store.
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Set the value at `path` of the record; the key is added, and its parents, when it is not there."""
-
-    path: Path
-    value: Json
-
-
 # How texts are compared by what they say: what each method is for, and what it cannot tell.
 
 OLD_NAMES = {"lexical": "words"}

@@ -1,14 +1,23 @@
-"""The values that travel: JSON, the mark for a value that is not there, and paths into a document."""
+"""The values that travel: JSON, the mark for a value that is not there, paths into a document, and
+what is to stand at one of them."""
 
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = Any
 """None, bool, int, float, Decimal (a number that a float cannot hold), str, list, dict with str keys."""
 
 Path = tuple[str | int, ...]
 """Where in a document: keys and indexes, from the root."""
+
+
+class Edit(NamedTuple):
+    """A change to a file: set the value at `path` of the record; the key is added, and its parents, when it
+    is not there. Made by whoever decides, shown to whoever approves, applied by the store."""
+
+    path: Path
+    value: Json
 
 
 class Absent(Enum):

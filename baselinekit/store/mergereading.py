@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from baselinekit.documents.languages import Language, language
-from baselinekit.documents.splice import apply
 from baselinekit.documents.text import SCALAR, MarkedNode, Marks, Watched, decode, line_start, mark_each
 from baselinekit.errors import BaselinekitError
-from baselinekit.model.baselines import Edit
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Edit, Json, Path
 from baselinekit.store.mergesides import KEYS, PLACES, MergedRecord, MergeSide, Span, Unreadable
 
 _WRAPPER = "regression_eval"
@@ -94,6 +92,8 @@ def _span(body: str, node: MarkedNode) -> Span:
 
 def with_values_put(body: str, file: str, values: Sequence[tuple[int, Path, Json]]) -> str:
     """Values that have no place in a text yet."""
+    from baselinekit.documents.splice import apply  # seldom asked for, and long to load
+
     try:
         for document, path, value in values:
             body = apply(body, [Edit(path, value)], document, language(file), KEYS)

@@ -12,8 +12,9 @@ from baselinekit.documents.renewal import renewed
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path
-from baselinekit.store.mergereading import place_of, read_any
-from baselinekit.store.mergesides import MergeSide, Unreadable
+from baselinekit.store.mergereading import place_of
+from baselinekit.store.mergesides import MergedRecord, MergeSide, Unreadable
+from baselinekit.store.recordmerge import read_side
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import value_at
 from baselinekit.tree.threeway import BothChanged, three_way
@@ -28,12 +29,13 @@ def merge_outputs(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[b
     try:
         if file.endswith(_OUTPUT):
             return _whole(base, ours, theirs, file)
-        sides = [read_any(data, file) for data in (base, ours, theirs)]
+        sides = [read_side(data, file) for data in (base, ours, theirs)]
+        documents = [language(file).load(side.body, "") for side in sides]
         merged = [
-            _merge_one(id, key, sides)
+            _merge_one(id, place, sides, documents)
             for id in sides[0].records
             if all(id in side.records for side in sides)
-            for key in _MERGED
+            for place in _MERGED
         ]
     except (BaselinekitError, Unreadable):
         return None
@@ -53,7 +55,7 @@ def _whole(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, b
     return data, data, data
 
 
-def _merge_one(id: str, key: str, sides: list[MergeSide]) -> bool:
+def _merge_one(id: str, key: str, sides: list[MergeSide], documents: list[list[Json]]) -> bool:
     """Whether there is one value for all of them now."""
     records = [side.records[id] for side in sides]
     if any(key not in record.spans for record in records):
@@ -61,11 +63,8 @@ def _merge_one(id: str, key: str, sides: list[MergeSide]) -> bool:
     texts = [side.literal(id, key) or "" for side in sides]
     if texts[1] == texts[2] or len({record.spans[key].column for record in records}) > 1:
         return False
-    places = [_place(side, id, key) for side in sides]
-    values = [
-        value_at(language(side.file).load(side.body, "")[n], at)
-        for side, (n, at) in zip(sides, places, strict=True)
-    ]
+    places = [_place(record, key, read) for record, read in zip(records, documents, strict=True)]
+    values = [value_at(read[n], at) for read, (n, at) in zip(documents, places, strict=True)]
     try:
         value = three_way(values[0], values[1], values[2])
     except BothChanged:
@@ -80,11 +79,10 @@ def _merge_one(id: str, key: str, sides: list[MergeSide]) -> bool:
     return True
 
 
-def _place(side: MergeSide, id: str, key: str) -> tuple[int, Path]:
+def _place(record: MergedRecord, key: str, documents: list[Json]) -> tuple[int, Path]:
     """The document, and where a value of a baseline stands in it."""
-    document, at = side.records[id][:2]
-    raw = value_at(language(side.file).load(side.body, "")[document], at)
-    return document, (*at, *place_of(raw, key))
+    raw = value_at(documents[record.document], record.at)
+    return record.document, (*record.at, *place_of(raw, key))
 
 
 def _comments(text: str) -> Counter[str]:
@@ -94,4 +92,4 @@ def _comments(text: str) -> Counter[str]:
 def _text(side: MergeSide, id: str, key: str, place: tuple[int, Path], value: Json) -> str:
     """The value as this side's file would state it."""
     body = renewed(side.body, place[0], language(side.file), place[1], value)
-    return read_any(body.encode(), side.file).literal(id, key) or ""
+    return read_side(body.encode(), side.file).literal(id, key) or ""

@@ -24,8 +24,8 @@ from baselinekit.documents.layout import Splice
 from baselinekit.documents.splice import apply, spliced
 from baselinekit.documents.text import MAPPING, SCALAR, Marks, decode, encode, mark
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
-from baselinekit.model.baselines import Edit, Source, Span
-from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.model.baselines import Source, Span
+from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
 from baselinekit.tree.paths import value_at

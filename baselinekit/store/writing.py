@@ -15,9 +15,9 @@ from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
-from baselinekit.model.baselines import Edit, Source, known_path
+from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.atomic import cannot_write, edit_text, lock
 from baselinekit.store.dialects.native import ID, check_id, json_schema

@@ -9,7 +9,7 @@ from baselinekit.documents.languages import JSON_LINES, language
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import mark_each, place
 from baselinekit.errors import InvalidInput
-from baselinekit.model.baselines import Edit
+from baselinekit.model.values import Edit
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

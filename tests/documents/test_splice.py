@@ -10,7 +10,7 @@ from baselinekit.documents.jsontext import compact, dump_json
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.splice import apply
 from baselinekit.errors import NotRecorded
-from baselinekit.model.baselines import Edit
+from baselinekit.model.values import Edit
 from baselinekit.tree.paths import with_values
 
 LAST, COUNT = ("metadata", "last_passed"), ("metadata", "failure_count")

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from baselinekit.documents.languages import language
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode
-from baselinekit.model.baselines import Edit
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Edit, Json, Path
 from baselinekit.tree.paths import value_at
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
