@@ -51,7 +51,6 @@ LAYERS = {
 WITHIN = {
     "report": {
         "values": 0,
-        "style": 0,
         "sides": 1,
         "typed": 0,
         "next_commands": 1,
@@ -94,7 +93,7 @@ OWNERS = {
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 
-CLIENT_FILES = {"replay.client", "programs.process", "report.style", "report.terminal"}
+CLIENT_FILES = {"replay.client", "programs.process", "report.wording", "report.terminal"}
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 ENTRANCES = {
@@ -194,7 +193,7 @@ MASKED_ALREADY = {
     "evals.notifying": "tells what the report tells",
     "evals.rating": "a name that was typed",
     "workflow.judging": "the lines behind the mask",
-    "workflow.resultfiles": "the environment that a report tells",
+    "workflow.history": "the environment that a report tells",
     "cli.capturing": "values are masked when they are learnt",
     "models.recording": "the parts of a question are masked when they are taken apart",
     "programs.children": "the line behind the mask",

@@ -9,7 +9,17 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
-from baselinekit.model.changes import Applied, Approval, Change, RefreshPlan, Rewritten, Risk, Seen, Stamp
+from baselinekit.model.changes import (
+    Applied,
+    Approval,
+    Change,
+    RefreshPlan,
+    RefreshProposal,
+    Rewritten,
+    Risk,
+    Seen,
+    Stamp,
+)
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, split
 from baselinekit.placeholders.table import Words
@@ -24,7 +34,7 @@ from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
-from baselinekit.variables import MASK
+from baselinekit.variables import MASK, Redactor
 from baselinekit.workflow.learning import Templating, arrays_of_one, secrets_in
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project, as_variant
@@ -397,3 +407,17 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
     output = known.output if changed else ABSENT
     hints = Hints(plan.keys, ordered=any(change.kind == "order" for change in accepted))
     return Renewal(plan.baseline.id, plan.baseline.source, output, plan.baseline.variant, values, hints)
+
+
+def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
+    """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
+
+    def mask_change(change: Change) -> Change:
+        before = redactor.mask_value(change.before, change.at)
+        after = redactor.mask_value(change.after, change.path)
+        if before is change.before and after is change.after:
+            return change
+        return replace(change, before=before, after=after)
+
+    plans = [replace(plan, changes=tuple(map(mask_change, plan.changes))) for plan in proposal.plans]
+    return replace(proposal, plans=tuple(plans))

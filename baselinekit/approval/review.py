@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
-from baselinekit.approval.planning import Permit, apply, covers, forbidden, preview, with_output
+from baselinekit.approval.planning import (
+    Permit,
+    apply,
+    covers,
+    forbidden,
+    mask_proposal,
+    preview,
+    with_output,
+)
 from baselinekit.documents.jsontext import load_json
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
 from baselinekit.model.baselines import Baseline
@@ -46,7 +54,6 @@ from baselinekit.store.reading import locate
 from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import Pattern, parse, render
 from baselinekit.variables import MASK, as_text
-from baselinekit.workflow.history import mask_proposal
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.learning import secrets_in
 from baselinekit.workflow.pending import compared_with

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.approval import review as reviewing
-from baselinekit.approval.planning import Permit, apply, forbidden, is_in_git, preview, version_of
+from baselinekit.approval.planning import (
+    Permit,
+    apply,
+    forbidden,
+    is_in_git,
+    mask_proposal,
+    preview,
+    version_of,
+)
 from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.approval.review import decisions_in, undecided
 from baselinekit.cli import screen
@@ -34,11 +42,10 @@ from baselinekit.report.reviewing import (
     format_pending,
     format_screen,
 )
-from baselinekit.report.style import Style
 from baselinekit.report.typed import Typed, read_typed, without_secrets
+from baselinekit.report.wording import Style
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.history import mask_proposal
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 

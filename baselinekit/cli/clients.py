@@ -15,8 +15,7 @@ from typing import Any
 from baselinekit.cli.entry import Now, clock
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Ask, Limits, Spent
-from baselinekit.programs.process import Processes
+from baselinekit.model.recipes import Answer, Ask, Limits, ProcessResult, ProcessSpec, Spent
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients
 from baselinekit.store import atomic
@@ -43,7 +42,7 @@ def real_context() -> Iterator[RunContext]:
     heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
     before = {number: signal.signal(number, interrupt) for number in heard}
     sys.unraisablehook = interrupt.lost
-    processes = Processes()
+    processes = LazyProcesses()
 
     def cancel() -> None:
         client.cancel()
@@ -107,6 +106,29 @@ class Interrupt:
             threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
         else:
             sys.__unraisablehook__(what)
+
+
+class LazyProcesses:
+    """The client for programs, loaded with the first of them: most runs start none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._processes: Any = None
+
+    def load(self) -> Any:
+        from baselinekit.programs.process import Processes
+
+        with self._lock:
+            self._processes = self._processes or Processes()
+        return self._processes
+
+    def execute(self, run: ProcessSpec) -> ProcessResult:
+        result: ProcessResult = self.load().execute(run)
+        return result
+
+    def cancel(self) -> None:
+        """Also of what nobody has loaded yet: it must start no program from now on."""
+        self.load().cancel()
 
 
 # The models as a command asks them: made at the first question, behind what is kept of their answers.

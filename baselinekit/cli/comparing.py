@@ -11,14 +11,13 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Report
 from baselinekit.programs.git import Git
 from baselinekit.report import terminal
-from baselinekit.report.style import format_lines
+from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
 from baselinekit.trust import in_ci
-from baselinekit.workflow import history, selection
+from baselinekit.workflow import selection
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.history import mask_report
-from baselinekit.workflow.judging import Repeating
+from baselinekit.workflow.judging import Repeating, keep_report, mask_report
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 
@@ -59,7 +58,7 @@ def compare_once(
     report = mask_report(report, project.redactor)
     remember_not_passed(project.root, report)
     if not among:  # a round of a watch, which would push real runs out
-        history.keep(project.root, report)
+        keep_report(project.root, report)
     report = delivery.deliver(report, options.outputs, project.root)
     if not delivery.show_json(report, options.as_json):
         _print(project, report, options)

@@ -18,7 +18,6 @@ from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
 from baselinekit.trust import in_ci
-from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
 
 # Reports to whoever wants them: the files of `-o`, and the runner of a CI job where one runs this.
@@ -45,6 +44,8 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
     report = replace(report, results_file=_artefact(outputs))
     whole = replace(report, folder=_folder(root))
     if any(output.lower().endswith(".html") for output in outputs):
+        from baselinekit.workflow.history import with_trends
+
         whole = with_trends(whole, root)
     lost: list[str] = []
     for output in outputs:

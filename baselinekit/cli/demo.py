@@ -14,7 +14,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import color_option, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 _FOLDER, _PORT = "baselines-demo", 8080
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"

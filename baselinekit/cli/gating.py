@@ -24,13 +24,13 @@ from baselinekit.report.evals.evalreport import format_gates_json
 from baselinekit.report.evals.markdown import format_gates_markdown
 from baselinekit.report.evals.terminal import format_gate
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.trust import check_inside
-from baselinekit.workflow import resultfiles
-from baselinekit.workflow.history import mask_report
+from baselinekit.workflow import history
+from baselinekit.workflow.judging import mask_report
 from baselinekit.workflow.project import Project
 
 _FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {
@@ -128,11 +128,11 @@ class Gating:
     def load_report(self) -> Report:
         """All files as one report, `-` being standard input, with what its reader should know of it."""
         files = self.options.files
-        parts = resultfiles.load([path for path in files if path != "-"], os.getcwd(), self.project.root)
+        parts = history.load_parts([path for path in files if path != "-"], os.getcwd(), self.project.root)
         if "-" in files:
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()
             parts.append(("-", resultfile.read(data.decode("utf-8", "replace"), "-")))
-        report = resultfiles.merge(parts)
+        report = history.merge(parts)
         narrowed = gating.since(report)
         return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
 

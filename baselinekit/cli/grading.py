@@ -42,7 +42,7 @@ from baselinekit.report.evals.terminal import (
     format_sheet,
 )
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
 from baselinekit.texts import many
 

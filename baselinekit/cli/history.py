@@ -26,12 +26,12 @@ from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
-from baselinekit.report.style import format_lines
+from baselinekit.report.wording import format_lines
 from baselinekit.store.atomic import remove
 from baselinekit.store.results import write_text
 from baselinekit.texts import many
 from baselinekit.variables import Redactor
-from baselinekit.workflow import history as past, resultfiles
+from baselinekit.workflow import history as past
 from baselinekit.workflow.orphans import Orphan, Orphans, find_orphans
 from baselinekit.workflow.project import Project
 
@@ -63,7 +63,7 @@ class HistoryOptions:
 def history(options: HistoryOptions) -> int:
     project = project_of(ProjectOptions(config=options.config))
     if options.imported:
-        parts = resultfiles.load(options.imported, os.getcwd())
+        parts = past.load_parts(options.imported, os.getcwd())
         kept = past.add(project.root, parts)
         old = "" if kept == len(parts) else f"; {len(parts) - kept} are older than the runs that are kept"
         screen.line(f"imported {many(kept, 'run')}{old}", err=options.as_json)
@@ -99,7 +99,7 @@ class MergeOptions:
     as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
     different: tuple[str, ...] = several(
         "--allow-different",
-        type=click.Choice(resultfiles.MAY_DIFFER),
+        type=click.Choice(past.MAY_DIFFER),
         help="Merge shards even if they differ in this; the report says so.",
     )
     quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
@@ -111,7 +111,7 @@ class MergeOptions:
 
 def merge(options: MergeOptions) -> int:
     delivery.check(options.outputs)
-    report = resultfiles.merge(resultfiles.load(options.results, os.getcwd()), options.different)
+    report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
     redactor = Redactor({})
     for result in report.results:  # what looks random and is no secret where it stands is shown: an id, a tag
         redactor.mask_value(result.resolved)
@@ -168,7 +168,7 @@ class OrphansOptions:
 
 def orphans(options: OrphansOptions) -> int:
     project = project_of(options.project)
-    parts = resultfiles.load(options.results, os.getcwd())
+    parts = past.load_parts(options.results, os.getcwd())
     with real_context() as context:
         orphans = find_orphans(project, with_models(context, project).clients, parts)
     if options.as_json:

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from baselinekit.model.grades import Outcome
-from baselinekit.report.style import Style
 from baselinekit.report.terminal import format_progress
+from baselinekit.report.wording import Style
 
 _SECONDS_BETWEEN = 0.1
 _CANNOT_DRAW = ("dumb", "unknown")

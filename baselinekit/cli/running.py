@@ -29,11 +29,10 @@ from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
-from baselinekit.report.style import format_lines
+from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.texts import many
-from baselinekit.workflow import history
-from baselinekit.workflow.history import mask_report
+from baselinekit.workflow.judging import keep_report, mask_report
 from baselinekit.workflow.project import Project
 
 
@@ -102,7 +101,7 @@ def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, li
     remember_not_passed(project.root, report, TRIED)
     known = (one for one in report.results if one.case is not None and one.case.eval_type == "regression")
     remember_not_passed(project.root, replace(report, results=tuple(known)))
-    history.keep(project.root, report)
+    keep_report(project.root, report)
     kept, why = keep_reports(project, suite, report)
     return (replace(report, warnings=(*report.warnings, why)) if why else report), kept
 

@@ -10,7 +10,7 @@ import click
 
 from baselinekit.cli import entry
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 # Everything on standard output and error passes through here: declared secrets are masked.
 

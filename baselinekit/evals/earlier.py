@@ -22,8 +22,8 @@ from baselinekit.model.results import (
 )
 from baselinekit.model.values import Json
 from baselinekit.store.results import latest_first
+from baselinekit.workflow.history import load_parts
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.resultfiles import load
 
 LAST = "last"
 PARTS = ("case", "files", "grader", "judge", "model")
@@ -39,7 +39,7 @@ def load_earlier(project: Project, named: str, suite: str) -> Report:
     that was narrowed or interrupted is the last only where there is no whole one: it would hide what it left
     out."""
     if named != LAST:
-        ((_, report),) = load([named], os.getcwd())
+        ((_, report),) = load_parts([named], os.getcwd())
         if not any(result.case for result in report.results):
             what = f"{named} holds no eval cases"
             raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
@@ -50,9 +50,9 @@ def load_earlier(project: Project, named: str, suite: str) -> Report:
         if _part(run, "suite").get("name") == suite:
             partly = partly or file
             if not run.get("interrupted") and not _part(run, "coverage").get("left_out"):
-                return load([file], project.root)[0][1]
+                return load_parts([file], project.root)[0][1]
     if partly is not None:
-        return load([partly], project.root)[0][1]
+        return load_parts([partly], project.root)[0][1]
     what = f"no earlier run of {suite!r} is kept here"
     raise InvalidInput(
         Problem("BK733", what, "run it once without --compare-to first, or name a result file")

@@ -10,8 +10,8 @@ from baselinekit.model.grades import Agreement, JudgeFacts
 from baselinekit.model.results import VERDICTS, Against, CaseChange, Earlier, Metric, Report, Revised, Share
 from baselinekit.model.values import Json
 from baselinekit.report.resultfile import AGAINST, EARLIER, JUDGE
-from baselinekit.report.style import Style
 from baselinekit.report.values import cut_line
+from baselinekit.report.wording import Style
 
 RATE = "pass rate"
 _MOST_ROWS = 100

@@ -7,9 +7,8 @@ from baselinekit.escape import one_line
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import History, Trend
 from baselinekit.model.values import Json
-from baselinekit.report.style import Style, format_lines
 from baselinekit.report.values import page
-from baselinekit.report.wording import format_seconds
+from baselinekit.report.wording import Style, format_lines, format_seconds
 from baselinekit.texts import many
 
 FORMAT = "baselinekit.history/1"

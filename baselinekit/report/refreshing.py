@@ -21,8 +21,8 @@ from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.differences import CONTEXT, DiffLine, Tone, near, unified
 from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
 from baselinekit.report.sides import changes, pair
-from baselinekit.report.style import Style, fitted, format_lines
 from baselinekit.report.values import cut_line, page, present
+from baselinekit.report.wording import Style, fitted, format_lines
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
 

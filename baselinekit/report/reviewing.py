@@ -30,8 +30,8 @@ from baselinekit.report.refreshing import (
     refused_document,
     where,
 )
-from baselinekit.report.style import Style, fitted, format_lines, width, wrapped
 from baselinekit.report.values import cut_line, page, short
+from baselinekit.report.wording import Style, fitted, format_lines, width, wrapped
 from baselinekit.tree.paths import render
 
 FORMAT = "baselinekit.review/1"

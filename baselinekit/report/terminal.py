@@ -9,9 +9,8 @@ from baselinekit.escape import log, one_line, visible
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
-from baselinekit.report.style import Style, format_lines, width
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import format_place
+from baselinekit.report.wording import Style, format_lines, format_place, width
 from baselinekit.texts import many
 
 if TYPE_CHECKING:

@@ -1,112 +1,313 @@
-"""The report of a run: without secrets, kept for later, and beside what earlier runs say."""
+"""Results of earlier runs: the files that are named, several made one report, and the history kept here."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import os
+import re
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
 
-from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, nearest
 from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.recipes import Spent
 from baselinekit.model.results import (
     Appearance,
+    Coverage,
     History,
     KeptRun,
     Moment,
     PastRun,
     Report,
     Result,
+    Shard,
     Summary,
     Trend,
     Trends,
 )
 from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
+from baselinekit.store import results
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import without_collector
 from baselinekit.store.results import keep_results, load_results
-from baselinekit.variables import Redactor
+from baselinekit.texts import already_masked, clipped
 from baselinekit.workflow.selection import list_names
 
-# A report without secrets, wherever in it a text of the world outside has come to stand.
+# Result files that the operator names, read; and several of them made one report.
 
 
-if TYPE_CHECKING:
-    from baselinekit.model.changes import Change, RefreshProposal
+# Which result file somebody meant who named something beside it: another report of the same run, the
+# folder it lies in, or `latest`.
 
 
-def mask_report(report: Report, redactor: Redactor) -> Report:
-    """Ids and file names stay: by them everything is found. What came back is masked where it is judged."""
-    mask = redactor.mask_value
-    against, earlier = report.against, report.earlier
-    if against is not None:
-        revised = [
-            replace(one, how=mask(one.how), approved_by=mask(one.approved_by), reason=mask(one.reason))
-            for one in against.changes
-        ]
-        against = replace(against, changes=tuple(revised))
-    if earlier is not None:  # it may come from a file of anybody's
-        cases = [replace(case, why=mask(case.why)) for case in earlier.cases]
-        earlier = replace(earlier, run=mask(earlier.run), cases=tuple(cases))
+_NEWEST = frozenset(("last", "latest"))
+_RESULT = re.compile(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
+_DEEP = 2
+"""Folders below the one that is named: results are kept by date."""
+
+
+def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
+    """Its name as the operator would write it; None where nothing is near."""
+    there = os.path.join(cwd, path)
+    if os.path.isdir(there):
+        found = next(_newest(there, _DEEP), None)
+    elif os.path.lexists(there):
+        parent, name = os.path.split(there)  # `run-143052.junit.xml` -> `run-143052.json`
+        result_file = os.path.join(parent, f"{name.partition('.')[0]}.json")
+        found = result_file if result_file != there and os.path.isfile(result_file) else None
+    elif root is not None and path in _NEWEST:
+        found = next((results.result_path(root, name) for name in reversed(results.result_files(root))), None)
+    else:
+        found = None
+    return None if found is None else os.path.relpath(found, cwd)
+
+
+def _newest(folder: str, deep: int) -> Iterator[str]:
+    """The last by name, as runs are named by their time."""
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return
+    yield from (entry.path for entry in entries if _RESULT.fullmatch(entry.name) and entry.is_file())
+    for entry in entries if deep else ():
+        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+            yield from _newest(entry.path, deep - 1)
+
+
+# Result files that the operator names, read; and several of them made one report.
+
+
+Part = tuple[str, Report]
+"""A file's name as the operator wrote it, and the report in it."""
+
+_APART = re.compile(r"--shard=.*|-o.+")
+_APART_WITH_ITS_VALUE = ("--shard", "-o")
+_MOST_NAMED = 5
+_LONGEST_SHOWN = 60
+
+
+def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
+    """The reports of these files; everything that is wrong with any of them is one error. `root`: of the
+    project whose last run is named to who asks for `latest`."""
+    from baselinekit.report import resultfile
+
+    parts: list[Part] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
+            parts.append((path, resultfile.read(decode(data, path).body, path)))
+        except BaselinekitError as error:
+            near = find_result_file(path, cwd, root)
+            problems.extend(_as_named(problem, path, near) for problem in error.problems)
+    if problems:
+        raise InvalidInput(*problems)
+    return parts
+
+
+def _as_named(problem: Problem, path: str, near: str | None) -> Problem:
+    """What is said of a file that cannot be opened bears its name as it was written."""
+    place = problem.place
+    problem = replace(problem, hint=f"the result file is {near}") if near else problem
+    return replace(problem, place=Place(path, place.line, place.column)) if place else problem
+
+
+MAY_DIFFER = ("target", "configuration", "version")
+"""In what shards may differ where the operator says so. Then it is told in the report."""
+_HASHED = ("configuration", "content of the baselines")
+"""Of which a result file has a hash, that tells nobody anything."""
+
+
+def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
+    """One report of all: of shards, the report that one run without shards gives. What cannot stand in one
+    report is an error; what is only missing makes it incomplete. `different`: what may differ."""
+    shards = [report.shard for _, report in parts if report.shard is not None]
+    if shards and len(shards) < len(parts):
+        whole = next(name for name, report in parts if report.shard is None)
+        raise _apart("is not a shard, but the others are", "merge shards only with shards", whole)
+    _refuse_others(parts, different)
+    _refuse_twice(parts)
+    results = _results(parts)
+    missing = _missing(parts, shards, len(results))
+    stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
+    earliest = min((report for _, report in parts), key=lambda report: report.started)
+    ordered = [report for _, report in _in_order(parts)]
+    environment, differing = _environment(parts)
+    differing += [f"shards of another {what}: {said}" for what, said in _differing(parts, different)]
+    compared = [report.against for report in ordered if report.against is not None]
     return replace(
-        report,
-        results=tuple(mask_result(result, redactor) for result in report.results),
-        command=mask(report.command),
-        environment=mask(report.environment),
-        warnings=mask(report.warnings),
-        not_recorded=mask(report.not_recorded),
-        coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
-        against=against,
-        earlier=earlier,
+        earliest,
+        seconds=max(report.seconds for report in ordered),
+        command=_of_the_whole(ordered[0].command) if shards else ordered[0].command,
+        results=results,
+        complete=not (missing or stopped) and all(report.complete for report in ordered),
+        interrupted=False,  # that was one of them, and nobody has interrupted this
+        environment=environment,
+        warnings=tuple(sorted({*missing, *stopped, *differing, *(w for r in ordered for w in r.warnings)})),
+        not_recorded=tuple(dict.fromkeys(text for report in ordered for text in report.not_recorded)),
+        spent=_spent(ordered),
+        shard=None,
+        coverage=_coverage(ordered),
+        against=max(compared, key=lambda one: one.strict, default=None),
     )
 
 
-def mask_result(result: Result, redactor: Redactor) -> Result:
-    """Of nearly all nothing is to be masked, and to copy them for that would take as long as to look."""
-    mask = redactor.mask_value
-    changed: dict[str, Any] = {}
-    for key in ("name", "reason", "target", "notes", "environment_drift"):
-        value = getattr(result, key)
-        if value and (masked := mask(value)) is not value:
-            changed[key] = masked
-    if result.differences:
-        changed["differences"] = tuple(
-            replace(
-                spot,
-                path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
-                rule=mask(spot.rule),
-            )
-            for spot in result.differences
-        )
-    return replace(result, **changed) if changed else result
-
-
-def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
-    """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
-
-    def mask_change(change: Change) -> Change:
-        before = redactor.mask_value(change.before, change.at)
-        after = redactor.mask_value(change.after, change.path)
-        if before is change.before and after is change.after:
-            return change
-        return replace(change, before=before, after=after)
-
-    plans = [replace(plan, changes=tuple(map(mask_change, plan.changes))) for plan in proposal.plans]
-    return replace(proposal, plans=tuple(plans))
-
-
-# history: every run leaves its results for later; what they say together.
-
-
-def keep(root: str, report: Report) -> bool:
-    """Keep the results of a run, without the outputs: those that failed are pending anyway. A run of nothing
-    is no history, and a checkout that cannot be written fails nothing."""
-    if not report.results:
-        return False
+def _of_the_whole(command: str) -> str:
+    """The command of a shard without what it has for itself: its number, and where its results went."""
     try:
-        return keep_results(root, report.started, compact(report))
-    except BaselinekitError:
-        return False
+        words = shlex.split(command)
+    except ValueError:  # a line of an older version, which quoted nothing
+        words = command.split()
+    own = {n + after for n, word in enumerate(words) if word in _APART_WITH_ITS_VALUE for after in (0, 1)}
+    return shlex.join(word for n, word in enumerate(words) if n not in own and not _APART.fullmatch(word))
+
+
+def _in_order(parts: Sequence[Part]) -> list[Part]:
+    """Shards by their number, whatever the order in which they were named; other files as they were named."""
+    return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
+
+
+def _apart(what: str, hint: str, file: str) -> InvalidInput:
+    return InvalidInput(Problem("BK131", what, hint, Place(file)))
+
+
+def _refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
+    """Runs of another commit, configuration or selection are no parts of the same, and shards of another
+    target or version neither. All that differs is told at once."""
+    first, known = parts[0]
+    problems = []
+    for file, report in parts[1:]:
+        for what, here, there in (
+            ("commit", report.commit, known.commit),
+            ("configuration file", report.config, known.config),
+            *(_of_shards(report, known) if report.shard and known.shard else ()),
+        ):
+            if here != there and what not in different:
+                said = f"is of another {what} than {first}"
+                said += "" if what in _HASHED else f": {_short(here)}, not {_short(there)}"
+                hint = "take the files of one run of your CI"
+                hint += f", or pass --allow-different {what}" if what in MAY_DIFFER else ""
+                problems.append(Problem("BK131", said, hint, Place(file)))
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def _of_shards(report: Report, known: Report) -> Iterable[tuple[str, Json, Json]]:
+    ours, theirs = report.shard or Shard(1, 1), known.shard or Shard(1, 1)
+    yield "number of shards", ours.of, theirs.of
+    yield "selection", report.coverage.chosen, known.coverage.chosen
+    yield "number of baselines", ours.total, theirs.total
+    yield "version", report.tool, known.tool
+    yield "target", ours.target, theirs.target
+    yield "configuration", ours.configuration, theirs.configuration
+    if ours.total == theirs.total:
+        yield "content of the baselines", ours.content, theirs.content
+
+
+def _differing(parts: Sequence[Part], different: Collection[str]) -> list[tuple[str, str]]:
+    """In what shards differ that the operator lets differ."""
+    ordered = _in_order(parts)
+    first, known = ordered[0]
+
+    def shown(what: str, value: Json, where: str) -> str:
+        return where if what in _HASHED else f"{_short(value)} in {where}"
+
+    return [
+        (what, f"{shown(what, there, first)}, and {shown(what, here, file)}")
+        for file, report in ordered[1:]
+        if report.shard and known.shard
+        for what, here, there in _of_shards(report, known)
+        if here != there and what in different and what != "version"  # which is told anyway
+    ]
+
+
+def _refuse_twice(parts: Sequence[Part]) -> None:
+    have: dict[int, str] = {}
+    for file, report in parts:
+        if report.shard is None:
+            continue
+        number = report.shard.number
+        if number in have:
+            other = "it is named twice" if have[number] == file else f"so is {have[number]}"
+            raise _apart(f"is shard {report.shard}, and {other}", "name one of the two", file)
+        have[number] = file
+
+
+def _short(value: Json) -> str:
+    text = "none" if value in (None, "") else str(value)
+    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+
+
+def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
+    """All of them in the order of an unsharded run; each baseline once."""
+    owner: dict[str, str] = {}
+    places: dict[int, str] = {}
+    found: list[tuple[int, Result]] = []
+    for file, report in _in_order(parts):
+        for result in report.results:
+            position = len(found) if result.position is None else result.position
+            before = owner.setdefault(result.id, file), places.setdefault(position, file)
+            if len(owner) == len(found) or len(places) == len(found):
+                told = f"{result.id!r} is in {before[0] if len(owner) == len(found) else before[1]} already"
+                raise _apart(told, "name each file once, and only the files of one run", file)
+            found.append((position, replace(result, position=None)))
+    return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+
+
+def _missing(parts: Sequence[Part], shards: Sequence[Shard], present: int) -> list[str]:
+    """What keeps the report from being whole."""
+    if not shards:
+        return []
+    of, total = shards[0].of, shards[0].total
+    have = {shard.number for shard in shards}
+    lost = [str(number) for number in range(1, of + 1) if number not in have]
+    if lost:
+        named = ", ".join(lost[:_MOST_NAMED]) + (f" and {len(lost) - _MOST_NAMED} more" if lost[5:] else "")
+        return [f"{len(lost)} of {of} shards missing: {named}; {total - present:,} baselines are not in here"]
+    return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
+
+
+def _environment(parts: Sequence[Part]) -> tuple[dict[str, Json], list[str]]:
+    """Where the runs took place, and what was not the same for all of them."""
+    found: dict[str, Json] = {}
+    differing = {}
+    for file, report in _in_order(parts):
+        for name, value in report.environment.items():
+            if found.setdefault(name, value) != value:
+                differing[name] = f"{name} was {_short(found[name])}, and {_short(value)} in {file}"
+        if report.tool != parts[0][1].tool:
+            differing["tool"] = f"written by {parts[0][1].tool}, and by {report.tool} in {file}"
+    return found, list(differing.values())
+
+
+def _spent(reports: Sequence[Report]) -> Spent | None:
+    told = [report.spent for report in reports if report.spent is not None]
+    if not told:
+        return None
+    return Spent(
+        sum(one.calls for one in told),
+        sum(one.tokens for one in told),
+        sum((one.usd for one in told), Decimal(0)),
+        sum(one.unanswered for one in told),
+        sum(one.may_tokens for one in told),
+        sum((one.may_usd for one in told), Decimal(0)),
+    )
+
+
+def _coverage(reports: Sequence[Report]) -> Coverage:
+    """Of shards the same for all; of runs that chose differently, each one's choice."""
+    first = reports[0].coverage
+    if all(report.coverage == first for report in reports):
+        return first
+    if any(not report.coverage.chosen for report in reports):
+        return Coverage()
+    return Coverage({"merged": [report.coverage.chosen for report in reports]})
+
+
+# Every run leaves its results for later; what they say together.
 
 
 def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:

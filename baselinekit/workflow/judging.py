@@ -1,4 +1,4 @@
-"""One baseline, replayed and judged: what it was, where it differs, what is around it."""
+"""One baseline, replayed and judged; and the report of all of them, without secrets and kept for later."""
 
 import re
 import shlex
@@ -24,13 +24,14 @@ from baselinekit.errors import (
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Observation, Recipe, Scores
-from baselinekit.model.results import VOLATILE, Result, Spot
+from baselinekit.model.results import VOLATILE, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.files import rubric_of
 from baselinekit.replay.settings import Setting
-from baselinekit.store.results import drop_pending, save_pending
+from baselinekit.report.resultfile import compact
+from baselinekit.store.results import drop_pending, keep_results, save_pending
 from baselinekit.texts import already_masked, clipped, many, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
@@ -342,3 +343,60 @@ def _expanded(project: Project, text: str) -> str:
     with suppress(InvalidInput):  # a variable of a flow is only known while it runs
         text = as_text(project.scope.expand(text))
     return project.redactor.mask(text)
+
+
+def mask_report(report: Report, redactor: Redactor) -> Report:
+    """Ids and file names stay: by them everything is found. What came back is masked where it is judged."""
+    mask = redactor.mask_value
+    against, earlier = report.against, report.earlier
+    if against is not None:
+        revised = [
+            replace(one, how=mask(one.how), approved_by=mask(one.approved_by), reason=mask(one.reason))
+            for one in against.changes
+        ]
+        against = replace(against, changes=tuple(revised))
+    if earlier is not None:  # it may come from a file of anybody's
+        cases = [replace(case, why=mask(case.why)) for case in earlier.cases]
+        earlier = replace(earlier, run=mask(earlier.run), cases=tuple(cases))
+    return replace(
+        report,
+        results=tuple(mask_result(result, redactor) for result in report.results),
+        command=mask(report.command),
+        environment=mask(report.environment),
+        warnings=mask(report.warnings),
+        not_recorded=mask(report.not_recorded),
+        coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
+        against=against,
+        earlier=earlier,
+    )
+
+
+def mask_result(result: Result, redactor: Redactor) -> Result:
+    """Of nearly all nothing is to be masked, and to copy them for that would take as long as to look."""
+    mask = redactor.mask_value
+    changed: dict[str, Any] = {}
+    for key in ("name", "reason", "target", "notes", "environment_drift"):
+        value = getattr(result, key)
+        if value and (masked := mask(value)) is not value:
+            changed[key] = masked
+    if result.differences:
+        changed["differences"] = tuple(
+            replace(
+                spot,
+                path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
+                rule=mask(spot.rule),
+            )
+            for spot in result.differences
+        )
+    return replace(result, **changed) if changed else result
+
+
+def keep_report(root: str, report: Report) -> bool:
+    """Keep the results of a run, without the outputs: those that failed are pending anyway. A run of nothing
+    is no history, and a checkout that cannot be written fails nothing."""
+    if not report.results:
+        return False
+    try:
+        return keep_results(root, report.started, compact(report))
+    except BaselinekitError:
+        return False

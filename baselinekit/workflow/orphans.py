@@ -19,9 +19,9 @@ from baselinekit.replay.settings import Clients
 from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.texts import many
+from baselinekit.workflow.history import Part, merge
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.resultfiles import Part, merge
 from baselinekit.workflow.selection import load
 from baselinekit.workflow.since import used_files
 

@@ -18,10 +18,10 @@ from baselinekit.model.changes import Applied, Approval, Stamp
 from baselinekit.model.values import Json
 from baselinekit.report.forms import table
 from baselinekit.report.refreshing import change_lines, format_refresh
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import render
-from baselinekit.workflow.history import mask_report
+from baselinekit.workflow.judging import mask_report
 from baselinekit.workflow.selection import load
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"

@@ -11,8 +11,8 @@ from baselinekit.model.grades import Call, FunctionOutput, Grader
 from baselinekit.model.recipes import Ran, Returned
 from baselinekit.report import resultfile
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.style import Style
 from baselinekit.report.terminal import format_warnings
+from baselinekit.report.wording import Style
 
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
 TOLD = "generated code ran outside a sandbox and could reach: files, processes (a and 1 more)"

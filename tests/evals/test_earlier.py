@@ -15,9 +15,8 @@ from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFa
 from baselinekit.report import resultfile
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.style import Style
-from baselinekit.report.wording import headline
-from baselinekit.workflow import history
+from baselinekit.report.wording import Style, headline
+from baselinekit.workflow.judging import keep_report
 from baselinekit.workflow.project import Operator, open_project
 
 ONE = [  # before, now, verdict, what is said
@@ -195,15 +194,14 @@ def test_the_last_run_is_the_last_of_the_same_suite(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no earlier run of 's' is kept here"):
         load_earlier(project, "last", "s")
     for number, sign in enumerate("+-"):
-        history.keep(project.root, report(result("a", sign), started=f"2026-01-0{number + 1}T00:00:00Z"))
-    history.keep(
-        project.root, report(result("a", "+"), suite=SuiteFacts("other"), started="2026-01-09T00:00:00Z")
-    )
+        keep_report(project.root, report(result("a", sign), started=f"2026-01-0{number + 1}T00:00:00Z"))
+    other = report(result("a", "+"), suite=SuiteFacts("other"), started="2026-01-09T00:00:00Z")
+    keep_report(project.root, other)
     found = load_earlier(project, "last", "s")
     assert (found.started, found.results[0].outcome) == ("2026-01-02T00:00:00Z", "failed")
     narrowed = report(result("b", "+"), started="2026-01-03T00:00:00Z")
-    history.keep(project.root, replace(narrowed, coverage=Coverage({"ids": ["b"]}, 1)))
-    history.keep(project.root, replace(narrowed, started="2026-01-04T00:00:00Z", interrupted=True))
+    keep_report(project.root, replace(narrowed, coverage=Coverage({"ids": ["b"]}, 1)))
+    keep_report(project.root, replace(narrowed, started="2026-01-04T00:00:00Z", interrupted=True))
     assert load_earlier(project, "last", "s").started == "2026-01-02T00:00:00Z"
 
 

@@ -13,7 +13,7 @@ from baselinekit.approval import review as reviewing
 from baselinekit.model.changes import Applied, Decision, Stamp
 from baselinekit.refresh.reviewing import Review, settle_plans
 from baselinekit.report.reviewing import format_screen
-from baselinekit.report.style import Style, width
+from baselinekit.report.wording import Style, width
 from baselinekit.tree.paths import render
 
 EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 150

@@ -10,7 +10,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.report import terminal
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.grouping import share
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 PLAIN = Style(width=80)
 COMMENT = 65_536

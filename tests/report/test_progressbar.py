@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.grades import Outcome
-from baselinekit.report.style import Style
 from baselinekit.report.terminal import format_progress
+from baselinekit.report.wording import Style
 
 LINES = "━─"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from baselinekit.model.changes import Rewritten
 from baselinekit.report.refreshing import format_file_diff, unified_file
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 
 def test_git_applies_it(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.report.reviewing import describe_decision, format_screen
-from baselinekit.report.style import Style, fitted, width, wrapped
+from baselinekit.report.wording import Style, fitted, width, wrapped
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J \u202e ::error:: \r\n\t" + "x" * 400
 WIDE = "林納斯" * 60

@@ -10,7 +10,7 @@ from report.reports import FILE, NASTY, report, result, spot
 from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
 from baselinekit.report.evals import terminal as eval_terminal
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)

@@ -12,7 +12,7 @@ from baselinekit.model.results import Report
 from baselinekit.report import terminal, wording
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 
 @pytest.mark.parametrize(

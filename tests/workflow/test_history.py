@@ -19,9 +19,10 @@ from baselinekit.report.history import (
     spark,
 )
 from baselinekit.report.html.page import render_history as history_page
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 from baselinekit.store.results import keep_results, result_files
 from baselinekit.workflow import history
+from baselinekit.workflow.judging import keep_report
 
 LETTERS: dict[str, Any] = {".": "passed", "F": "failed", "E": "error", "?": "unscored", "-": "skipped"}
 
@@ -77,7 +78,7 @@ def test_a_bar_for_each_number(values: list[float]) -> None:
 
 def keep(root: Path, number: int, *results: Any, **more: Any) -> None:
     started = f"2024-01-20T14:00:{number:02}Z"
-    assert history.keep(str(root), report(*results, id=f"r{number}", started=started, **more))
+    assert keep_report(str(root), report(*results, id=f"r{number}", started=started, **more))
 
 
 def test_runs_that_were_kept_are_told(tmp_path: Path) -> None:

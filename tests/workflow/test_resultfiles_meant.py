@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.workflow.resultfiles import find_result_file
+from baselinekit.workflow.history import find_result_file
 
 DAY = "results/2024-01-20"
 FILES = [

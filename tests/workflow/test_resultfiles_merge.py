@@ -14,7 +14,7 @@ from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import Spent
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.report.forms.table import render_report
-from baselinekit.workflow.resultfiles import load, merge
+from baselinekit.workflow.history import load_parts, merge
 from baselinekit.workflow.selection import parse_shard, shard_of
 
 
@@ -202,6 +202,6 @@ def test_everything_wrong_with_any_file_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "other.json").write_text('{"format": "junit"}')
     with pytest.raises(InvalidInput) as error:
-        load(["good.json", "bad.json", "gone.json", "other.json"], str(tmp_path))
+        load_parts(["good.json", "bad.json", "gone.json", "other.json"], str(tmp_path))
     codes = [line.split(":")[0] for line in str(error.value).splitlines()]
     assert codes == ["BK101 bad.json", "BK111 gone.json", "BK130 other.json"]

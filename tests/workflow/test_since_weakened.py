@@ -10,8 +10,7 @@ from baselinekit.model.results import Against, Report
 from baselinekit.report import resultfile as result_file
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.forms.markdown import render
-from baselinekit.report.style import Style
-from baselinekit.report.wording import headline
+from baselinekit.report.wording import Style, headline
 from baselinekit.workflow.since import find_weakened
 
 pytestmark = pytest.mark.slow

@@ -21,8 +21,8 @@ from baselinekit.report.evals.evalreport import (
     grades_of,
     other_reasons,
 )
-from baselinekit.report.style import Style, fitted, format_lines, wrapped
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
+from baselinekit.report.wording import Style, fitted, format_lines, wrapped
 from baselinekit.texts import already_masked, clipped
 
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.

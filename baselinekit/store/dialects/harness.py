@@ -81,10 +81,6 @@ class RegressionFile:
     grader: HarnessGrader = field(default_factory=HarnessGrader)
 
 
-def recognises(raw: dict[str, Json]) -> bool:
-    return "test_case" in raw or raw.get("eval_type") == "regression"
-
-
 def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """The baseline, or everything that is wrong with it, where it stands in this form."""
     record, problems = check(RegressionFile, raw)

@@ -11,6 +11,7 @@ from baselinekit.schema.complaints import Parts, Schema, add_part, ref
 from baselinekit.schema.records import below, named_at
 from baselinekit.store import records
 from baselinekit.store.dialects import harness
+from baselinekit.store.records import is_response
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 
@@ -19,7 +20,7 @@ _BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
 
 
 def recognises(raw: dict[str, Json]) -> bool:
-    return harness.recognises(raw) or bool(KEYS & raw.keys() and not capability.KEYS & raw.keys())
+    return is_response(raw) or bool(KEYS & raw.keys() and not capability.KEYS & raw.keys())
 
 
 def schema(parts: Parts) -> list[Schema]:

@@ -11,7 +11,7 @@ from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFa
 from baselinekit.report.evals.evalreport import without_details
 from baselinekit.report.evals.terminal import format_failure, format_metrics as eval_metrics
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 
 def case(

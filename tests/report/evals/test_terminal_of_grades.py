@@ -8,7 +8,7 @@ from report.reports import report, result
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import CaseFacts, Result
 from baselinekit.report.evals import terminal
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 PLAIN = Style(colour=False, width=50)
 JUDGE = Grade(

@@ -8,7 +8,7 @@ from report.reports import report, result
 from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.evals.terminal import format_skipped as eval_skipped
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.style import Style
+from baselinekit.report.wording import Style
 
 PLAIN = Style(colour=False, width=80)
 
