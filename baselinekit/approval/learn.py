@@ -22,15 +22,13 @@ from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import render, value_at, with_values
+from baselinekit.workflow.asking import Asked, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import check, compare_settled
 from baselinekit.workflow.learning import (
-    Asked,
-    Replays,
     Templating,
     arrays_of_one,
     evidence_of,
-    observe_each,
 )
 from baselinekit.workflow.pending import span_of
 from baselinekit.workflow.project import CaptureEnvironment, Project

@@ -18,7 +18,7 @@ from baselinekit.cli.capture import (
     StoringOptions,
 )
 from baselinekit.cli.clients import real_context, with_models, with_progress
-from baselinekit.cli.options import RecordingOptions, parse_pairs, path_from_here, project_of
+from baselinekit.cli.options import RecordingOptions, command_line, parse_pairs, path_from_here, project_of
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_typed, with_files
 from baselinekit.errors import (
@@ -45,6 +45,7 @@ from baselinekit.variables import names_in
 from baselinekit.workflow import capture
 from baselinekit.workflow.capture import (
     Captured,
+    CapturedTogether,
     capture_all,
     capture_new,
     check_draft,
@@ -262,18 +263,39 @@ def capture_drafts(options: DraftOptions) -> int:
         context = with_models(context, project, options.recording)
         for draft in drafts:
             check_draft(project, draft, context)
-        captured, errors = capture_all(project, drafts, capture_options(options.storing), context)
+        wanted = replace(capture_options(options.storing), jobs=options.many.jobs)
+        found = capture_all(project, drafts, wanted, context)
+    captured, errors = found.done, [*found.errors]
     if captured:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
         bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
         print_captured(project, captured, options.storing, compare_words(project, asked, bases))
-        offer(named, asked, options.allow, options.storing)
+        if not found.left:
+            offer(named, asked, options.allow, options.storing)
+    tell_left(project, found, options.storing)
     errors += refusals(captured)
+    end_if_interrupted(found, errors)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
         raise worst(*(problem for error in errors for problem in error.problems))
     return 0
+
+
+def tell_left(project: Project, found: CapturedTogether, storing: StoringOptions) -> None:
+    """Where it ended before all were asked: what is stored, and how to go on."""
+    if found.left and not storing.as_json:
+        what = f"{len(found.done):,} stored, {found.left:,} left"
+        how = f"the same command captures what is left: {screen.redact(command_line(project))}"
+        screen.line(screen.safe_line(f"{what}; {how}"), err=True)
+
+
+def end_if_interrupted(found: CapturedTogether, errors: Sequence[BaselinekitError]) -> None:
+    """As whoever stopped it expects; what else went wrong is told first."""
+    if found.is_interrupted:
+        for error in errors:
+            screen.line(screen.safe(str(error)), err=True)
+        raise KeyboardInterrupt
 
 
 def capture_options(

@@ -24,7 +24,7 @@ from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import declare_variables, state_base_url
 from baselinekit.texts import many
 from baselinekit.variables import names_in
-from baselinekit.workflow.capture import Captured, group_of
+from baselinekit.workflow.capture import CapturedTogether, group_of
 from baselinekit.workflow.importing import (
     ImportSummary,
     capture_many,
@@ -160,11 +160,11 @@ class ManyCaptures:
             raise self._nothing(summary)
         if self._options.many.dry_run:
             self._show(summary)
-            captured, errors = list[Captured](), list[BaselinekitError]()
+            found = CapturedTogether((), [])
         else:
-            captured, errors = self._captured(summary)
-            errors += capturing.refusals(captured)
-        errors = [*summary.problems, *errors]
+            found = self._captured(summary)
+        errors = [*summary.problems, *found.errors, *capturing.refusals(found.done)]
+        capturing.end_if_interrupted(found, errors)
         if errors:
             raise worst_of(errors)
         return 0
@@ -186,7 +186,7 @@ class ManyCaptures:
             base = base or project.override_base_url
         names = [name for name in _undeclared(summary) if chosen or name in given]
         written = []
-        if base and (chosen or self._is_confirmed(base, len(summary.new))):
+        if base and (chosen or self._is_confirmed(base, sum(summary.sharing(base)))):
             written.append(f"base_url: {base} in {state_base_url(project.root, project.config_file, base)}")
         if names:
             stated = {name: _declared(name, summary) for name in names}
@@ -217,16 +217,18 @@ class ManyCaptures:
         hint = "choose others with --host and --type, such as --type text"
         return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
 
-    def _captured(self, summary: ImportSummary) -> tuple[list[Captured], list[BaselinekitError]]:
+    def _captured(self, summary: ImportSummary) -> CapturedTogether:
         project, options = summary.project, self._options
         doing = "" if self._silent else "replaying"
         with real_context() as context, with_progress(context, doing) as context:
-            captured, errors = capture_many(summary, self._wanted, with_models(context, project))
+            found = capture_many(summary, self._wanted, with_models(context, project))
+        captured, errors = found.done, found.errors
         done = {one.id for one in captured}
         asked = [new.draft.current for _, _, new in summary.new if new.draft.id in done]
         if options.storing.as_json:
             told = {"captured": [capturing.document(one) for one in captured]}
-            self._show_json(told | self._counts(summary, [*summary.problems, *errors]))
+            counts = self._counts(summary, [*summary.problems, *errors])
+            self._show_json(told | counts | ({"not_reached": found.left} if found.left else {}))
         elif captured:
             bases = [recipe.execution.base_url for recipe in asked]
             recipes_asked = [new.record["current"] for _, _, new in summary.new if new.draft.id in done]
@@ -235,8 +237,10 @@ class ManyCaptures:
             if not self._silent:
                 for text in self._notes(summary, len(captured), len(summary.problems) + len(errors)):
                     screen.line(screen.safe_line(text))
-            capturing.offer(project, asked, options.allow, options.storing)
-        return captured, errors
+            if not found.left:
+                capturing.offer(project, asked, options.allow, options.storing)
+        capturing.tell_left(project, found, options.storing)
+        return found
 
     def _show(self, summary: ImportSummary) -> None:
         """What would be captured."""
@@ -271,7 +275,10 @@ class ManyCaptures:
             what = f"note: {', '.join(f'{{{{{name}}}}}' for name in names)}, in place of secrets"
             yield f"{what}: --write-config declares them in baselinekit.yaml, taken from the environment"
         if base := summary.shared_base():
-            yield f"note: they share base_url: {base}; --write-config puts it into baselinekit.yaml instead"
+            _, there = summary.sharing(base)
+            also = f" with {many(there, 'file')} of the project" if there else ""
+            how = "--write-config puts it into baselinekit.yaml instead"
+            yield f"note: they share base_url: {base}{also}; {how}"
 
     def _counts(self, summary: ImportSummary, errors: Sequence[BaselinekitError]) -> dict[str, Json]:
         problems = [problem for error in errors for problem in error.problems]

@@ -112,7 +112,7 @@ def capture_new(
     with folder_made(project.root, new.folder):
         check_new(project, new, context)
         asked = [(new.draft, new.folder)]
-        (known_good,) = observe_known_good(project, asked, options, context)
+        ((_, known_good),) = next(observe_known_good(project, asked, options, context))
         if isinstance(known_good, BaselinekitError):
             raise known_good
         return write_known_good(project, new, known_good, options)
@@ -171,24 +171,81 @@ def completed_record(
     }, notes
 
 
+@dataclass(frozen=True, slots=True)
+class CapturedTogether:
+    """Several captures. `left`: how many were not reached, because somebody stopped it or nothing can be
+    written any more."""
+
+    done: Sequence[Captured]
+    errors: list[BaselinekitError]
+    left: int = 0
+    is_interrupted: bool = False
+
+
+Keep = Callable[[int, KnownGood], Captured]
+"""Writes what is known-good of a draft, which it is told by its number."""
+Blame = Callable[[int, BaselinekitError], BaselinekitError]
+"""An error with the place of the draft that it befell."""
+
+
+def capture_each(
+    project: Project,
+    drafts: Sequence[tuple[Baseline, str]],
+    options: CaptureOptions,
+    context: RunContext,
+    keep: Keep,
+    blame: Blame,
+) -> CapturedTogether:
+    """Each group is written as soon as it has been asked: whatever ends this early, what is written stays,
+    and the same command captures the rest."""
+    done: dict[int, Captured] = {}
+    errors: dict[int, BaselinekitError] = {}
+
+    def so_far(is_interrupted: bool = False) -> CapturedTogether:
+        left = len(drafts) - len(done) - len(errors)
+        in_order = [errors[number] for number in sorted(errors)]
+        return CapturedTogether([done[number] for number in sorted(done)], in_order, left, is_interrupted)
+
+    try:
+        for group in observe_known_good(project, drafts, options, context):
+            with context.stop.heard():  # no file is half told of
+                for number, known_good in group:
+                    try:
+                        if isinstance(known_good, BaselinekitError):
+                            raise known_good
+                        done[number] = keep(number, known_good)
+                    except BaselinekitError as error:
+                        errors[number] = blame(number, error)
+                        if _ends_all(error):
+                            return so_far()
+            if context.stop.is_set():
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        return so_far(is_interrupted=True)
+    return so_far()
+
+
+def _ends_all(error: BaselinekitError) -> bool:
+    """Whether nothing can be written: on a full disk the next file has no place either."""
+    return isinstance(error, NotRecorded) and any(problem.code == "BK120" for problem in error.problems)
+
+
 def capture_all(
     project: Project, drafts: Sequence[Baseline], options: CaptureOptions, context: RunContext
-) -> tuple[list[Captured], list[BaselinekitError]]:
+) -> CapturedTogether:
     """The `baseline:` of files that have a recipe and no output yet; the rest of the files stays as it is.
     What can be captured is, and what cannot is told with its place."""
-    done: list[Captured] = []
-    errors: list[BaselinekitError] = []
+
+    def keep(number: int, known_good: KnownGood) -> Captured:
+        draft, limit = drafts[number], project.config.inline_limit
+        writing.add_baseline(draft.source, known_good.mapping, project.root, limit)
+        return told(project, known_good, draft.id, draft.source.file)
+
+    def blame(number: int, error: BaselinekitError) -> BaselinekitError:
+        return type(error)(*locate_problems(drafts[number], error.problems, project.root))
+
     asked = [(draft, os.path.dirname(draft.source.file)) for draft in drafts]
-    for draft, known_good in zip(drafts, observe_known_good(project, asked, options, context), strict=True):
-        try:
-            if isinstance(known_good, BaselinekitError):
-                raise known_good
-            limit = project.config.inline_limit
-            writing.add_baseline(draft.source, known_good.mapping, project.root, limit)
-            done.append(told(project, known_good, draft.id, draft.source.file))
-        except BaselinekitError as error:
-            errors.append(type(error)(*locate_problems(draft, error.problems, project.root)))
-    return done, errors
+    return capture_each(project, asked, options, context, keep, blame)
 
 
 def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:

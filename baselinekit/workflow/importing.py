@@ -4,13 +4,14 @@ cannot is told with its line."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
     InvalidInput,
+    NotRecorded,
     Place,
     Problem,
     Refused,
@@ -34,14 +35,16 @@ from baselinekit.trust import origin
 from baselinekit.variables import Redactor, Secret
 from baselinekit.workflow.capture import (
     Captured,
+    CapturedTogether,
     NewBaseline,
+    capture_each,
     check_new,
     folder_made,
     new_baseline,
     write_known_good,
 )
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.known_good import CaptureOptions, observe_known_good
+from baselinekit.workflow.known_good import CaptureOptions, KnownGood
 from baselinekit.workflow.naming import is_same
 from baselinekit.workflow.project import Project
 
@@ -60,15 +63,24 @@ class ImportSummary:
     unsafe: int = 0
     unselected: int = 0
     secrets: Sequence[str] = ()
+    stated: Mapping[str, int] = field(default_factory=dict)
+    """The addresses that the files of the project state already, each with the number of its files."""
 
     def shared_base(self) -> str | None:
-        """The address that several of the new files would state, where the configuration has none."""
+        """The address that several files state with the new ones, one of them at least, where the
+        configuration has none."""
         if self.project.config.base_url or self.project.override_base_url:
             return None
-        counted = Counter(draft.current["execution"].get("base_url") for draft, _, _ in self.new)
-        counted.pop(None, None)
-        ((base, count),) = counted.most_common(1) or ((None, 0),)
-        return base if count >= _SEVERAL else None
+        new = Counter(draft.current["execution"].get("base_url") for draft, _, _ in self.new)
+        new.pop(None, None)
+        counted = {base: count + self.stated.get(base, 0) for base, count in new.items()}
+        base = max(counted, key=lambda base: counted[base], default=None)
+        return base if base is not None and counted[base] >= _SEVERAL else None
+
+    def sharing(self, base: str) -> tuple[int, int]:
+        """How many new files state an address, and how many that are there already."""
+        new = sum(draft.current["execution"].get("base_url") == base for draft, _, _ in self.new)
+        return new, self.stated.get(base, 0)
 
 
 def holds_requests(name: str, text: str) -> bool:
@@ -98,9 +110,11 @@ def summarize(
     project = _with_secrets(project, files.values())
     taken = taken_ids(project.root, project.folders)
     captured: dict[str, list[Baseline]] = {}
+    stated = Counter[str]()
     for source, raw in taken.values():
         if (other := read_record(raw, source)[0]) is not None:
             captured.setdefault(digest(other.current.input), []).append(other)
+            stated.update([base] if (base := other.current.execution.base_url) else [])
     problems: list[BaselinekitError] = []
     drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
     askable, unmet = _with_variables(drafts, project)
@@ -138,6 +152,7 @@ def summarize(
         sum(imported.unsafe for imported in files.values()),
         sum(imported.unselected for imported in files.values()),
         sorted({name for imported in files.values() for name in imported.secrets}),
+        stated,
     )
 
 
@@ -188,37 +203,39 @@ def _how_to_give(name: str) -> str:
     return f"export {name} and pass --secret {name}, or --secret {name}=…"
 
 
-def capture_many(
-    summary: ImportSummary, options: CaptureOptions, context: RunContext
-) -> tuple[list[Captured], list[BaselinekitError]]:
+def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunContext) -> CapturedTogether:
     """New files, all asked together. What can be captured is, and what cannot is told with its line."""
-    project, done, errors = summary.project, list[Captured](), list[BaselinekitError]()
+    project, errors = summary.project, list[BaselinekitError]()
     described = {new.draft.id: draft for draft, _, new in summary.new}
     options = replace(options, described=_describes(described, options))
-    with ExitStack() as made:
-        asked: list[tuple[Place, NewBaseline]] = []
+    asked: list[tuple[Place, NewBaseline]] = []
+
+    def keep(number: int, known_good: KnownGood) -> Captured:
+        new = asked[number][1]
+        captured = write_known_good(project, new, known_good, options)
+        return replace(captured, notes=(*captured.notes, *described[new.draft.id].notes))
+
+    def blame(number: int, error: BaselinekitError) -> BaselinekitError:
+        place, new = asked[number]
+        return _at(error if isinstance(error, NotRecorded) else _of(error, new.draft.id), place)
+
+    with ExitStack() as folders:
         for _, place, new in summary.new:
             try:
                 writing.check_names(new.draft.id, new.group)
-                made.enter_context(folder_made(project.root, new.folder))
+                folders.enter_context(folder_made(project.root, new.folder))
                 check_new(project, new, context)
                 asked.append((place, new))
             except BaselinekitError as error:
                 errors.append(_at(error, place))
         drafts = [(new.draft, new.folder) for _, new in asked]
-        found = observe_known_good(project, drafts, options, context)
-        for (place, new), known_good in zip(asked, found, strict=True):
-            try:
-                if isinstance(known_good, BaselinekitError):
-                    raise _of(known_good, new.draft.id)
-                captured = write_known_good(project, new, known_good, options)
-                notes = described[new.draft.id].notes
-                done.append(replace(captured, notes=(*captured.notes, *notes)))
-            except BaselinekitError as error:
-                errors.append(_at(error, place))
-        if not done and errors:  # the folders that were made for it go again
+        found = capture_each(project, drafts, options, context, keep, blame)
+        errors += found.errors
+        if not found.done and errors:  # the folders that were made for it go again
             raise worst_of([*summary.problems, *errors])
-    return done, errors
+        if not found.done and found.is_interrupted:
+            raise KeyboardInterrupt
+    return replace(found, errors=errors)
 
 
 def _describes(

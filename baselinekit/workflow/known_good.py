@@ -20,17 +20,15 @@ from baselinekit.secrets.finding import secret_parts
 from baselinekit.texts import many
 from baselinekit.tree.paths import find, parse, render, suggest, value_at, with_values
 from baselinekit.variables import Redactor
+from baselinekit.workflow.asking import Asked, Replays, observe_as_they_come
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.learning import (
     DECLARED,
     IN_A_NAME,
-    Asked,
     CaptureLesson,
-    Replays,
     Templating,
     evidence_of,
     learn,
-    observe_each,
     secrets_in,
 )
 from baselinekit.workflow.project import Project, environment_of, observed_for
@@ -129,7 +127,8 @@ class CaptureOptions:
     """What the operator wants of a new baseline. `placeholders`: path -> the text stored there; `repeat`: how
     often it is replayed, to learn what varies (None: as often as its recipe may be asked without a word);
     `exact`: nothing is learnt. `accept_lookalikes` decides of what looks like an id and was the same each
-    time whether placeholders stand there, once for all that is captured together."""
+    time whether placeholders stand there, once for all that is captured together, of which it sees the
+    first."""
 
     placeholders: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
@@ -178,9 +177,10 @@ class Learnable:
 
 def observe_known_good(
     project: Project, drafts: Sequence[tuple[Baseline, str]], options: CaptureOptions, context: RunContext
-) -> list[KnownGood | BaselinekitError]:
+) -> Iterator[list[tuple[int, KnownGood | BaselinekitError]]]:
     """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
-    ask once what is to become of ids, and make of each what is to be stored."""
+    ask once what is to become of ids, and make of each what is to be stored. They come in groups, each with
+    its number among the drafts, so that one group is stored before the next."""
     for draft, _ in drafts:
         check_placeholders(options.placeholders, project.words_of(draft))
     asked = [
@@ -191,23 +191,48 @@ def observe_known_good(
         )
         for draft, folder in drafts
     ]
-    learnable: list[Learnable | BaselinekitError] = []
-    for (draft, folder), replays in zip(drafts, observe_each(asked, context, options.jobs), strict=True):
-        try:
-            learnable.append(_learnt_from(project, draft, folder, replays, options, context))
-        except BaselinekitError as error:
-            learnable.append(error)
-    same = [one for known in learnable if isinstance(known, Learnable) for one in known.lesson.lookalikes]
-    accepted = bool(same) and options.accept_lookalikes(same)
-    found: list[KnownGood | BaselinekitError] = []
-    for known in learnable:
-        try:
-            if isinstance(known, BaselinekitError):
-                raise known
-            found.append(_known_good(project, known, accepted, options, context))
-        except BaselinekitError as error:
-            found.append(error)
-    return found
+    accepted: bool | None = None
+    for group in observe_as_they_come(asked, context, options.jobs):
+        learnable = {
+            number: _learnt_or_not(project, drafts[number], replays, options, context)
+            for number, replays in group
+        }
+        known = [one for one in learnable.values() if isinstance(one, Learnable)]
+        same = [like for one in known for like in one.lesson.lookalikes]
+        if same and accepted is None:
+            accepted = options.accept_lookalikes(same)
+        yield [
+            (number, _known_good_or_not(project, one, bool(accepted), options, context))
+            for number, one in learnable.items()
+        ]
+
+
+def _learnt_or_not(
+    project: Project,
+    draft: tuple[Baseline, str],
+    replays: Replays,
+    options: CaptureOptions,
+    context: RunContext,
+) -> Learnable | BaselinekitError:
+    try:
+        return _learnt_from(project, *draft, replays, options, context)
+    except BaselinekitError as error:
+        return error
+
+
+def _known_good_or_not(
+    project: Project,
+    known: Learnable | BaselinekitError,
+    accepted: bool,
+    options: CaptureOptions,
+    context: RunContext,
+) -> KnownGood | BaselinekitError:
+    if isinstance(known, BaselinekitError):
+        return known
+    try:
+        return _known_good(project, known, accepted, options, context)
+    except BaselinekitError as error:
+        return error
 
 
 def _learnt_from(

@@ -1,21 +1,20 @@
 """What several replays of a new baseline teach, and the stored output that is made of them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
-from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.errors import InvalidInput
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
-from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import (
-    TICK,
     ReplayView,
     UnlearnablePlace,
     Volatile,
@@ -23,13 +22,10 @@ from baselinekit.refresh.learning import (
 )
 from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
-from baselinekit.replay.settings import Setting
 from baselinekit.report.values import short
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.tree.paths import children, render, value_at, with_values
 from baselinekit.variables import Redactor, Scope, names_in
-from baselinekit.workflow.context import RunContext, ThreadPool
-from baselinekit.workflow.judging import observe
 from baselinekit.workflow.project import Project
 
 # What came back, as a stored output: texts that look like placeholders escaped, declared values named.
@@ -164,85 +160,6 @@ class CaptureLesson:
         texts = {place: one.proposal.text for one in self.lookalikes for place in one.places}
         output = with_values(self.output, texts)
         return CaptureLesson(output, (*self.volatile, *self.lookalikes), self.refusals)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A recipe that is to be replayed `times` times. `pauses`: whether a clock ticks before each replay, and
-    not only before the second one."""
-
-    recipe: Recipe
-    setting: Setting
-    times: int
-    pauses: bool = False
-
-
-Replays = list[Observation] | BaselinekitError
-"""What a recipe gave each time, or why it did not."""
-
-
-def observe_each(asked: Sequence[Asked], context: RunContext, jobs: int = 1) -> list[Replays]:
-    """Each recipe replayed so many times: all of them once, then all of them again, so that many wait for one
-    tick of a clock and not each for its own. Replays of one recipe never overlap, and what writes runs alone.
-    Each replay is a turn of its own, so that no kept answer of a model is given twice."""
-    told = context.advance(sum(one.times for one in asked))
-    results: list[Replays] = [[] for _ in asked]
-    for turn in range(max((one.times for one in asked), default=0)):
-        left = [n for n, one in enumerate(asked) if turn < one.times and isinstance(results[n], list)]
-        if not left:
-            break
-        if turn == 1 or (turn and any(asked[n].pauses for n in left)):
-            context.clients.sleep(TICK)
-
-        def replay(number: int, turn: int = turn) -> Observation | BaselinekitError:
-            try:
-                observed = observe(asked[number].recipe, replace(asked[number].setting, turn=turn))
-            except BaselinekitError as error:
-                told("error")
-                return _of_turn(error, turn, asked[number].times)
-            told("passed")
-            return observed
-
-        together = [n for n in left if _goes_beside_others(asked[n])]
-        answers = dict(zip(together, _at_once(replay, together, jobs, context), strict=True))
-        for number in left:
-            answer = answers[number] if number in answers else replay(number)
-            kept = results[number]
-            if isinstance(answer, BaselinekitError):
-                results[number] = answer
-            elif isinstance(kept, list):
-                kept.append(answer)
-    return results
-
-
-def _goes_beside_others(one: Asked) -> bool:
-    kind = kind_of(one.recipe)
-    return kind.only_reads(one.recipe) and kind.claim(one.recipe, one.setting.http.serial) is None
-
-
-def _at_once(
-    replay: Callable[[int], Observation | BaselinekitError],
-    numbers: Sequence[int],
-    jobs: int,
-    context: RunContext,
-) -> list[Observation | BaselinekitError]:
-    """In new threads, which have connections of their own: what a service says of its connection (its number,
-    a port) is not the same in two rounds."""
-    if not numbers:
-        return []
-    with context.stop.heard():
-        done = ThreadPool(jobs, replay, context.cancel, context.stop).run(numbers, lambda answer: True)
-    if context.stop.is_set():
-        raise KeyboardInterrupt
-    return [answer for answer in done if answer is not None]
-
-
-def _of_turn(error: BaselinekitError, turn: int, times: int) -> BaselinekitError:
-    """An error that only a later replay met says so."""
-    if turn == 0:
-        return error
-    again = f"replay {turn + 1} of {times}: "
-    return type(error)(*(replace(one, message=again + one.message) for one in error.problems))
 
 
 def ordered_singles(output: Json, is_exact: bool) -> list[str]:

@@ -2,15 +2,18 @@
 is left of one that fails."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.errors import BaselinekitError, CannotReplay, Refused
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices
 from baselinekit.workflow.capture import Captured
+from baselinekit.workflow.context import Clock
 from baselinekit.workflow.importing import ImportSummary, capture_many, read_requests, summarize
 from baselinekit.workflow.known_good import CaptureOptions
 
@@ -31,15 +34,21 @@ def summary_of(desk: Ticking, text: str, **options: Any) -> ImportSummary:
     choices = ImportChoices(base_url="http://desk", known=frozenset(desk.project.scope.secrets))
     files = {"api.json": read_requests("api.json", text, choices)}
 
-    def record(draft: DraftRecipe) -> dict[str, Any]:
-        return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
-
-    return summarize(desk.project, files, record, CaptureOptions(repeat=None, **options))
+    return summarize(desk.project, files, plain_record, CaptureOptions(repeat=None, **options))
 
 
 def captured(desk: Ticking, text: str, **options: Any) -> tuple[list[Captured], list[BaselinekitError]]:
     wanted = CaptureOptions(repeat=None, **options)
-    return capture_many(summary_of(desk, text, **options), wanted, desk.ticking())
+    found = capture_many(summary_of(desk, text, **options), wanted, desk.ticking())
+    return [*found.done], found.errors
+
+
+def curl_lines(names: list[str]) -> str:
+    return "".join(f"curl http://desk/{name}\n" for name in names)
+
+
+def plain_record(draft: DraftRecipe) -> dict[str, Any]:
+    return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
 def body(one: Captured) -> Any:
@@ -118,9 +127,69 @@ def test_a_secret_of_a_file_goes_where_it_went_before_and_nowhere_else(tmp_path:
     )
     (secret,) = summary.project.scope.secrets.values()
     assert (secret.value, secret.hosts) == ("k-998877665544aabb", ("desk",))
-    (done,), _ = capture_many(summary, CaptureOptions(), desk.ticking())
+    (done,) = capture_many(summary, CaptureOptions(), desk.ticking()).done
     text = (tmp_path / done.file).read_text("utf-8")
     assert "k-998877665544aabb" not in text
     assert "{{X_API_KEY}}" in text
     with pytest.raises(Refused):
         summary.project.trust.check_request("http://other.test/a", [("X_API_KEY", secret)])
+
+
+def test_groups_wait_for_a_clock_together_and_are_asked_about_once(tmp_path: Path) -> None:
+    """One thread takes eight of a group: while the first group waits, the others are asked."""
+    names = [f"x{number:02}" for number in range(30)]
+    desk = ticking(tmp_path, **{name: lambda now, number: {"id": ID} for name in names})
+    questions: list[int] = []
+
+    def accept(found: Any) -> bool:
+        questions.append(len(found))
+        return True
+
+    summary = summary_of(desk, curl_lines(names))
+    wanted = CaptureOptions(repeat=None, jobs=1, accept_lookalikes=accept)
+    context = replace(desk.ticking(), clock=Clock(lambda: "2026-11-22T10:00:00Z", lambda: desk.seconds))
+    found = capture_many(summary, wanted, context)
+    assert [one.id for one in found.done] == [f"get-{name}" for name in names]
+    assert (questions, found.left, found.is_interrupted) == ([8], 0, False)
+    assert {body(one)["id"] for one in found.done} == {"<<any_uuid(4)>>"}
+    assert sum(desk.slept) < 1.2
+    for name in names:
+        first, second = (at for at, path in desk.log if path == f"/{name}")
+        assert second - first >= 1.1
+
+
+def test_what_writes_is_sent_after_what_reads_was_read_twice(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
+    lines = "POST http://desk/b\n" + curl_lines(["a"])
+    choices = ImportChoices(base_url="http://desk", unsafe=True)
+    files = {"urls.txt": read_requests("urls.txt", lines, choices)}
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    found = capture_many(summary, CaptureOptions(repeat=None), desk.ticking())
+    assert [path for _, path in desk.log] == ["/a", "/a", "/b"]
+    assert [one.id for one in found.done] == ["post-b", "get-a"]
+
+
+@pytest.mark.parametrize(
+    ("there", "new", "expected"),
+    [
+        ((), ("http://one",), None),
+        ((), ("http://one", "http://one"), ("http://one", 2, 0)),
+        (("http://one",), ("http://one",), ("http://one", 1, 1)),
+        (("http://one", "http://one"), ("http://two",), None),
+        (("http://one",), ("http://one", "http://two"), ("http://one", 1, 1)),
+    ],
+)
+def test_a_base_url_is_proposed_once_several_files_state_it(
+    tmp_path: Path, there: tuple[str, ...], new: tuple[str, ...], expected: tuple[str, int, int] | None
+) -> None:
+    desk = ticking(tmp_path)
+    desk.config = "version: 1\n"
+    for number, base in enumerate(there):
+        execution = f"{{type: http, base_url: '{base}'}}"
+        text = f"id: old{number}\ncurrent: {{input: {{endpoint: /{number}}}, execution: {execution}}}\n"
+        write(tmp_path, f"baselines/old{number}.yaml", text)
+    lines = "".join(f"{base}/new{number}\n" for number, base in enumerate(new))
+    files = {"urls.txt": read_requests("urls.txt", lines, ImportChoices())}
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    base = summary.shared_base()
+    assert (base and (base, *summary.sharing(base))) == expected

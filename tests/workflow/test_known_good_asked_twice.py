@@ -129,7 +129,8 @@ def test_many_wait_for_one_tick(tmp_path: Path) -> None:
         text = f"id: {name}\ncurrent:\n  input: {{endpoint: /{name}}}\n  execution: {{type: http}}\n"
         write(tmp_path, f"baselines/{name}.yaml", text)
     project = desk.project
-    done, errors = capture_all(project, load(project, ()), CaptureOptions(repeat=None), desk.ticking())
+    found = capture_all(project, load(project, ()), CaptureOptions(repeat=None), desk.ticking())
+    done, errors = found.done, found.errors
     assert sorted(one.id for one in done) == sorted(names)
     assert [problem.code for error in errors for problem in error.problems] == ["BK521"]
     assert desk.slept == [1.1]
