@@ -1,13 +1,16 @@
 """The time of day that a test hands to what it starts, and which of the times that come back are of that run.
 
 A console begins at a moment of ours (`--at`, or `# clock:` of a golden case), and from there the clock goes
-on. What is no program of ours tells the machine's time. Both are known to the second: no date is taken for
-granted, and an old time in a file is still compared as it stands."""
+on. Who sleeps by it does not wait: it moves on by so much, for everybody who goes by it. What is no program
+of ours tells the machine's time. Both are known to the second: no date is taken for granted, and an old time
+in a file is still compared as it stands."""
 
 import re
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 BEGINS = "2031-08-09T10:11:12Z"
 """Nobody's today: what reads the machine's clock instead of the one that it was handed shows."""
@@ -21,18 +24,47 @@ _ROUNDED = 1.0
 """A time in whole seconds may be that much older than the moment at which it was read."""
 
 
-class Clock:
-    """`begins` is where it stands when it is made; None is the machine's own time."""
+class Slept:
+    """The seconds that sleeps have moved a clock on: a file, since who sleeps is another process than the
+    service that it asks."""
 
-    def __init__(self, begins: str | None = None, machine: Callable[[], float] = time.time):
+    def __init__(self, file: Path):
+        self.file = file
+        self._lock = threading.Lock()
+
+    def seconds(self) -> float:
+        try:
+            return float(self.file.read_text("ascii"))
+        except FileNotFoundError:
+            return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Those who sleep at the same time wake up one after the other, as late as all of them would."""
+        with self._lock:
+            new = self.file.with_suffix(".new")
+            new.write_text(repr(self.seconds() + seconds), "ascii")
+            new.replace(self.file)
+
+
+class Clock:
+    """`begins` is where it stands when it is made; None is the machine's own time. `slept`: what has moved it
+    on since."""
+
+    def __init__(
+        self,
+        begins: str | None = None,
+        machine: Callable[[], float] = time.time,
+        slept: Callable[[], float] = lambda: 0.0,
+    ):
         self._machine = machine
+        self._slept = slept
         self._began = machine()
         self.ahead = 0.0 if begins is None else _moment(begins).timestamp() - self._began
         self._earlier: list[tuple[float, float]] = []
         self._since = self.now()
 
     def now(self) -> float:
-        return self._machine() + self.ahead
+        return self._machine() + self.ahead + self._slept()
 
     def later(self, days: float) -> None:
         """So many days go by at once. What was written before is of another time then."""
@@ -85,5 +117,5 @@ def begin_at(moment: str) -> None:
     _started_at[:] = [moment]
 
 
-def clock(begins: str = "") -> Clock:
-    return Clock(begins or _started_at[0])
+def clock(begins: str = "", slept: Callable[[], float] = lambda: 0.0) -> Clock:
+    return Clock(begins or _started_at[0], slept=slept)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import known
-from clocks import Clock, clock, told
+from clocks import Clock, Slept, clock, told
 from warm import Warm, warm
 
 from baselinekit import __version__
@@ -56,7 +56,8 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """`folder` is where the commands run, by `clock`. A service, when there is one, has a `url` and can
+    """`folder` is where the commands run, by `clock`, which what they sleep moves on: in the file `slept`, if
+    it has a name. A service, when there is one, has a `url` and can
     `upgrade()`."""
 
     folder: Path
@@ -64,6 +65,7 @@ class Console:
     clock: Clock
     service: Any = None
     zone: str = ""
+    slept: str = ""
 
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
@@ -86,6 +88,7 @@ class Console:
                         program=str(self.bin / "baselinekit"),
                         merged=together,
                         ahead=self.clock.ahead,
+                        slept=self.slept,
                     )
                     out, err = self.normalised(warm_run.out), self.normalised(warm_run.err)
                     return Ran(warm_run.exit_code, out, err)
@@ -125,7 +128,9 @@ class Console:
     def put_the_program(self) -> None:
         """What `baselinekit` means to a shell: the one of this checkout, by our clock."""
         script = self.bin / "baselinekit"
-        script.write_text(f'#!/bin/sh\nexec {shlex.join(at(self.clock.ahead))} "$0" "$@"\n', "utf-8")
+        script.write_text(
+            f'#!/bin/sh\nexec {shlex.join(at(self.clock.ahead, self.slept))} "$0" "$@"\n', "utf-8"
+        )
         script.chmod(0o755)
 
     def _text(self, output: bytes) -> str:
@@ -145,9 +150,9 @@ class Console:
         }
 
 
-def at(ahead: float) -> list[str]:
+def at(ahead: float, slept: str = "") -> list[str]:
     """What starts `baselinekit` by a clock that is so many seconds ahead; its name and words come after."""
-    return [sys.executable, "-P", str(ROOT / "tests/at.py"), str(ahead)]
+    return [sys.executable, "-P", str(ROOT / "tests/at.py"), str(ahead), slept]
 
 
 def _words(command: str) -> tuple[dict[str, str], list[str]]:
@@ -182,15 +187,25 @@ def warmly() -> Iterator[Warm | None]:
 
 
 @contextmanager
-def console(folder: Path, service: str = "", at: str = "", zone: str = "") -> Iterator[Console]:
-    """A console in a folder, with a service of that name beside it. `at`, `zone`: when it begins, and
-    where."""
+def console(
+    folder: Path, service: str = "", at: str = "", zone: str = "", waits: bool = False
+) -> Iterator[Console]:
+    """A console in a folder, with a service of that name beside it. `at`, `zone`: when it begins, and where.
+    `waits`: who sleeps really waits."""
     folder.mkdir(parents=True, exist_ok=True)
     bin = folder.parent / f"{folder.name}-bin"
     bin.mkdir()
-    by = clock(at)
+    slept = Slept(bin.resolve() / "slept")
+    by = clock(at, slept.seconds)
     with _service(service, by.now) as running:
-        terminal = Console(folder.resolve(), bin.resolve(), by, running, zone or os.environ["TZ"])
+        terminal = Console(
+            folder.resolve(),
+            bin.resolve(),
+            by,
+            running,
+            zone or os.environ["TZ"],
+            "" if waits else str(slept.file),
+        )
         terminal.put_the_program()
         yield terminal
 

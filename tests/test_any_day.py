@@ -67,7 +67,6 @@ def test_a_document_shows_no_time_of_another_run(tmp_path: Path) -> None:
 KNOW_THE_TIME = {
     "clocks": "the clock of the tests",
     "at": "hands it on",
-    "warm": "hands it on",
     "hostile.test_surroundings_of_a_run": "a run by the machine's clock, as a user starts it",
 }
 

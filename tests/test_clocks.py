@@ -1,7 +1,9 @@
 """Which times are of a run, and which are not: whatever day it is, and wherever."""
 
+from pathlib import Path
+
 import pytest
-from clocks import Clock, told
+from clocks import Clock, Slept, told
 
 MIDNIGHTS = ["2028-02-29T23:59:58Z", "2026-12-31T23:59:59Z", "2026-03-29T00:59:59Z", "1999-12-31T23:59:59Z"]
 
@@ -63,3 +65,13 @@ def test_times_are_found_in_names_and_in_texts() -> None:
         "run compare-20260101T000000Z, eval-20260101-000000.json, '2026-01-01T00:00:00.5+01:00', 20260101T00"
     )
     assert told(said, lambda time: "*") == "run compare-*, eval-*.json, '*', 20260101T00"
+
+
+def test_a_sleep_by_our_clock_moves_it_for_all_who_go_by_it(tmp_path: Path) -> None:
+    mine, theirs = Slept(tmp_path / "slept"), Slept(tmp_path / "slept")
+    clock = Clock("2028-02-29T23:59:58Z", lambda: 1_700_000_000.0, theirs.seconds)
+    began = clock.now()
+    mine.sleep(1.5)
+    mine.sleep(2.0)
+    assert clock.now() - began == 3.5
+    assert told("2028-03-01T00:00:01Z 2028-03-01T00:00:02Z", clock.word_for) == "{now} 2028-03-01T00:00:02Z"

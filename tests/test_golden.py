@@ -5,7 +5,8 @@ A case is a folder below tests/golden:
     cmd             command lines, run in order by a shell in a copy of files/. `# service: demo` (or
                     three-users) starts the demo service, whose address is {url} here and in files/, and
                     the line `! upgrade` upgrades it. `# clock: 2026-03-01T12:00:00Z` says when it begins, and
-                    `! later 60` that so many days go by
+                    `! later 60` that so many days go by. What a command sleeps moves that clock; with
+                    `# waits` it really waits
     expected.txt    each command with its exit code, its standard output and its standard error
     files/          the folder before (optional)
     after/          those files that the commands changed or made, exactly (optional): no other may differ
@@ -31,7 +32,7 @@ def play(case: Path, folder: Path, write: bool = False, at: str = "", zone: str 
     lines = (case / "cmd").read_text("utf-8").splitlines()
     service = next((line.split(":")[1].strip() for line in lines if line.startswith("# service:")), "")
     begins = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("# clock:")), at)
-    with console(folder, service, begins, zone) as terminal:
+    with console(folder, service, begins, zone, waits="# waits" in lines) as terminal:
         copy_filled(case / "files", terminal)
         transcript = "\n".join(_told(line, terminal) for line in lines if line and not line.startswith("#"))
         before = tree(case / "files")

@@ -104,7 +104,7 @@ def _serving(served: list[Block], terminal: Console) -> Iterator[Console]:
     tool, *words = shlex.split(command)
     assert tool == "baselinekit"
     with subprocess.Popen(
-        [*at(terminal.clock.ahead), "baselinekit", *words, "--port", "0"],
+        [*at(terminal.clock.ahead, terminal.slept), "baselinekit", *words, "--port", "0"],
         cwd=terminal.folder,
         stdout=subprocess.PIPE,
         text=True,

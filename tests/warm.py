@@ -30,6 +30,7 @@ from typing import Any, NoReturn
 sys.path.insert(0, os.path.dirname(__file__))
 
 import faults
+from at import by_clock
 from nobody import become_nobody
 
 from baselinekit.cli.entry import main
@@ -54,7 +55,8 @@ _PLAINLY = {
     "harmless": False,
     "program": "baselinekit",
     "merged": False,
-    "ahead": None,
+    "ahead": 0.0,
+    "slept": "",
 }
 
 
@@ -108,11 +110,13 @@ class Warm:
         harmless: bool = False,
         program: str = "baselinekit",
         merged: bool = False,
-        ahead: float | None = None,
+        ahead: float = 0.0,
+        slept: str = "",
     ) -> Ended:
         """`baselinekit WORDS` in a folder, to its end. `signals`: (seconds after the start, number).
         `harmless`: as a user who may not write everywhere, which root may. `merged`: what it says on standard
-        error stands in `out`, where it was said. `ahead`: by a clock so many seconds ahead of ours."""
+        error stands in `out`, where it was said. `ahead`: by a clock so many seconds ahead of ours.
+        `slept`: the file in which what it sleeps moves that on (at.py)."""
         return self._ordered(
             folder,
             words,
@@ -124,6 +128,7 @@ class Warm:
             program=program,
             merged=merged,
             ahead=ahead,
+            slept=slept,
         )[0]
 
     def together(self, times: int, folder: Path, *words: str) -> list[Ended]:
@@ -171,9 +176,9 @@ def warm() -> Iterator[Warm]:
             _count(before - _of_children())  # what its runs took is counted already
 
 
-def serve(scratch: Path) -> float | None:
-    """The server's side: an order a line, an answer a line. Returns in a child, to run the command: how far
-    ahead its clock is."""
+def serve(scratch: Path) -> dict[str, Any]:
+    """The server's side: an order a line, an answer a line. Returns in a child, to run the command: its
+    order."""
     learnt: set[str] = set()
     _warm_up(scratch)
     gc.freeze()
@@ -186,7 +191,7 @@ def serve(scratch: Path) -> float | None:
             child = os.fork()
             if not child:
                 _become(order, scratch, number)
-                return None if order["ahead"] is None else float(order["ahead"])
+                return dict(order)
             children.append(child)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         told = [_watched(child, order, began) | _said(scratch, n) for n, child in enumerate(children)]
@@ -285,14 +290,15 @@ def _import_too(names: Sequence[str], learnt: set[str]) -> set[str]:
     return set(names)
 
 
-def _to_the_end(ahead: float | None) -> NoReturn:
+def _to_the_end(order: Mapping[str, Any]) -> NoReturn:
     """The console script, and what the interpreter does when it ends: but for the modules, which are not
     taken apart one by one. That would copy every page of the server, and none of our code runs then."""
+    clock = by_clock(order["ahead"], order["slept"])
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        main(now=None if ahead is None else lambda: time.time() + ahead)
+        main(**clock)
     except KeyboardInterrupt as early:
         inside = early.__traceback__ and early.__traceback__.tb_next
         if inside is None or inside.tb_next is None:

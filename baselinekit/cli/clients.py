@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
-from baselinekit.cli.entry import Now, clock
+from baselinekit.cli.entry import Now, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask, Limits, ProcessResult, ProcessSpec, Spent
@@ -49,7 +49,7 @@ def real_context() -> Iterator[RunContext]:
         processes.cancel()  # last: a child that ignores the signal is waited for
 
     now = clock()
-    clients = Clients(client.send, processes.execute, client.sleep, now=now)
+    clients = Clients(client.send, processes.execute, sleep() or client.sleep, now=now)
     context = RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=interrupt.stop)
     try:
         yield context

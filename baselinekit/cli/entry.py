@@ -14,10 +14,12 @@ INTERRUPTED = 130
 
 Now = Callable[[], float]
 """Seconds since 1970."""
+Sleep = Callable[[float], None]
 
 
-def main(now: Now | None = None) -> None:
-    """The console script. `now`: another clock than the machine's, for whoever starts it from Python.
+def main(now: Now | None = None, sleep: Sleep | None = None) -> None:
+    """The console script. For whoever starts it from Python: `now`, another clock than the machine's, and
+    `sleep`, which lets its time go by.
 
     A standard stream that is closed leads nowhere from then on: the next file that is opened would take its
     number, for it takes the lowest one that is free, and whatever is printed would land in it."""
@@ -35,7 +37,7 @@ def main(now: Now | None = None) -> None:
     try:
         if sys.argv[1:2] in (["git-merge"], ["git-textconv"]):
             _answer_git()
-        import_named("main.main")(now=now)
+        import_named("main.main")(now=now, sleep=sleep)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
 
@@ -113,14 +115,24 @@ def discard(stream: TextIO | None) -> None:
 class HandedClock:
     """The object that click gives to every command below this one."""
 
-    def __init__(self, now: Now):
-        self.now = now
+    def __init__(self, now: Now, sleep: Sleep | None = None):
+        self.now, self.sleep = now, sleep
 
 
 def clock() -> Now:
     """The clock of the command that runs. Asked for in its main thread, and then handed on."""
+    handed = _handed()
+    return time.time if handed is None else handed.now
+
+
+def sleep() -> Sleep | None:
+    """How the command that runs waits between two requests, where its clock came with a way of its own."""
+    handed = _handed()
+    return None if handed is None else handed.sleep
+
+
+def _handed() -> HandedClock | None:
     import click
 
     context = click.get_current_context(silent=True)
-    handed = context.find_object(HandedClock) if context is not None else None
-    return time.time if handed is None else handed.now
+    return context.find_object(HandedClock) if context is not None else None

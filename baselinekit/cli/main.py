@@ -104,10 +104,12 @@ def cli() -> None:
     """
 
 
-def main(args: Sequence[str] | None = None, now: entry.Now | None = None) -> None:
-    """The console script. `now`: another clock than the machine's."""
+def main(
+    args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
+) -> None:
+    """The console script. `now`: another clock than the machine's; `sleep`: lets its time go by."""
     try:
-        code = run(args, now)
+        code = run(args, now, sleep)
         # nothing is left to be kept: a late signal ends it without a word, and a second one changes nothing
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:
@@ -117,10 +119,12 @@ def main(args: Sequence[str] | None = None, now: entry.Now | None = None) -> Non
     sys.exit(code)
 
 
-def run(args: Sequence[str] | None = None, now: entry.Now | None = None) -> int:
+def run(
+    args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
+) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
-        handed = None if now is None else entry.HandedClock(now)
+        handed = None if now is None else entry.HandedClock(now, sleep)
         outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False, obj=handed)
         if sys.stdout is not None:
             sys.stdout.flush()

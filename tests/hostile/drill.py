@@ -61,6 +61,11 @@ class Drill:
     folder: Path
     service: Steady
 
+    @property
+    def slept(self) -> str:
+        """The file for what a command sleeps: nobody waits for a clock that ticks."""
+        return f"{self.folder}-slept"
+
     def of_its_own(self, number: object) -> tuple[str, str]:
         """Words for a command by which the service tells its requests from those of all others, which may
         come late."""

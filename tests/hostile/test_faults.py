@@ -184,12 +184,12 @@ def test_f01_a_capture_killed_at_every_call_is_whole_or_not_there(here: Drill, r
         ended = None
         for how in ("before", "after") if THOROUGH else (("before", "after")[number // 2 % 2],):
             old = lay_for_capture(here, kind)
-            ended = runs.run(here.folder, *words, fault=Fault(number, how))
+            ended = runs.run(here.folder, *words, fault=Fault(number, how), slept=here.slept)
             if len(ended.seen) < number:
                 assert ended.exit_code == 0, ended.said
                 return ended
             there = is_captured(here, kind, old)
-            again = runs.run(here.folder, *words)
+            again = runs.run(here.folder, *words, slept=here.slept)
             assert again.exit_code == (2 if there else 0), again.said
             assert is_captured(here, kind, old)
             compared = runs.run(here.folder, "compare")
@@ -209,7 +209,8 @@ def test_f05_a_capture_that_cannot_write_says_so_and_changes_nothing(
         for lasting in (False, True) if THOROUGH else (number % 4 == 1,):
             for error in errors_at(number):
                 old = lay_for_capture(here, kind)
-                ended = runs.run(here.folder, *CAPTURES[kind][0], fault=Fault(number, error, lasting))
+                fault = Fault(number, error, lasting)
+                ended = runs.run(here.folder, *CAPTURES[kind][0], fault=fault, slept=here.slept)
                 quiet(ended)
                 there = is_captured(here, kind, old)
                 assert ended.exit_code in ((0, 3) if there else (3,)), (ended.exit_code, ended.said)
