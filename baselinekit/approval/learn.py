@@ -13,15 +13,23 @@ from baselinekit.model.changes import Applied, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.placeholders.nature import nature_of_change
+from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
+from baselinekit.placeholders.nature import (
+    is_among_metrics,
+    is_amount,
+    is_counted,
+    named,
+    nature_of_change,
+)
 from baselinekit.refresh.alternatives import unescaped
+from baselinekit.refresh.evidence import is_handwritten, still_true
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
 from baselinekit.replay.settings import Setting
 from baselinekit.report.values import short
 from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.equality import same_json
-from baselinekit.tree.paths import render, value_at, with_values
+from baselinekit.tree.paths import children, render, value_at, with_values
 from baselinekit.workflow.asking import Asked, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import check, compare_settled
@@ -63,8 +71,11 @@ class LearnProposal:
     failures: tuple[Problem, ...] = ()
 
 
-def propose_learning(project: Project, wanted: Wanted, times: int, context: RunContext) -> LearnProposal:
-    """Ask what is selected again, `times` times, and say what that teaches. Nothing is written."""
+def propose_learning(
+    project: Project, wanted: Wanted, times: int, context: RunContext, replaces_handwritten: bool = False
+) -> LearnProposal:
+    """Ask what is selected again, `times` times, and say what that teaches. Nothing is written.
+    `replaces_handwritten`: also a placeholder that a person wrote, where it proves too narrow."""
     if not wanted.names_something:
         hint = "name ids or paths, or pass --all-failed"
         raise InvalidInput(Problem("BK508", "learn of which baselines?", hint))
@@ -76,7 +87,7 @@ def propose_learning(project: Project, wanted: Wanted, times: int, context: RunC
         what = "no compare has failed since" if wanted.all_failed else "nothing is selected"
         raise NothingSelected(Problem("BK530", f"there is nothing to learn: {what}", "baselinekit compare"))
     here = CaptureEnvironment(project, context.clients)
-    session = LearnSession(project, context, times)
+    session = LearnSession(project, context, times, replaces_handwritten)
     for baseline in chosen:
         session.add(here, baseline)
     return session.run(wanted.jobs)
@@ -85,8 +96,9 @@ def propose_learning(project: Project, wanted: Wanted, times: int, context: RunC
 class LearnSession:
     """The baselines that are asked again, each with what it is compared by."""
 
-    def __init__(self, project: Project, context: RunContext, times: int):
+    def __init__(self, project: Project, context: RunContext, times: int, replaces_handwritten: bool):
         self._project = project
+        self._replaces_handwritten = replaces_handwritten
         self._context = context
         self._times = times
         self._asked: list[tuple[Baseline, Matcher, Setting]] = []
@@ -130,7 +142,7 @@ class LearnSession:
             return LearnPlan(baseline, len(replays))
         mask = self._project.redactor.knowing([one.output for one in replays]).mask_value
         lesson = Lesson(self._project, baseline, matcher, settled, setting.clients.now(), mask)
-        volatile, refusals = lesson.learn()
+        volatile, refusals = lesson.learn(self._replaces_handwritten)
         shown = tuple(
             replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
         )
@@ -149,7 +161,8 @@ class LearnSession:
             values["metadata", "failure_count"] = 0
         if texts and baseline.source.form == "native":
             evidence = evidence_of(shown, len(replays), self._project.redactor)
-            values["baseline", "learnt"] = {**known.learnt, **evidence}
+            left = known.learnt if known.variants else still_true(known.learnt, known.output, output)
+            values["baseline", "learnt"] = {**left, **evidence}
         renewal = Renewal(baseline.id, baseline.source, output, baseline.variant, values) if texts else None
         return LearnPlan(baseline, len(replays), shown, tuple(stays), tuple(arrays), renewal)
 
@@ -205,6 +218,7 @@ class Lesson:
         known = baseline.baseline
         assert known is not None
         self._stored, self._times, self._span = known.output, len(settled), span_of(baseline, now)
+        self._evidence, self._moving = known.learnt, known.output
         self.told: list[UnlearnablePlace] = []
         self._came: dict[Path, dict[int, Json]] = {}
         for number, comparison in enumerate(settled):
@@ -220,13 +234,18 @@ class Lesson:
             what = _WHAT.get(difference.kind, "it differs")
             self.told.append(UnlearnablePlace(difference.path, "structural", what, ACCEPT))
 
-    def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
+    def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """The placeholders, and what varies and cannot be learnt. What is the same in every answer, and not
         what is stored, is a change, unless it is by nature another one after a while."""
+        self._moving = self._with_what_moves()
         first: dict[Path, Json] = {}
         later: list[dict[Path, Json]] = [{} for _ in range(self._times)]
         for path, came in self._came.items():
-            stored = unescaped(_leaf(self._stored, path))
+            written = _leaf(self._stored, path)
+            if not replaces_handwritten and is_handwritten(written, path, self._evidence):
+                self.told.append(self._too_narrow(path, written, list(came.values())))
+                continue
+            stored = unescaped(written)
             is_literal = not (isinstance(stored, str) and has_marker(stored))
             values = [came.get(number, stored if is_literal else ABSENT) for number in range(self._times)]
             if not self._varies(path, stored, values):
@@ -249,7 +268,32 @@ class Lesson:
         )
         outputs = [with_values(self._stored, values) for values in (first, *later)] if first else []
         lesson = learn_places(outputs, view) if outputs else None
-        return (list(lesson.volatile), list(lesson.refusals)) if lesson else ([], [])
+        if lesson is None:
+            return [], []
+        volatile = list(lesson.volatile)
+        return [*volatile, *self._counted_beside(volatile)], list(lesson.refusals)
+
+    def _too_narrow(self, path: Path, written: Json, came: Sequence[Json]) -> UnlearnablePlace:
+        """What a person wrote is a decision: another one needs a word."""
+        seen = list(dict.fromkeys(short(self._mask(value, path)) for value in came))
+        values = ", ".join(seen[:_MOST_VALUES]) + (", …" if len(seen) > _MOST_VALUES else "")
+        what = f"{written}, written by hand, does not accept {values}"
+        return UnlearnablePlace(path, "unresolved", what, REPLACE)
+
+    def _counted_beside(self, volatile: Sequence[Volatile]) -> Iterator[Volatile]:
+        """Of a table of named rows in which numbers moved, the other rows whose name says that they count: a
+        processor that was idle at each of three replays is not idle for ever."""
+        output = with_values(
+            self._stored, {place: one.proposal.text for one in volatile for place in one.places}
+        )
+        tables = {place[:-2] for one in volatile for place in one.places if is_among_metrics(place, output)}
+        for path, value in (pair for table in tables for pair in _row_values(self._stored, table)):
+            where = named(path, output)
+            counts = is_amount(value) and is_counted(where, value) and is_among_metrics(path, output)
+            if where != path and counts and path not in self._came:
+                proposal = narrowest([value], words=self._project.words_of(self._baseline))[0]
+                reason = f"{proposal.reason}, which its name counts in a table of such"
+                yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
 
     @property
     def _each(self) -> str:
@@ -258,10 +302,23 @@ class Lesson:
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         if any(value is ABSENT or not same_json(value, values[0]) for value in values):
             return True
-        return nature_of_change(path, stored, values[0], self._span) is not None
+        return nature_of_change(path, stored, values[0], self._span, self._moving) is not None
+
+    def _with_what_moves(self) -> Json:
+        """The stored output with a placeholder for each number that was another one in each answer: a row
+        beside it may have moved only once."""
+        moving: dict[Path, Json] = {
+            path: _ANY_AMOUNT
+            for path, came in self._came.items()
+            if len(set(map(str, came.values()))) > 1 and all(map(is_amount, came.values()))
+        }
+        return with_values(self._stored, moving)
 
 
 ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
+_ANY_AMOUNT = "<<any_number>>"
+REPLACE = "widen it, or have it replaced: --learn --drop-placeholders"
+_MOST_VALUES = 3
 _WHAT: Mapping[str, str] = {
     "missing": "it is gone",
     "extra": "it is new",
@@ -271,6 +328,12 @@ _WHAT: Mapping[str, str] = {
     "tolerance": "it is further off than its tolerance",
     "similarity": "it says something else",
 }
+
+
+def _row_values(stored: Json, table: Path) -> Iterator[tuple[Path, Json]]:
+    """The leaves of the rows of a table."""
+    for number, row in children(value_at(stored, table)):
+        yield from (((*table, number, key), value) for key, value in children(row))
 
 
 def _leaf(stored: Json, path: Path) -> Json:

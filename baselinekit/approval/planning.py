@@ -26,6 +26,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.programs.git import Git
 from baselinekit.refresh.changes import Ways, changes_of, merge_accepted
+from baselinekit.refresh.evidence import still_true
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.settings import Clients
 from baselinekit.report.next_commands import check_commands
@@ -405,6 +406,11 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
         values[("comparison", "arrays", path)] = "ordered"
     changed = any(change.part == "output" for change in accepted)
     output = known.output if changed else ABSENT
+    stood = plan.baseline.baseline
+    if changed and stood and not stood.variants:  # a variant has placeholders of its own
+        left = still_true(stood.learnt, stood.output, known.output)
+        if left != stood.learnt:
+            values[("baseline", "learnt")] = left or ABSENT
     hints = Hints(plan.keys, ordered=any(change.kind == "order" for change in accepted))
     return Renewal(plan.baseline.id, plan.baseline.source, output, plan.baseline.variant, values, hints)
 

@@ -75,7 +75,9 @@ class RefreshOptions:
     dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
     yes: bool = flag("-y", "--yes", help="Do not ask.")
     allow_high_risk: bool = flag(help="Also accept removed keys and values of another type.")
-    drop_placeholders: bool = flag(help="Also accept changes that lose a placeholder.")
+    drop_placeholders: bool = flag(
+        help="Also accept changes that lose a placeholder; with --learn, replace one written by hand."
+    )
     approved: StampOptions = including(StampOptions)
     jobs: int = jobs_option("With --replay or --learn: how many at once.", 8)
     as_json: bool = flag("--json", help="Print the changes as JSON; writes only with --yes.")
@@ -96,7 +98,6 @@ class RefreshOptions:
             "--replay": self.replay,
             "--path": bool(self.paths),
             "--allow-high-risk": self.allow_high_risk,
-            "--drop-placeholders": self.drop_placeholders,
         }
         other = next((name for name, is_given in others.items() if is_given), None)
         if self.learn and other:

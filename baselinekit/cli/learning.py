@@ -51,7 +51,9 @@ def refresh_by_learning(options: RefreshOptions) -> int:
     with real_context() as context:
         context = with_models(context, project, options.recording)
         with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
-            proposal = propose_learning(project, wanted, options.repeat or REPLAYS, asking)
+            proposal = propose_learning(
+                project, wanted, options.repeat or REPLAYS, asking, options.drop_placeholders
+            )
         return LearningScreen(project, context, options, proposal).run()
 
 

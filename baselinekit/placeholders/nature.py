@@ -15,6 +15,7 @@ from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, 
 from baselinekit.secrets.finding import COMMON_PAIRS, random_in
 from baselinekit.secrets.scan import TextScan
 from baselinekit.tree.equality import decimal, is_number
+from baselinekit.tree.paths import value_at
 
 Nature = Literal["id", "moment", "counter"]
 
@@ -114,6 +115,42 @@ def name_of(path: Path) -> str:
     return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
+# Rows that say what their value is: {name: uptime, value: 12} names it as {uptime: 12} does.
+
+_ROW_NAMES = ("name", "key", "metric", "stat", "label")
+_ROW_VALUES = frozenset({"value", "val", "count"})
+_ROW_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,80}")
+_ANY_NUMBER = re.compile(r"<<any_(?:integer|number|float|digits|numeric)\b[^<>]*>>")
+
+
+def named(path: Path, root: Json) -> Path:
+    """The path of a value, with the name that its row gives it in the place of `value`."""
+    row = _above(path, root, 1) if path and path[-1] in _ROW_VALUES else None
+    if not isinstance(row, dict):
+        return path
+    name = next((row[key] for key in _ROW_NAMES if isinstance(row.get(key), str)), "")
+    return (*path[:-1], name) if _ROW_NAME.fullmatch(name) else path
+
+
+def is_among_metrics(path: Path, root: Json) -> bool:
+    """Whether it is the value of a named row, and another row of its table holds any number there: the rows
+    of one table are of one kind. What its name calls a setting is none."""
+    name = named(path, root)
+    if name == path or _words_of(name) & _SETTING:
+        return False
+    rows, key = _above(path, root, 2), path[-1]
+    return isinstance(rows, list) and any(
+        isinstance(row, dict) and _ANY_NUMBER.fullmatch(str(row.get(key))) for row in rows
+    )
+
+
+def _above(path: Path, root: Json, steps: int) -> Json:
+    try:
+        return value_at(root, path[:-steps])
+    except (LookupError, TypeError):
+        return None
+
+
 # Counters: numbers whose name says that they count what a service does, or name its process. What may as
 # well be a setting or a property (a port, a timeout, an age, the length of a film) is none, unless measured.
 
@@ -134,12 +171,16 @@ _FEWEST_MEASURED = 4
 
 def is_counted(path: Path, *values: Json) -> bool:
     """Whether the name of a place says that its number counts what a service does, or how it runs."""
-    words = {word.lower() for word in _WORD.findall(name_of(path))}
+    words = _words_of(path)
     if words & _SETTING:
         return False
     if words & _COUNTED or "".join(_WORD.findall(name_of(path))).lower() in _COUNTED_NAMES:
         return True
     return bool(words & _MEASURED) and all(map(_is_measured, values))
+
+
+def _words_of(path: Path) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name_of(path))}
 
 
 def _is_measured(value: Json) -> bool:
@@ -175,8 +216,12 @@ class SinceCapture:
         )
 
 
-def nature_of_change(path: Path, before: Json, after: Json, span: SinceCapture) -> Nature | None:
-    """The nature of a value that became another one of the same nature; None where it is a change."""
+def nature_of_change(
+    path: Path, before: Json, after: Json, span: SinceCapture, stored: Json = None
+) -> Nature | None:
+    """The nature of a value that became another one of the same nature; None where it is a change. `stored`:
+    the output in which it stands, whose rows may name it."""
+    place, path = path, named(path, stored)
     if looks_like_id(before, path) and looks_like_id(after, path) and _form(before) == _form(after):
         return "id"
     was, now = moment_of(before), moment_of(after)
@@ -187,7 +232,10 @@ def nature_of_change(path: Path, before: Json, after: Json, span: SinceCapture) 
         if "\0" in marked and marked == _skeleton(after):
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
-    return "counter" if is_counted(path, before, after) and _are_numbers(before, after) else None
+    counts = _are_numbers(before, after) and (
+        is_counted(path, before, after) or is_among_metrics(place, stored)
+    )
+    return "counter" if counts else None
 
 
 def _moments(value: Json) -> list[float]:
@@ -195,10 +243,12 @@ def _moments(value: Json) -> list[float]:
 
 
 def _are_numbers(before: Json, after: Json) -> bool:
-    if is_number(before) and is_number(after):
-        return True
-    texts = isinstance(before, str) and isinstance(after, str)
-    return texts and all(_INTEGER.fullmatch(str(text)) for text in (before, after))
+    return is_number(before) == is_number(after) and is_amount(before) and is_amount(after)
+
+
+def is_amount(value: Json) -> bool:
+    """Whether it is a number, be it as a text of digits."""
+    return is_number(value) or (isinstance(value, str) and _INTEGER.fullmatch(value) is not None)
 
 
 def _form(value: Json) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, moments_in
 from baselinekit.placeholders.narrowest import PlaceholderProposal, around_what_varies, narrowest
-from baselinekit.placeholders.nature import looks_like_id, moment_of
+from baselinekit.placeholders.nature import looks_like_id, moment_of, named
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Shape, Volatile
@@ -57,13 +57,14 @@ def moments_of_now(
 
 def lookalikes(
     steady: Iterable[tuple[Path, Json]],
+    output: Json,
     is_compared: Callable[[Sequence[Path]], Collection[Path]],
     write: Write,
     words: Words,
 ) -> Iterator[Volatile]:
     """What looks like an id, with the placeholder that could stand there: one for all rows where each of them
     has one. `is_compared` tells which of some places the rules look at."""
-    found = {path: value for path, value in steady if looks_like_id(value, path)}
+    found = {path: value for path, value in steady if looks_like_id(value, named(path, output))}
     compared = is_compared(list(found)) if found else ()
     by_shape: dict[Shape, list[Path]] = {}
     for path in found:

@@ -1,6 +1,5 @@
 """doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from baselinekit.model.baselines import (
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
+from baselinekit.refresh.evidence import evidence_for
 from baselinekit.replay.settings import Clients
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import children, of_any_row, render
@@ -151,11 +151,13 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         unmet = "" if at in met else "   (matches nothing in the stored output)"
         yield f"  rule      {rule.kind}: {rule.text}{below}{unmet}"
     if known is not None:
-        folded = [(render(of_any_row(path)), text) for path, text in _placeholders(known.output, ())]
-        for (where, text), times in Counter(folded).items():
-            yield f"  stands    {where}: {text}" + (f"   ({times} times)" if times > 1 else "")
-            if where in known.learnt:
-                yield f"            learnt of {known.learnt[where]}"
+        folded: dict[tuple[str, str], list[Path]] = {}
+        for path, text in _placeholders(known.output, ()):
+            folded.setdefault((render(of_any_row(path)), text), []).append(path)
+        for (where, text), paths in folded.items():
+            yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
+            if learnt := next(filter(None, (evidence_for(path, known.learnt) for path in paths)), None):
+                yield f"            learnt of {learnt}"
 
 
 _ARRAYS = {

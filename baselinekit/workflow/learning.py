@@ -12,6 +12,7 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
+from baselinekit.placeholders.nature import named
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import (
@@ -206,7 +207,7 @@ def learn(
     if steady.found:
         taken = {place for one in volatile for place in one.places}
         left = [(path, value) for path, value in steady.found if path not in taken and path not in wholes]
-        same = list(lookalikes(left, steady.compared, write, words))
+        same = list(lookalikes(left, outputs[0], steady.compared, write, words))
     texts = {place: one.proposal.text for one in volatile for place in one.places}
     output = with_values(_stored(draft), texts)
     matcher = _compiled(project, draft, output, is_new) if texts or refusals else first
@@ -251,7 +252,7 @@ class _Steady:
         self.found = [
             (path, value)
             for path, value in steady_places(outputs, known)
-            if looks_volatile(value, path) and _is_literal(stored, path, value)
+            if looks_volatile(value, named(path, outputs[0])) and _is_literal(stored, path, value)
             if not _is_of_bytes(stored, path)
         ]
 

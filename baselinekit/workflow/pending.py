@@ -120,12 +120,12 @@ def span_of(baseline: Baseline, now: float) -> SinceCapture:
     return SinceCapture(captured.timestamp() if captured else None, now)
 
 
-def natures_of(comparison: Comparison, span: SinceCapture) -> Counter[Nature]:
+def natures_of(comparison: Comparison, span: SinceCapture, stored: Json) -> Counter[Nature]:
     """How many differences there are of each nature; none at all if one of them is a change."""
     found: Counter[Nature] = Counter()
     for one in comparison.differences:
         is_value = one.kind == "value" and not isinstance(one.actual, dict | list)
-        nature = nature_of_change(one.path, one.expected, one.actual, span) if is_value else None
+        nature = nature_of_change(one.at, one.expected, one.actual, span, stored) if is_value else None
         if nature is None or comparison.count > len(comparison.differences):
             return Counter()
         found[nature] += 1
@@ -134,7 +134,8 @@ def natures_of(comparison: Comparison, span: SinceCapture) -> Counter[Nature]:
 
 def note_of_natures(baseline: Baseline, comparison: Comparison, now: float) -> str:
     """What is said where nothing else differs; empty where something does."""
-    natures = natures_of(comparison, span_of(baseline, now))
+    stored = baseline.baseline.output if baseline.baseline else None
+    natures = natures_of(comparison, span_of(baseline, now), stored)
     counted = ", ".join(many(number, nature) for nature, number in natures.items())
     return (
         f"all that differs varies by nature ({counted}): refresh --learn stores placeholders"

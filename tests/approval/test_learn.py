@@ -152,10 +152,75 @@ def test_one_row_does_not_become_a_template(tmp_path: Path) -> None:
     assert outcome(desk).outcome == "failed"
 
 
-def test_a_placeholder_that_was_too_narrow_is_replaced(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path, lambda now, number: {"n": 100 + number * 7}, 'n: "<<any_integer(0, 20)>>"')
+def test_a_placeholder_that_was_learnt_and_is_too_narrow_is_replaced(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"n": f"{number}"}, 'n: "0"')
+    assert stays(learn(desk)) == []
+    assert 'n: "<<any_digits>>"' in text_of(desk)
+    desk.service["/x"] = lambda now, number: {"n": f"of {number}"}
     assert stays(learn(desk)) == []
     assert outcome(desk).outcome == "passed"
+    assert text_of(desk).count("body.n: ") == 1
+
+
+def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_path: Path) -> None:
+    desk = desk_of(
+        tmp_path,
+        lambda now, number: {"n": 100 + number, "at": iso(now)},
+        'n: "<<any_integer(0, 20)>>"\nat: x',
+    )
+    plan = learn(desk)
+    (told,) = plan.stays
+    assert (render(told.path), told.what, told.hint) == (
+        "body.n",
+        "<<any_integer(0, 20)>>, written by hand, does not accept 101, 102, 103",
+        "widen it, or have it replaced: --learn --drop-placeholders",
+    )
+    assert [render(one.path) for one in plan.volatile] == ["body.at"]
+    assert "<<any_integer(0, 20)>>" in text_of(desk)
+    assert outcome(desk).outcome == "failed"
+    proposal = propose_learning(desk.project, Wanted(["x"]), 3, desk.ticking(), replaces_handwritten=True)
+    apply_learning(desk.project, proposal.plans, Stamp())
+    assert outcome(desk).outcome == "passed"
+
+
+def table(**values: Any) -> dict[str, Any]:
+    return {"stats": [{"name": name, "value": value} for name, value in values.items()]}
+
+
+def test_rows_that_name_their_value_are_learnt_as_keys_are(tmp_path: Path) -> None:
+    """After a restart: one counter moves with each answer, another has moved once, a third not yet; what the
+    name calls a setting, or does not count, stays."""
+    stored = """stats:
+  - {name: queries, value: "7"}
+  - {name: cpu-steal, value: "2893"}
+  - {name: uptime, value: "60"}
+  - {name: cache-ttl, value: "20"}
+  - {name: zones, value: "3"}
+"""
+
+    def answer(now: float, number: int, zones: str = "3", ttl: str = "20") -> Any:
+        rows = table(queries=f"{number}", **{"cpu-steal": "2894"}, uptime="60")
+        return {"stats": rows["stats"] + table(**{"cache-ttl": ttl}, zones=zones)["stats"]}
+
+    desk = desk_of(tmp_path, answer, stored)
+    plan = learn(desk)
+    assert stays(plan) == []
+    assert [render(one.path) for one in plan.volatile] == [
+        "body.stats[0].value",
+        "body.stats[1].value",
+        "body.stats[2].value",
+    ]
+    assert outcome(desk).outcome == "passed"
+    desk.service["/x"] = lambda now, number: answer(now, number, zones="2")
+    assert outcome(desk).outcome == "failed"
+    desk.service["/x"] = lambda now, number: answer(now, number, ttl="30")
+    assert outcome(desk).outcome == "failed"
+
+
+def test_a_changed_row_of_a_table_in_which_nothing_varies_is_a_change(tmp_path: Path) -> None:
+    stored = "stats:\n  - {name: zones, value: 3}\n  - {name: users, value: 7}\n"
+    desk = desk_of(tmp_path, lambda now, number: table(zones=3, users=6), stored)
+    assert stays(learn(desk)) == ["body.stats[1].value"]
 
 
 def test_what_passes_has_nothing_to_learn(tmp_path: Path) -> None:

@@ -52,6 +52,27 @@ def refusals(desk: Desk, *words: str, **wanted: object) -> list[str]:
     return [one.problem.code for one in desk.propose(*words, **wanted).refusals]
 
 
+def test_the_evidence_of_a_placeholder_goes_with_it(here: Desk) -> None:
+    file = here.folder / "baselines/a.yaml"
+    learnt = (
+        '  learnt: {body.n: "2 replays: 1, 2", body.id: "2 replays: 4, 5", body.gone: "2 replays: 6, 7"}\n'
+    )
+    text = file.read_text()
+    assert text.count("current:") == 1
+    file.write_text(text.replace("current:", f"{learnt}current:"))
+    here.says("a", {"n": 2, "id": "x"})
+    failed(here)
+    assert here.refresh("a").ids == ("a",)
+    assert "learnt" not in file.read_text()
+    file.write_text(text.replace("current:", f"{learnt}current:"))
+    here.says("a", {"n": 2, "id": 7})
+    failed(here)
+    assert here.refresh("a").ids == ("a",)
+    (known,) = load(here.project, [str(file)])
+    assert known.baseline is not None
+    assert known.baseline.learnt == {"body.id": "2 replays: 4, 5"}
+
+
 def test_what_was_seen_becomes_the_baseline_and_nobody_is_asked_again(here: Desk) -> None:
     failed(here)
     asked = here.asked

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 from baselinekit.placeholders.moments import moments_in
-from baselinekit.placeholders.nature import SinceCapture, looks_like_id, moment_of, nature_of_change
+from baselinekit.placeholders.nature import (
+    SinceCapture,
+    looks_like_id,
+    moment_of,
+    named,
+    nature_of_change,
+)
 
 CHANCE = random.Random(13)
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -200,6 +206,53 @@ def test_a_moment_is_read_in_every_form(text: Any) -> None:
 )
 def test_what_is_no_moment(text: Any) -> None:
     assert moment_of(text) is None
+
+
+ROWS: list[tuple[str, Any, Any, str | None]] = [  # a row {name, value} beside one whose number is learnt
+    ("uptime", "500", "12", "counter"),
+    ("cpu-steal", "2893", "2894", "counter"),
+    ("backend-queries", 6, 9, "counter"),
+    ("process.open_fds", 15, 16, "counter"),
+    ("udp-in-errors", "0", "3", "counter"),
+    ("node_load1", 0.25, 0.31, "counter"),
+    ("cache-ttl", "20", "60", None),
+    ("max-connections", 100, 50, None),
+    ("request_timeout", 30, 60, None),
+    ("security-status", "0", "unsafe", None),
+    ("version", "4.8.1", "4.9.0", None),
+    ("backend-queries", 6, "9", None),
+    ("backend-queries", 6, None, None),
+    ("a name of people", 6, 9, None),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after", "nature"), ROWS)
+@pytest.mark.parametrize(("key", "value"), [("name", "value"), ("metric", "val"), ("key", "count")])
+def test_a_row_names_its_value_as_a_key_does(
+    key: str, value: str, name: str, before: Any, after: Any, nature: str | None
+) -> None:
+    span = SinceCapture(None, 0.0)
+    table = [{key: "requests", value: "<<any_digits>>"}, {key: name, value: before}]
+    change = (("body", 1, value), before, after, span)
+    assert nature_of_change(*change, {"body": table}) == nature
+    alone = [{key: "requests", value: 7}, {key: name, value: before}]  # nothing says that it is of metrics
+    assert nature_of_change(*change, {"body": alone}) == ("counter" if name == "uptime" else None)
+    assert nature_of_change(*change, None) is None
+
+
+def test_a_row_names_its_id_as_a_key_does() -> None:
+    output = {"headers": [{"name": "X-Request-Id", "value": "kf83ja0x2p"}, {"name": "colour", "value": "b2"}]}
+    assert looks_like_id("kf83ja0x2p", named(("headers", 0, "value"), output))
+    assert not looks_like_id("kf83ja0x2p", ("headers", 0, "value"))
+    assert named(("headers", 1, "value"), output) == ("headers", 1, "colour")
+
+
+@pytest.mark.parametrize(
+    "path", [(), ("headers",), ("headers", 7, "value"), ("gone", "value"), ("n", "value")]
+)
+def test_a_place_without_a_named_row_keeps_its_path(path: Any) -> None:
+    output: Any = {"headers": [{"value": 1}], "n": {"name": 3, "value": 4}}
+    assert named(path, output) == path
 
 
 def later(text: str, days: int) -> str:
