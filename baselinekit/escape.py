@@ -38,12 +38,12 @@ def json_string(text: str) -> str:
 
 def json_text(written: str) -> str:
     """JSON that means the same, and that a terminal or the runner of a CI job can be shown."""
-    return _LOG_COMMAND.sub(r"##\1\\u005b", _CONTROLS.sub(_json_escape, written))
+    return _LOG_COMMAND.sub(r"##\1\\u005b", _CONTROLS.sub(json_escape, written))
 
 
 def json_ascii(written: str) -> str:
     """JSON that means the same, for a stream that holds nothing but ASCII."""
-    return _NOT_ASCII.sub(_json_escape, written)
+    return _NOT_ASCII.sub(json_escape, written)
 
 
 def log(text: str) -> str:
@@ -83,7 +83,7 @@ def markdown_html(text: str) -> str:
 
 def markdown_block(text: str, language: str = "") -> str:
     """A fenced block whose fence is longer than any run of backticks in the text."""
-    fence = "`" * max(3, _longest_run(text) + 1)
+    fence = "`" * max(3, longest_run(text) + 1)
     return f"{fence}{language}\n{visible(text)}\n{fence}"
 
 
@@ -92,7 +92,7 @@ def markdown_code(text: str) -> str:
     backslash: such a one is shown by its number."""
     text = one_line(text) or " "
     text = re.sub(r"(\\?)\|", lambda match: r"\\x7c" if match[1] else r"\|", text)
-    fence = "`" * (_longest_run(text) + 1)
+    fence = "`" * (longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
@@ -104,7 +104,7 @@ def markdown_text(text: str) -> str:
     return _REFERENCE.sub("\\1\u2060", escaped)
 
 
-def _longest_run(text: str) -> int:
+def longest_run(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)
 
 
@@ -113,5 +113,5 @@ def _shown(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _json_escape(match: re.Match[str]) -> str:
+def json_escape(match: re.Match[str]) -> str:
     return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"

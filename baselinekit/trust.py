@@ -250,11 +250,11 @@ class Trust:
         if network is NetworkKind.LINK_LOCAL:
             where = origin(url)
             if not self.names(where, exactly=True) or network_of_host(_host(url)) is not network:
-                raise Refused(_must_be_named(where, address, "a link-local address or cloud metadata"))
+                raise Refused(must_be_named(where, address, "a link-local address or cloud metadata"))
         elif network is NetworkKind.PRIVATE and self.ci:
             where = origin(url)
             if not self.names(where):
-                raise Refused(_must_be_named(where, address, "in a private network"))
+                raise Refused(must_be_named(where, address, "in a private network"))
 
     def names(self, where: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: no `*.` will do."""
@@ -271,7 +271,7 @@ class Trust:
             raise Refused(Problem("BK403", what, hint))
 
 
-def _must_be_named(where: str, address: str | None, what: str) -> Problem:
+def must_be_named(where: str, address: str | None, what: str) -> Problem:
     leads = where if address is None or f"//{address}:" in where else f"{where} leads to {address}, which"
     if "link-local" in what:
         why = f"{leads} is {what}, and the configuration does not name that address"
@@ -413,14 +413,14 @@ def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
     what they read. Not all of them: nobody knows every program."""
     found = []
     for name, argv in commands.items():
-        program = _name_of_program(argv[0]) if argv else ""
+        program = name_of_program(argv[0]) if argv else ""
         bare = program in _INTERPRETERS and all(word.startswith("-") for word in argv[1:])
         if argv and (bare or program in _READERS or imports_from_its_folder(argv)):
             found.append(name)
     return sorted(found)
 
 
-def _name_of_program(program: str) -> str:
+def name_of_program(program: str) -> str:
     """Without its folder and version."""
     return re.sub(r"[0-9.]+$", "", os.path.basename(program).lower().removesuffix(".exe"))
 
@@ -428,7 +428,7 @@ def _name_of_program(program: str) -> str:
 def imports_from_its_folder(argv: Sequence[str]) -> bool:
     """Whether a Python looks for modules first in the folder that it runs in, which is the checkout's: so it
     does with `-m` and `-c`, unless `-P` or `-I` stands before."""
-    if not argv or _name_of_program(argv[0]) not in _PYTHONS:
+    if not argv or name_of_program(argv[0]) not in _PYTHONS:
         return False
     rest = iter(argv[1:])
     for word in rest:

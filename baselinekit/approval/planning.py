@@ -97,11 +97,11 @@ def with_output(
         rules = replace(rules, ignore_fields=[*rules.ignore_fields, *ignored])
     output = merge_accepted(plan.shape, plan.changes, accepted)
     after = replace(plan.baseline, baseline=replace(known, output=output), comparison=rules)
-    fixed: dict[str, ArrayMode] = dict.fromkeys(_arrays_to_fix(project, plan.baseline, after), "ordered")
+    fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, plan.baseline, after), "ordered")
     return replace(after, comparison=replace(rules, arrays={**rules.arrays, **fixed})) if fixed else after
 
 
-def _arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterator[str]:
+def arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterator[str]:
     """Arrays of which one element is left, with a placeholder in it, where none has described all elements so
     far: it would from now on, and any number of them would pass."""
     known, output = (one.baseline.output if one.baseline else None for one in (before, after))
@@ -130,10 +130,10 @@ def covers(pattern: Pattern, change: Change, plan: RefreshPlan) -> bool:
     in_answer = kind.paths_start_in_answer and path[:1] == (kind.answer,)
     if in_answer and not pattern.absolute and isinstance(output, dict):
         starts.append((output[kind.answer], 1))
-    return any(_leads_on(pattern, path[skip:], value) for value, skip in starts)
+    return any(leads_on(pattern, path[skip:], value) for value, skip in starts)
 
 
-def _leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool:
+def leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool:
     positions = pattern.start()
     for key in path:
         if pattern.done(positions):
@@ -214,12 +214,7 @@ def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
     hidden = next(
         (path for path in seen.masked if path[:size] == change.path or change.path[: len(path)] == path), None
     )
-    if (
-        hidden is None
-        and seen.origin != "kept"
-        and _is_masked(change.after)
-        and not _is_masked(change.before)
-    ):
+    if hidden is None and seen.origin != "kept" and is_masked(change.after) and not is_masked(change.before):
         hidden = change.path
     if hidden is not None:
         what = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
@@ -232,12 +227,12 @@ def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
 _MEND = "write a placeholder there by hand, or ignore the field"
 
 
-def _is_masked(value: Json) -> bool:
+def is_masked(value: Json) -> bool:
     if isinstance(value, str):
         return MASK in value
     if isinstance(value, dict):
-        return any(MASK in key or _is_masked(item) for key, item in value.items())
-    return any(map(_is_masked, value)) if isinstance(value, list) else False
+        return any(MASK in key or is_masked(item) for key, item in value.items())
+    return any(map(is_masked, value)) if isinstance(value, list) else False
 
 
 def observed_changes(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
@@ -368,7 +363,7 @@ def _renewals(
     return fit, failures
 
 
-def _without_commit(baseline: Baseline) -> Json:
+def without_commit(baseline: Baseline) -> Json:
     """ABSENT where an earlier version wrote the commit as the version too: it is another commit now."""
     known, version = baseline.baseline, baseline.baseline_version
     git: Json = known.environment.get("git") if known else None
@@ -395,7 +390,7 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
         for key, value in (("approved_by", stamp.by), ("reason", stamp.reason)):
             if value is not None or getattr(known, key) is not None:  # an approval is of one output only
                 values[("baseline", key)] = value
-        version = stamp.version or _without_commit(plan.baseline)
+        version = stamp.version or without_commit(plan.baseline)
         if version is not None:
             values[("baseline_version",)] = version
     if approval.is_whole:

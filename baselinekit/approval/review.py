@@ -198,11 +198,11 @@ def finish(
     failures: list[Problem] = []
     for one in results:
         if not one.writes or one.approval.plan.baseline.id in written:
-            failures += _keep_rest(project, one)
+            failures += keep_rest(project, one)
     return replace(applied, failures=(*applied.failures, *failures))
 
 
-def _keep_rest(project: Project, one: Settled) -> Sequence[Problem]:
+def keep_rest(project: Project, one: Settled) -> Sequence[Problem]:
     """What was seen of a baseline stays kept as far as it is undecided. It was of another place, or asked for
     anew, so that nothing is kept of it: then that stays so."""
     approval = one.approval

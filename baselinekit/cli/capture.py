@@ -330,7 +330,7 @@ class Kinds(click.Group):
             is_http = "://" in first or (first.isalpha() and first.isupper())
             args = ["http" if is_http else "from", *args]
         if args[0] == "http":
-            args = ["http", *_without_curl_line(args[1:], self.commands["http"])]
+            args = ["http", *without_curl_line(args[1:], self.commands["http"])]
         return super().resolve_command(ctx, args)
 
 
@@ -339,11 +339,11 @@ def is_curl(word: str) -> bool:
     return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
 
 
-def _without_curl_line(args: list[str], http: click.Command) -> list[str]:
+def without_curl_line(args: list[str], http: click.Command) -> list[str]:
     """The options of ours first, and behind them the whole line that begins with `curl`. Without one,
     `--json` before a JSON text is curl's option, and else it is ours."""
     if "--" not in args or not is_curl("".join(args[args.index("--") + 1 :][:1]).split(" ")[0]):
-        return list(_with_json_body(args))
+        return list(with_json_body(args))
     from baselinekit.importers.curloptions import split_own
     from baselinekit.importers.shell import split_words
 
@@ -358,16 +358,16 @@ def _without_curl_line(args: list[str], http: click.Command) -> list[str]:
     return [*args[:place], *own, "--", curl, *line]
 
 
-def _with_json_body(args: list[str]) -> Iterator[str]:
+def with_json_body(args: list[str]) -> Iterator[str]:
     for place, word in enumerate(args):
         text = word[len("--json=") :] if word.startswith("--json=") else "".join(args[place + 1 : place + 2])
         if word.startswith("--json="):
             yield f"--json-body={text}"
         else:
-            yield "--json-body" if word == "--json" and _is_json(text) else word
+            yield "--json-body" if word == "--json" and is_json(text) else word
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: str) -> bool:
     if text.startswith(("{", "[", "@")):
         return True
     try:

@@ -353,7 +353,7 @@ def capture_and_print(
     bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
     current = with_names(record["current"], project.scope)
     declared = declare_secrets(project, options.project, current)
-    notes = [*notes, *_describe_declared(declared, project)]
+    notes = [*notes, *describe_declared(declared, project)]
     captured = replace(captured, notes=(*captured.notes, *notes))
     print_captured(project, [captured], options.storing, compare_words(project, current, bases, declared))
     for error in refusals([captured]):
@@ -361,7 +361,7 @@ def capture_and_print(
     return 0
 
 
-def _describe_declared(names: Sequence[str], project: Project) -> Iterator[str]:
+def describe_declared(names: Sequence[str], project: Project) -> Iterator[str]:
     """What was written into the configuration, and what the next compare needs."""
     for name in names:
         where = f"{project.config_file or CONFIG_NAME} now takes {{{{{name}}}}} from the environment"

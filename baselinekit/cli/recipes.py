@@ -279,13 +279,13 @@ def json_or_text(text: str) -> Json:
 def describe_output(output: Json) -> str:
     """A captured output in a few words."""
     if isinstance(output, dict) and "status" in output:
-        return f"{output['status']}, {_describe_body(output.get('body'))}"
+        return f"{output['status']}, {describe_body(output.get('body'))}"
     if isinstance(output, dict) and "exit_code" in output:
         return f"exit code {output['exit_code']}"
-    return _describe_body(output)
+    return describe_body(output)
 
 
-def _describe_body(body: Json) -> str:
+def describe_body(body: Json) -> str:
     if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # of bytes that are no text
         return f"{body['size']:,} bytes"
     if isinstance(body, dict) and not body:

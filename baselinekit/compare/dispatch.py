@@ -132,9 +132,9 @@ def path_rules(
         try:
             pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
             if isinstance(stated, Tolerance):
-                problems += _bounds_problems(stated, at)
+                problems += bounds_problems(stated, at)
             elif isinstance(stated, FieldRule):
-                problems += _field_problems(stated, at)
+                problems += field_problems(stated, at)
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
                 problems.append(_no_array(output, at))
                 continue
@@ -175,7 +175,7 @@ def _stated(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], 
                 yield kind, str(key), ("comparison", kind, key), value
 
 
-def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
+def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
     for name, value in rule.tolerance.items():
         place = (*at, "tolerance", name)
         if isinstance(value, Tolerance) or name not in FLAGS.union(BOUNDS):
@@ -185,10 +185,10 @@ def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
             what = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
             yield Problem("BK202", what, at=place)
     if bounds := field_tolerance(rule):
-        yield from _bounds_problems(bounds, (*at, "tolerance"))
+        yield from bounds_problems(bounds, (*at, "tolerance"))
 
 
-def _bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
+def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
     """Bounds that no number could ever keep."""
     stated = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
     for name, value in stated.items():

@@ -21,7 +21,7 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
     counted in decimals: what costs exactly what is allowed passes."""
     latency, cost, took = rules.latency, rules.cost, observation.seconds
     if latency is not None:
-        captured = _captured_seconds(known)
+        captured = captured_seconds(known)
         shown = round(took, 3)
         if latency.max_seconds is not None and took > latency.max_seconds:
             note = f"took {shown} s, at most {latency.max_seconds} s is allowed"
@@ -32,7 +32,7 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
             yield _limit("latency", round(captured * ratio, 3), shown, "max_ratio", note)
     if cost is None:
         return
-    usd, paid = observation.usage.cost_usd, _captured_usd(known)
+    usd, paid = observation.usage.cost_usd, captured_usd(known)
     if usd is None:
         what = "the cost of the answer is unknown, and `cost:` of the comparison needs it"
         raise CannotReplay(Problem("BK605", what, "state `prices:` of the model, or remove the rule"))
@@ -47,8 +47,8 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
 def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
     """The ratios that cannot be checked: nobody wrote down what the capture took."""
     limits = (
-        ("latency", rules.latency, _captured_seconds(known), "seconds"),
-        ("cost", rules.cost, _captured_usd(known), "cost_usd"),
+        ("latency", rules.latency, captured_seconds(known), "seconds"),
+        ("cost", rules.cost, captured_usd(known), "cost_usd"),
     )
     for name, limit, captured, key in limits:
         if limit and limit.max_ratio is not None and captured is None:
@@ -56,13 +56,13 @@ def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
             yield RuleReport("max_ratio", "uncompared", what, ("comparison", name, "max_ratio"))
 
 
-def _captured_seconds(known: Known) -> float | None:
+def captured_seconds(known: Known) -> float | None:
     """How long the capture took; what was too quick for its three digits counts as the least of them."""
     seconds = known.observed.seconds if known.observed else None
     return None if seconds is None else max(float(seconds), 0.001)
 
 
-def _captured_usd(known: Known) -> Decimal | None:
+def captured_usd(known: Known) -> Decimal | None:
     usd = known.observed.cost_usd if known.observed else None
     return None if usd is None else _exact(usd)
 
@@ -85,8 +85,8 @@ def too_old(rules: Rules, known: Known, now: float) -> Iterator[Difference]:
     age = _age(known, now)
     if limit is not None and age is not None and age > float(seconds(limit) or 0):
         rule = "max_age.fail" if isinstance(stated, Age) else "max_age"
-        note = f"captured {_describe_age(age)} ago, but at most {limit} is allowed"
-        yield Difference(("max_age",), "tolerance", limit, _describe_age(age), (), rule, note)
+        note = f"captured {describe_age(age)} ago, but at most {limit} is allowed"
+        yield Difference(("max_age",), "tolerance", limit, describe_age(age), (), rule, note)
 
 
 def age_reports(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
@@ -98,7 +98,7 @@ def age_reports(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
     if not isinstance(stated, Age) or stated.warn is None or age is None or [*too_old(rules, known, now)]:
         return
     if age > float(seconds(stated.warn) or 0):
-        what = f"max_age: captured {_describe_age(age)} ago: refresh it before it gets too old"
+        what = f"max_age: captured {describe_age(age)} ago: refresh it before it gets too old"
         yield RuleReport("max_age", "aged", what, ("comparison", "max_age", "warn"))
 
 
@@ -111,7 +111,7 @@ def _age(known: Known, now: float) -> float | None:
     return now - captured.timestamp()
 
 
-def _describe_age(age: float) -> str:
+def describe_age(age: float) -> str:
     return (
         f"{age / _DAY:,.0f}d" if age >= 2 * _DAY else f"{age / 3600:.0f}h" if age >= 7200 else f"{age:.0f}s"
     )
@@ -144,7 +144,7 @@ def _without(
         return
     first, rest = segments[0], segments[1:]
     if first is Wild.DEEP:
-        yield from _without_anywhere(rest, value, path, header_places)
+        yield from without_anywhere(rest, value, path, header_places)
     elif isinstance(first, OneOf):
         for key in first.keys:
             yield from _without((key, *rest), value, path, header_places)
@@ -162,7 +162,7 @@ def _without(
             yield from _without(rest, child, (*path, key), header_places)
 
 
-def _without_anywhere(
+def without_anywhere(
     segments: tuple[Segment, ...], value: Json, path: Path, header_places: Collection[Path]
 ) -> Iterator[tuple[Path, str]]:
     """Below `**` the next step has to lead somewhere, from one place at least, and wherever it leads the rest
@@ -176,7 +176,7 @@ def _without_anywhere(
     between, then, rest = segments[:wild], segments[wild : wild + 1], segments[wild + 1 :]
     if then and isinstance(then[0], OneOf):
         for key in then[0].keys:
-            yield from _without_anywhere((*between, key, *rest), value, path, header_places)
+            yield from without_anywhere((*between, key, *rest), value, path, header_places)
         return
     found = find(Pattern("", (Wild.DEEP, *between, *then), True), value)
     if not found:

@@ -115,7 +115,7 @@ def _arrays(old: list[Json], new: list[Json], place: OutputPlace, sides: Sides) 
     path = place.path
     how = _how(place.now)
     described, describes = (
-        _is_template(rows, _how(state), single)
+        is_template(rows, _how(state), single)
         for rows, state, single in zip((old, new), (place.then, place.now), sides.templates, strict=True)
     )
     if describes and not described:
@@ -136,7 +136,7 @@ def _arrays(old: list[Json], new: list[Json], place: OutputPlace, sides: Sides) 
     for number, (before, row) in enumerate(zip(continued, new, strict=True)):
         if before is None:
             what = f"is expected now: {_short(row)}"
-            yield Loosened((*path, number), what, honest=_is_like_siblings(row, old, sides))
+            yield Loosened((*path, number), what, honest=is_like_siblings(row, old, sides))
         else:
             below = place.below((before, old[before], len(old)), (number, row, len(new)))
             yield from loosened(old[before], row, below, sides)
@@ -146,22 +146,22 @@ def _how(state: State) -> ArrayMode | None:
     return state.here.arrays.arrays if state.here is not None and state.here.arrays is not None else None
 
 
-def _is_template(rows: Sequence[Json], how: ArrayMode | None, single: bool) -> bool:
+def is_template(rows: Sequence[Json], how: ArrayMode | None, single: bool) -> bool:
     described = how == "each" or (how is None and single and len(rows) == 1 and describes_many(rows[0]))
     return described and len(rows) > 0
 
 
-def _is_like_siblings(row: Json, siblings: Sequence[Json], sides: Sides) -> bool:
+def is_like_siblings(row: Json, siblings: Sequence[Json], sides: Sides) -> bool:
     """Whether each placeholder of a new row is one that a row had at the same place."""
     if isinstance(row, dict):
         rows = [one for one in siblings if isinstance(one, dict)]
         return all(
-            _is_like_siblings(value, [one[key] for one in rows if key in one], sides)
+            is_like_siblings(value, [one[key] for one in rows if key in one], sides)
             for key, value in row.items()
         )
     if isinstance(row, list):
         inner = [value for one in siblings if isinstance(one, list) for value in one]
-        return all(_is_like_siblings(value, inner, sides) for value in row)
+        return all(is_like_siblings(value, inner, sides) for value in row)
     after = _read(row, sides.after)
     if not isinstance(after, Placeholder | Inline):
         return True
@@ -175,7 +175,7 @@ def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened
         if isinstance(before, Placeholder | Inline):
             if not takes_all(before, after):
                 what = f"another placeholder: {_short(old)} -> {_short(new)}"
-                if honest := _is_only_other_text(before, after):
+                if honest := is_only_other_text(before, after):
                     what = f"another expectation: {_short(old)} -> {_short(new)}"
                 yield Loosened(path, what, honest)
         elif not _means(before, after):
@@ -184,18 +184,18 @@ def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened
     what = f"another expectation: {_short(old)} -> {_short(new)}"
     if isinstance(before, Placeholder | Inline):
         if not takes_known(before, _known(after, sides)):
-            yield Loosened(path, what, honest=not binds(before) and not _holds_any(new))
+            yield Loosened(path, what, honest=not binds(before) and not holds_any(new))
     elif not _same(before, after, sides.typed):
         same_type = sides.whole or json_type(old) == json_type(new)
-        yield Loosened(path, what, honest=same_type and not _holds_any(new))
+        yield Loosened(path, what, honest=same_type and not holds_any(new))
 
 
-def _holds_any(value: Json) -> bool:
+def holds_any(value: Json) -> bool:
     """Whether there is a placeholder in what has taken the place of a value of another type."""
     return isinstance(value, dict | list) and any(map(has_marker, texts_in(value)))
 
 
-def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
+def is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
     """Whether the placeholders in a text are those that were there, and none of them took in what stood
     beside it."""
     if not isinstance(before, Inline) or not isinstance(after, Inline):

@@ -266,7 +266,7 @@ class Columns:
     def fit(self, rows: Sequence[Json]) -> bool:
         """Whether these rows pass, one by one. False says nothing yet."""
         try:
-            same = self.data is not None and is_written_as(_in_one_line(rows, self.literal), self.data)
+            same = self.data is not None and is_written_as(in_one_line(rows, self.literal), self.data)
             return same and self._accept(rows, Columns.fit)
         except (KeyError, TypeError):
             return False
@@ -337,7 +337,7 @@ class Columns:
         return zip(([row[key] for key in self.literal] for row in rows), *below, strict=True)
 
 
-def _in_one_line(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
+def in_one_line(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
     """The values of all rows under these keys, in one list: thousands of tuples would keep the garbage
     collector busy."""
     if len(keys) > 1:
@@ -351,12 +351,12 @@ def _changed(before: list[Json], after: list[Json]) -> list[int]:
     same = after.copy()
     for n in found:
         same[n] = before[n]
-    if _same_types(before, same):
+    if same_types(before, same):
         return found
     return [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if not identical(one, other)]
 
 
-def _same_types(before: list[Json], after: list[Json]) -> bool:
+def same_types(before: list[Json], after: list[Json]) -> bool:
     """Whether equal values are of the same types as well: `==` takes true for 1, deep inside too."""
     kinds = {*map(type, before)}
     if kinds == {str}:
@@ -370,7 +370,7 @@ def _same_types(before: list[Json], after: list[Json]) -> bool:
 def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
     """The columns of rows, in the state in which each of them is met; None if they are not that much alike,
     or more than placeholders and ignored values is in them."""
-    first = _first_if_alike(rows, state)
+    first = first_if_alike(rows, state)
     if first is None:
         return None
     below = state.otherwise()
@@ -408,7 +408,7 @@ def columns_of(rows: Sequence[Json], state: State, template: Template) -> Column
                 return None
             rules |= columns.rules
             nested.append((column, columns))
-        data = literal_bytes(_in_one_line(rows, tuple(literal)))
+        data = literal_bytes(in_one_line(rows, tuple(literal)))
     except KeyError:  # a row has other keys
         return None
     if data is None or not below.asleep(data):
@@ -420,13 +420,13 @@ def columns_of(rows: Sequence[Json], state: State, template: Template) -> Column
 def literal_columns(rows: Sequence[Json], state: State) -> Columns | None:
     """The columns of rows that are known to be literal, and that will hardly be met as they are: nobody needs
     their bytes."""
-    first = _first_if_alike(rows, state)
+    first = first_if_alike(rows, state)
     if first is None:
         return None
     return Columns(len(first), (), (), (), tuple(first), None, frozenset(), state.otherwise())
 
 
-def _first_if_alike(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
+def first_if_alike(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
     """The first of rows that may well be all alike."""
     first = rows[0] if len(rows) >= _FEWEST else None
     if not isinstance(first, dict) or state.names is None or state.here is not None:

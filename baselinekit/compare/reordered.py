@@ -36,7 +36,7 @@ class InOrder:
         stated: dict[Hashable, deque[int]] = {}
         loose = []
         for e in range(head, size):
-            if _is_stated(self.items[e], self.expected[e]):
+            if is_stated(self.items[e], self.expected[e]):
                 stated.setdefault(freeze(self.expected[e]), deque()).append(e)
             else:
                 loose.append(e)
@@ -45,14 +45,14 @@ class InOrder:
         start, trials, order = walk.bindings, walk.trials, [*range(head)]
         for a in range(head, size):
             same = stated.get(freeze(actual[a]))
-            found = same[0] if same else _first_that_takes(actual[a], loose, self.items, walk)
+            found = same[0] if same else first_that_takes(actual[a], loose, self.items, walk)
             if found is None:
                 break
             if same and not _is_same(self.items[same.popleft()], self.expected[found], actual[a], self.mode):
                 break
             order.append(found)
         walk.trials = trials  # a description is no reason to give up
-        if len(order) == size and _count_moved(order) > 1:
+        if len(order) == size and count_moved(order) > 1:
             return order
         walk.bindings = start
         return None
@@ -65,7 +65,7 @@ class InOrder:
         return [self.expected[e] for e in order]
 
 
-def _is_stated(node: Node, value: Json) -> bool:
+def is_stated(node: Node, value: Json) -> bool:
     """Whether an element stands for itself alone."""
     plain = not isinstance(value, dict | list) and not (isinstance(value, str) and has_marker(value))
     return plain or isinstance(node, Literal)
@@ -78,7 +78,7 @@ def _is_same(node: Node, stored: Json, value: Json, mode: Mode) -> bool:
     return mode.type != "exact" or identical(stored, value)
 
 
-def _first_that_takes(value: Json, loose: list[int], items: Sequence[Node], walk: Walk) -> int | None:
+def first_that_takes(value: Json, loose: list[int], items: Sequence[Node], walk: Walk) -> int | None:
     for e in loose:
         bindings = walk.bindings_after(items[e], value)
         if bindings is not None:
@@ -109,7 +109,7 @@ def _names(
     return [*range(len(order))], [*order], " by their old places"
 
 
-def _count_moved(order: list[int]) -> int:
+def count_moved(order: list[int]) -> int:
     """How many would have to be moved back: all but the longest run that is in its order."""
     ends: list[int] = []
     for place in order:

@@ -86,7 +86,7 @@ def disagreement(expected: str, actual: str) -> str | None:
     """What the texts state differently beyond wording, if anything."""
     before, after = Counter(_IDENTIFIER.findall(expected)), Counter(_IDENTIFIER.findall(actual))
     identifiers = sorted((before - after) + (after - before))
-    for what, changed in (("numbers", _other_numbers(expected, actual)), ("identifiers", identifiers)):
+    for what, changed in (("numbers", other_numbers(expected, actual)), ("identifiers", identifiers)):
         if changed:
             return f"the {what} differ: {', '.join(changed[:5])}"
     if len(_NEGATION.findall(expected)) != len(_NEGATION.findall(actual)):
@@ -117,7 +117,7 @@ def _names(text: str) -> set[str]:
     return {word.casefold() for word in _NAME.findall(text)}
 
 
-def _other_numbers(expected: str, actual: str) -> list[str]:
+def other_numbers(expected: str, actual: str) -> list[str]:
     """The numbers that one text has and the other has not. 3 and three are the same. Words count only where
     each text has another one: who writes `one of them`, or begins with `First,`, states no number."""
     before, after = Counter(_NUMBER.findall(expected)), Counter(_NUMBER.findall(actual))

@@ -103,7 +103,7 @@ class Unordered:
         """Literal rows that are not yet paired take equal rows: where those are all alike, it does not matter
         which, but that those which need a partner come first. `free`: those which need none."""
         rows = (e for e in range(len(self.items)) if e not in pairs)
-        wanted = {e: key for e in rows if (key := _literal_row(self.items[e])) is not None}
+        wanted = {e: key for e in rows if (key := literal_row(self.items[e])) is not None}
         if not wanted:
             return {}
         taken = set(pairs.values())
@@ -145,7 +145,7 @@ class Unordered:
         return pairs
 
 
-def _literal_row(node: Node) -> Hashable | None:
+def literal_row(node: Node) -> Hashable | None:
     """The key of the only rows that can match here, if equal ones alone can."""
     if isinstance(node, Literal) and node.state.dead and node.mode.only_equal_rows_match:
         return freeze(node.expected)
@@ -154,7 +154,7 @@ def _literal_row(node: Node) -> Hashable | None:
     return None
 
 
-def _literal_values(node: Node) -> dict[str, Json]:
+def literal_values(node: Node) -> dict[str, Json]:
     """The values that any row matching here has as they are."""
     if not isinstance(node, Object | Literal) or not node.mode.literal_keys_decide:
         return {}
@@ -244,7 +244,7 @@ class _Pairing:
         candidates: list[Sequence[int]] = []
         by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
         for group in self.row_groups:
-            stated = _literal_values(self.items[group[0]])
+            stated = literal_values(self.items[group[0]])
             keys = tuple(stated)
             if not keys:
                 candidates.append(every)

@@ -48,11 +48,11 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
     if new is None or new.output is ABSENT:
         yield Loosened(("baseline",), "no longer has a stored output: nothing is compared")
         return
-    old_mode, rules = _read_rules(before, before)
+    old_mode, rules = read_rules(before, before)
     mode = base_mode(after.comparison, new.output, after.current.kind, [])
     field_rules = before.comparison.fields.values()
     reordering = [rule.tolerance.get("allow_field_reordering") for rule in field_rules]
-    now = automaton_of(_read_rules(after, after)[1]).start
+    now = automaton_of(read_rules(after, after)[1]).start
     start = OutputPlace((), automaton_of(rules).start, now)
     sides = Sides(
         words_before,
@@ -60,7 +60,7 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
         form_of(before.current),
         mode.allow_additional_fields,
         _is_whole(after.comparison, mode),
-        _literal_types(after.comparison, mode),
+        literal_types(after.comparison, mode),
         order_counted=not old_mode.allow_field_reordering or False in reordering,
         templates=(old_mode.type in _TEMPLATED, mode.type in _TEMPLATED),
         typed="exact" in (before.comparison.type, *(rule.type for rule in field_rules)),
@@ -96,7 +96,7 @@ def _is_whole(rules: Rules, mode: Mode) -> bool:
     return all(type in ("exact", "structural") for type in types)
 
 
-def _literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
+def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
     """The types of which a stored value takes nothing but itself; None where it may take another type."""
     if mode.type not in ("exact", "structural") or rules.fields:
         return None
@@ -122,8 +122,8 @@ def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
 def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
     if after.baseline is None or after.baseline.output is ABSENT:
         return
-    (old_mode, old), (new_mode, new) = _read_rules(before, before), _read_rules(after, after)
-    old += _read_rules(before, after)[
+    (old_mode, old), (new_mode, new) = read_rules(before, before), read_rules(after, after)
+    old += read_rules(before, after)[
         1
     ]  # where a path starts is decided on the output, which may be another now
     breaks = any("\n" in text for text in texts_in(after.baseline.output))
@@ -145,7 +145,7 @@ def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
     yield from _fields((old_mode, old), (new_mode, new), breaks)
 
 
-def _read_rules(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
+def read_rules(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
     """The mode at the root and the path rules, for an output. What is wrong with them is said elsewhere."""
     output = stored.baseline.output if stored.baseline else None
     form = form_of(baseline.current)
@@ -215,7 +215,7 @@ def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
         if any(all(_wider(before, after) for after in now) for before in was):
             shown = " -> ".join(" and ".join(map(_bounds, bounds)) for bounds in (was, now))
             yield Loosened(rule.at, f"tolerance of {rule.text}: {shown}")
-    yield from _where_they_cross(old, new)
+    yield from where_they_cross(old, new)
 
 
 def _allowed(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
@@ -226,7 +226,7 @@ def _allowed(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
     return [bounds for n, bounds in enumerate(best) if bounds not in best[:n]] or [None]
 
 
-def _where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+def where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     """Where two paths lead to some of the same places and neither covers the other: a narrower tolerance then
     that gives way to a wider one now."""
     reported = set()
@@ -236,7 +236,7 @@ def _where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
         if not _wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
             continue
         exact, exact_now = rule.pattern.specificity, wide.pattern.specificity
-        if (exact_now > exact and _holds_in(old, wide)) or (exact >= exact_now and _holds_in(new, rule)):
+        if (exact_now > exact and holds_in(old, wide)) or (exact >= exact_now and holds_in(new, rule)):
             continue
         if wide.at not in reported:
             reported.add(wide.at)
@@ -244,7 +244,7 @@ def _where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
             yield Loosened(wide.at, f"{what} {_bounds(rule.tolerance)}")
 
 
-def _holds_in(rules: list[Rule], rule: Rule) -> bool:
+def holds_in(rules: list[Rule], rule: Rule) -> bool:
     """Whether its path has a tolerance there that is no wider."""
     here = rule.pattern.segments, rule.pattern.last
     same = (known for known in rules if (known.pattern.segments, known.pattern.last) == here)
@@ -291,10 +291,10 @@ def _rank(mode: Json) -> int:
 def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool) -> Iterator[Loosened]:
     then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
     for text, rule in {**now, **then}.items():
-        before, after = _field_at(then, rule), _field_at(now, rule)
+        before, after = field_at(then, rule), field_at(now, rule)
         if before and after and before.fields == after.fields:
             continue
-        was, mode = _mode_at(old[0], before), _mode_at(new[0], after)
+        was, mode = mode_at(old[0], before), mode_at(new[0], after)
         at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
         for found in _modes(was, mode, at, breaks):
             yield Loosened(at, f"fields: {text}: {found.what}")
@@ -304,13 +304,13 @@ def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: 
             )
 
 
-def _field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
+def field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
     """The rule of the same path, or else the most exact one that covers it."""
     found = [known for known in rules.values() if covers(known.pattern, rule.pattern)]
     return rules.get(rule.text) or max(found, key=lambda known: known.pattern.specificity, default=None)
 
 
-def _mode_at(outer: Mode, rule: Rule | None) -> Mode:
+def mode_at(outer: Mode, rule: Rule | None) -> Mode:
     return field_mode(rule.fields, rule, outer) if rule and rule.fields else outer
 
 

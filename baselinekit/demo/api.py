@@ -154,7 +154,7 @@ def chat_completions(given: Body, version: int) -> Body:
     if calls:
         message["tool_calls"] = calls
     reason = "tool_calls" if calls else "stop"
-    taken, made = _tokens(given["messages"], answer)
+    taken, made = count_tokens(given["messages"], answer)
     return {
         "id": "chatcmpl-demo",
         "object": "chat.completion",
@@ -174,7 +174,7 @@ def messages(given: Body, version: int) -> Body:
         {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": arguments}
         for n, (name, arguments) in enumerate(answer.tool_calls)
     ]
-    taken, made = _tokens(given["messages"], answer)
+    taken, made = count_tokens(given["messages"], answer)
     return {
         "id": "msg_demo",
         "type": "message",
@@ -192,7 +192,7 @@ FORMS: dict[str, Callable[[Body, int], Body]] = {
 }
 
 
-def _tokens(asked: list[Body], answer: Said) -> tuple[int, int]:
+def count_tokens(asked: list[Body], answer: Said) -> tuple[int, int]:
     """About four characters each."""
     return sum(len(str(message["content"])) for message in asked) // 4, max(1, len(answer.text) // 4)
 
@@ -363,7 +363,7 @@ class Api:
         return DemoAnswer(200, shown_user(known[wanted], self.version))
 
     def _create_user(self, asked: DemoRequest) -> DemoAnswer:
-        given = _json_of(asked)
+        given = json_of(asked)
         name, email = given.get("full_name" if self.version > 1 else "name"), given.get("email")
         if not isinstance(name, str) or not isinstance(email, str) or "@" not in email:
             return error(422, "a user needs a name and an email")
@@ -381,7 +381,7 @@ class Api:
         return DemoAnswer(200, order) if order else error(404, f"no order {number}")
 
     def _login(self, asked: DemoRequest) -> DemoAnswer:
-        given = _json_of(asked)
+        given = json_of(asked)
         if (given.get("username"), given.get("password")) != (USERNAME, PASSWORD):
             return error(401, "wrong username or password")
         token = secrets.token_hex(24)
@@ -404,7 +404,7 @@ class Api:
 
     def _model(self, asked: DemoRequest, form: str) -> DemoAnswer:
         try:
-            return DemoAnswer(200, FORMS[form](_json_of(asked), self.version))
+            return DemoAnswer(200, FORMS[form](json_of(asked), self.version))
         except (KeyError, TypeError, AttributeError):
             return error(400, "a list of messages is needed, each {role, content}")
 
@@ -432,7 +432,7 @@ def error(status: int, message: str, headers: dict[str, str] | None = None) -> D
     return DemoAnswer(status, {"error": {"status": status, "message": message}}, headers or {})
 
 
-def _json_of(asked: DemoRequest) -> Record:
+def json_of(asked: DemoRequest) -> Record:
     try:
         given = json.loads(asked.body)
     except (ValueError, RecursionError):

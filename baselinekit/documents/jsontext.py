@@ -31,7 +31,7 @@ _SURELY_EXACT = 15  # every decimal of so many digits survives the way through a
 
 
 def whole(text: str) -> int:
-    _check_length(text)
+    check_length(text)
     return int(text)
 
 
@@ -39,7 +39,7 @@ def fraction(text: str) -> float | Decimal:
     """A literal with a point or an exponent. ValueError: it cannot be kept."""
     if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
         return float(text)
-    _check_length(text)
+    check_length(text)
     number = float(text)
     if text == repr(number):
         return number
@@ -70,7 +70,7 @@ def written(number: float | Decimal | int) -> str:
     return f"{mantissa}{e}{exponent if not e or exponent[0] in '+-' else f'+{exponent}'}"
 
 
-def _check_length(text: str) -> None:
+def check_length(text: str) -> None:
     if len(text) > MAX_DIGITS and sum(map(str.isdigit, text.lower().partition("e")[0])) > MAX_DIGITS:
         raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
 
@@ -108,11 +108,11 @@ def plain_scalar(text: str) -> Json:
     """The value of a plain scalar. ValueError: a number that cannot be kept."""
     if text in WORDS:
         return WORDS[text]
-    return _plain_number(text) if text[0] in NUMBER_STARTS else text
+    return plain_number(text) if text[0] in NUMBER_STARTS else text
 
 
 @lru_cache(maxsize=4096)
-def _plain_number(text: str) -> Json:
+def plain_number(text: str) -> Json:
     if _INT.fullmatch(text):
         return whole(text)
     if _FLOAT.fullmatch(text):
@@ -155,9 +155,9 @@ def decode(text: str, deepest: int = MAX_DEPTH) -> Json:
     except json.JSONDecodeError as error:
         raise NotJson("syntax", error.msg.removesuffix(" at"), text, error.pos) from None
     except (_Fault, RecursionError):
-        raise _first_fault(text, deepest) from None
-    if text.count("[") + text.count("{") > deepest and _is_deep(value, deepest):
-        raise _first_fault(text, deepest)
+        raise first_fault(text, deepest) from None
+    if text.count("[") + text.count("{") > deepest and is_deep(value, deepest):
+        raise first_fault(text, deepest)
     return value
 
 
@@ -166,7 +166,7 @@ def encode(value: Json) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except TypeError:
-        return _encode_exactly(value)
+        return encode_exactly(value)
 
 
 def to_bytes(value: Json) -> bytes:
@@ -174,13 +174,13 @@ def to_bytes(value: Json) -> bytes:
     return encode(value).encode("utf-8", "backslashreplace")
 
 
-def _encode_exactly(value: Json) -> str:
+def encode_exactly(value: Json) -> str:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_encode_exactly, value))}]"
+        return f"[{','.join(map(encode_exactly, value))}]"
     if isinstance(value, dict):
-        return f"{{{','.join(f'{encode(str(key))}:{_encode_exactly(value[key])}' for key in value)}}}"
+        return f"{{{','.join(f'{encode(str(key))}:{encode_exactly(value[key])}' for key in value)}}}"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -216,7 +216,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _is_deep(value: Json, deepest: int) -> bool:
+def is_deep(value: Json, deepest: int) -> bool:
     level = [value]
     for _ in range(deepest):
         level = [
@@ -231,7 +231,7 @@ def _is_deep(value: Json, deepest: int) -> bool:
     return True
 
 
-def _first_fault(text: str, deepest: int) -> NotJson:
+def first_fault(text: str, deepest: int) -> NotJson:
     keys: list[set[str] | None] = []  # of each open object; None for an array
     before = ""
     for match in _NUMBER_OR_TEXT.finditer(text):

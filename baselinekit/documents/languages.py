@@ -201,7 +201,7 @@ def yaml_block(value: Json, column: int, offset: int = STEP, style: YamlStyle = 
 def yaml_flow(value: Json, depth: int = 1) -> str:
     """A value on one line."""
     if isinstance(value, dict | list):
-        _check_depth(depth)
+        check_depth(depth)
     if isinstance(value, dict):
         return "{" + ", ".join(flow_entry(key, item, depth + 1) for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -256,7 +256,7 @@ def _plain(value: Json) -> str:
     return number(value)
 
 
-def _check_depth(depth: int) -> None:
+def check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
         what = f"a value nested more than {MAX_DEPTH} levels deep cannot be stored"
         raise InvalidInput(Problem("BK114", what, "leave its inner part out, or store it as a string"))
@@ -287,7 +287,7 @@ class _YamlWriter:
         """A value after its key or its dash, in a collection at the column."""
         inner = column + offset
         if isinstance(value, dict | list):
-            _check_depth(depth + 1)
+            check_depth(depth + 1)
         if isinstance(value, dict | list) and value:
             if lead.endswith("-"):
                 self.collection(f"{lead} ", value, inner, depth + 1)

@@ -40,7 +40,7 @@ def block_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json, 
     written = f"{yaml_scalar(key)}:"
     lead = f"{yaml_quoted(key, quote)}:" if quote in ("'", '"') else written
     lead = "-" if node.kind == SEQUENCE else lead
-    text = yaml_flow(value) if layout.plainly else _on_one_line(node, value)
+    text = yaml_flow(value) if layout.plainly else on_one_line(node, value)
     if text is not None and len(lead) <= LONGEST_FLOW:
         return f"{' ' * column}{lead} {text}{layout.newline}"
     entry = [value] if node.kind == SEQUENCE else {key: value}
@@ -61,7 +61,7 @@ def flow_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json) -
     return f"{layout.language.key(str(name), quoted)}:{'' if layout.tight else ' '}{text}"
 
 
-def _on_one_line(node: MarkedNode, value: Json) -> str | None:
+def on_one_line(node: MarkedNode, value: Json) -> str | None:
     """In flow style or in quotes, where all the neighbours are; None: as it comes."""
     siblings = node.children.values()
     if isinstance(value, dict | list) and value:
@@ -128,7 +128,7 @@ def _bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
     them (`|+`)."""
     end = node.end
     if node.style in ("|", ">") or node.ends_in_text_block:
-        if _keeps_line_ends(value):
+        if keeps_line_ends(value):
             return end
         end = node.start + len(body[node.start : end].rstrip())
     end = line_end(body, end)[1]
@@ -144,7 +144,7 @@ def _behind(pattern: re.Pattern[str], body: str, index: int) -> int:
     return match.end() if match else index
 
 
-def _keeps_line_ends(value: Json) -> bool:
+def keeps_line_ends(value: Json) -> bool:
     while isinstance(value, dict | list) and value:
         value = list(value.values())[-1] if isinstance(value, dict) else value[-1]
     return isinstance(value, str) and (value.endswith("\n\n") or value.strip("\n") == "")
@@ -205,7 +205,7 @@ def row_of(body: str, node: MarkedNode) -> FlowEntries:
 
 def joined(texts: Sequence[tuple[EntryText | None, str]], row: FlowEntries, newline: str, tight: bool) -> str:
     """The entries in another order, or others (None: a new one), as they stand between the brackets."""
-    first, others = row.items[0].lead, _usual_lead(row, newline, tight)
+    first, others = row.items[0].lead, usual_lead(row, newline, tight)
     parts: list[str] = []
     for number, (item, text) in enumerate(texts):
         lead = others if item is None or item is row.items[0] else item.lead
@@ -222,7 +222,7 @@ def joined(texts: Sequence[tuple[EntryText | None, str]], row: FlowEntries, newl
     return "".join(parts) + (newline if cut else "") + row.close
 
 
-def _usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
+def usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
     """What stands before an entry that is not the first."""
     if len(row.items) > 1:
         lead = row.items[1].lead

@@ -42,7 +42,7 @@ def apply(
         beside = [(*box, name) for box in boxes for name in siblings]
         marks = mark(language.events(body), document, [*(edit.path for edit in edits), *beside])
     chains = [marks.reach(edit.path)[0] for edit in edits]
-    if all(_is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
+    if all(is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
         layout = Layout(body, language, siblings)
         pairs = zip(chains, edits, strict=True)
         return spliced(body, [layout.replace(chain, edit.value) for chain, edit in pairs])
@@ -61,7 +61,7 @@ def impossible(paths: str) -> NotRecorded:
     return NotRecorded(Problem("BK122", what, hint))
 
 
-def _is_simple(body: str, chain: list[MarkedNode], edit: Edit) -> bool:
+def is_simple(body: str, chain: list[MarkedNode], edit: Edit) -> bool:
     """One scalar on one line for another, which nothing else in the file means."""
     node = chain[-1]
     return (

@@ -160,10 +160,10 @@ class Examiner:
         try:
             made = self._made(prepared, number, began)
         except OutOfBudget as error:
-            made = AttemptResult(_without_output(number, "skipped", error, "limit"))
+            made = AttemptResult(without_output(number, "skipped", error, "limit"))
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
-            made = AttemptResult(_without_output(number, "error", error, verdict))
+            made = AttemptResult(without_output(number, "error", error, verdict))
         took = self.seconds() - began
         redactor = self.here.project.redactor
         if made.observation is not None:
@@ -172,7 +172,7 @@ class Examiner:
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """The attempt that met what nobody expected."""
-        attempt = _without_output(number, "error", fault_of_ours(error))
+        attempt = without_output(number, "error", fault_of_ours(error))
         return _masked(attempt, self.here.project.redactor)
 
     def _made(self, prepared: Prepared, number: int, began: float) -> AttemptResult:
@@ -287,7 +287,7 @@ class _Bench:
         return {**told, "judge": ", ".join(judges)} if judges else told
 
 
-def _without_output(
+def without_output(
     number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
 ) -> Attempt:
     problem = error.problems[0]

@@ -266,10 +266,10 @@ def examine_all(
     """What is named; else all baselines of the project and all of its evals."""
     if not paths:
         found = check_baselines(project, (), clients)
-        return _with_evals(found, project, folders(project), clients, runnable)
+        return with_evals(found, project, folders(project), clients, runnable)
     baselines, evals = _told_apart(project, paths)
     found = check_baselines(project, baselines, clients) if baselines or not evals else Findings(0, (), (), 0)
-    return _with_evals(found, project, evals, clients, runnable)
+    return with_evals(found, project, evals, clients, runnable)
 
 
 def _told_apart(project: Project, paths: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -290,7 +290,7 @@ def _told_apart(project: Project, paths: Sequence[str]) -> tuple[list[str], list
     return baselines, evals
 
 
-def _with_evals(
+def with_evals(
     found: Findings,
     project: Project,
     paths: Sequence[str],

@@ -53,7 +53,7 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
             firsts.append(_Counted(1, int(facts.attempts[0].outcome == "passed"), facts.weight))
     most = max((one.attempts for one in counted), default=0)
     ks = sorted({*_ALWAYS, *(k for _, k in wanted), *([most] if most else [])})
-    found = [_pass_rate(results, thresholds.get(RATE)), _mean("pass@1", firsts, 1)]
+    found = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", firsts, 1)]
     found += [_pooled("pass@1", counted, 1)] if most > 1 else []
     found += [_mean(f"pass@{k}", counted, k) for k in ks if k > 1]
     for k in ks:
@@ -82,7 +82,7 @@ def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], fl
     return found
 
 
-def _pass_rate(results: Sequence[Result], least: float | None) -> Metric:
+def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
     """The share of the cases that passed, of those that passed or failed."""
     decided = [one for one in results if one.outcome in ("passed", "failed")]
     if not decided:

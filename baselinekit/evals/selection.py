@@ -66,7 +66,7 @@ def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
         chosen = [case for case, baseline in zip(chosen, named, strict=True) if mentions(baseline)]
     if not chosen:
         raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
-    return chosen if wanted.grader is None else _graded_by(chosen, wanted.grader)
+    return chosen if wanted.grader is None else graded_by(chosen, wanted.grader)
 
 
 def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
@@ -90,7 +90,7 @@ def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
     return of, "-k matches words of the id, the name or a tag"
 
 
-def _graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
+def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
     without = [case.id for case in cases if all(grader.kind != kind for grader in case.graders)]
     if without:
         more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""

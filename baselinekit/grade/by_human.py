@@ -165,35 +165,33 @@ def scale_problems(how: HumanRating) -> Iterator[Problem]:
     """What is wrong with a human grader before anybody is asked."""
     people, scale = how.evaluators, how.rating_scale
     if people.min_required < 1:
-        yield _scale_problem(f"min_required is {people.min_required}", "1 or more people rate", "evaluators")
+        yield scale_problem(f"min_required is {people.min_required}", "1 or more people rate", "evaluators")
     if people.max_allowed < people.min_required:
         what = f"max_allowed is {people.max_allowed}, and {people.min_required} are required"
-        yield _scale_problem(what, "at most as many can be required as are allowed", "evaluators")
+        yield scale_problem(what, "at most as many can be required as are allowed", "evaluators")
     if people.adjudicator is not None and not people.adjudicator.strip():
-        yield _scale_problem("the adjudicator has no name", "adjudicator: ada, or leave it out", "evaluators")
+        yield scale_problem("the adjudicator has no name", "adjudicator: ada, or leave it out", "evaluators")
     if not 0 <= people.agreement_threshold <= 1:
-        yield _scale_problem(
+        yield scale_problem(
             f"agreement_threshold is {people.agreement_threshold}", "a share from 0 to 1", "evaluators"
         )
     if how.time_limit_minutes is not None and how.time_limit_minutes <= 0:
-        yield _scale_problem(
-            f"time_limit_minutes is {how.time_limit_minutes}", "more than 0, or leave it out"
-        )
+        yield scale_problem(f"time_limit_minutes is {how.time_limit_minutes}", "more than 0, or leave it out")
     for name in how.slots:
         if f"{{{name}}}" not in how.rubric:
-            yield _scale_problem(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")
+            yield scale_problem(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")
     for what, hint in _OF_SCALES[scale.type](scale):
-        yield _scale_problem(what, hint, "rating_scale")
+        yield scale_problem(what, hint, "rating_scale")
     least = scale.threshold
     if scale.type != "likert" and least is not None and not (is_number(least) and 0 <= least <= 1):
-        yield _scale_problem(f"the threshold is {least}", "a share from 0 to 1", "rating_scale")
+        yield scale_problem(f"the threshold is {least}", "a share from 0 to 1", "rating_scale")
     if scale.criteria and scale.type != "likert":
-        yield _scale_problem(f"a {scale.type} scale has no criteria", "use `type: likert`", "rating_scale")
+        yield scale_problem(f"a {scale.type} scale has no criteria", "use `type: likert`", "rating_scale")
     if scale.options and scale.type != "binary":
-        yield _scale_problem(f"a {scale.type} scale has no options", "use `type: binary`", "rating_scale")
+        yield scale_problem(f"a {scale.type} scale has no options", "use `type: binary`", "rating_scale")
 
 
-def _scale_problem(what: str, hint: str, *at: str) -> Problem:
+def scale_problem(what: str, hint: str, *at: str) -> Problem:
     return Problem("BK740", what, hint, at=("config", *at))
 
 
@@ -303,10 +301,10 @@ def briefing(
     """What is shown, and of a ranking what is claimed of the items."""
     how: HumanRating = grader.method
     is_ranking = how.rating_scale.type == "ranking"
-    items, claims = _items_to_rank(case, output, how.rating_scale) if is_ranking else ((), ())
+    items, claims = items_to_rank(case, output, how.rating_scale) if is_ranking else ((), ())
     shown = Shown(
         case.name or case.description or case.id,
-        _describe_input(case),
+        describe_input(case),
         filled_rubric(case, how),
         None if items else output,
         "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected))),
@@ -316,7 +314,7 @@ def briefing(
     return shown, claims
 
 
-def _items_to_rank(
+def items_to_rank(
     case: Case, output: Json, scale: RatingScale
 ) -> tuple[tuple[Json, ...], tuple[tuple[int, int], ...]]:
     """The output beside what is expected, of which it claims to be the better one; or, where nothing is
@@ -342,7 +340,7 @@ def _items_to_rank(
     return tuple(items[place] for place in order), claims
 
 
-def _describe_input(case: Case) -> str:
+def describe_input(case: Case) -> str:
     text = text_of(kind_of(case.recipe).describe_input(case.recipe))
     return text if case.context is None else f"{text}\n\nContext:\n{text_of(case.context)}"
 
@@ -352,7 +350,7 @@ def filled_rubric(case: Case, how: HumanRating) -> str:
     with a slot that nobody has anything for is left out, and braces that are no slot stay."""
     slots = {
         "task_description": case.description or case.name or case.id,
-        "input_summary": _summary(_describe_input(case)),
+        "input_summary": _summary(describe_input(case)),
         "conservative/generous": "conservative",
     }
     if expected := values_of(case.expected):
@@ -451,10 +449,10 @@ def tally_binary(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     votes = [canonical(rating.value) == canonical(wanted) for rating in ratings]
     share = sum(votes) / len(votes)
     reason = f"{sum(votes)} of {len(votes)} say {words_for(wanted, scale)}"
-    return RatingTally(share, share_of_most(votes), _is_enough(share, scale.threshold), reason)
+    return RatingTally(share, share_of_most(votes), is_enough(share, scale.threshold), reason)
 
 
-def _is_enough(share: float, threshold: float | int | None) -> bool:
+def is_enough(share: float, threshold: float | int | None) -> bool:
     """More than half, where no other share is stated."""
     return share > 0.5 if threshold is None else share + _SLACK >= threshold
 
@@ -484,7 +482,7 @@ def tally_ranking(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     ]
     share = fsum(held) / len(held)
     reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
-    passed = _is_enough(share, item.method.rating_scale.threshold)
+    passed = is_enough(share, item.method.rating_scale.threshold)
     return RatingTally(share, concordance(rankings), passed, reason)
 
 

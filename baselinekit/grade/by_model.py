@@ -218,10 +218,10 @@ def read_judgement(answer: str, how: ModelJudge, case: Case, output: Json) -> Ju
         raise unusable(f"says passed: {given['passed']!r}, which is neither true nor false", answer)
     if how.scoring.type == "boolean":
         return Judgement(given["passed"], float(given["passed"]), justification, {})
-    return _by_scores(given, how, answer)
+    return by_scores(given, how, answer)
 
 
-def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judgement:
+def by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judgement:
     criteria, scores = how.criteria, given["scores"]
     if not isinstance(scores, dict) or scores.keys() != {criterion.name for criterion in criteria}:
         raise unusable(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)

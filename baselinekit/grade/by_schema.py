@@ -98,13 +98,13 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
             yield from error.problems
     if schema is False:
         yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
-    elif schema is not True and _allows_all(schema):
+    elif schema is not True and allows_all(schema):
         near = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
         hint = near or "say what it has to be, or `schema: true` if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 
 
-def _allows_all(schema: Json) -> bool:
+def allows_all(schema: Json) -> bool:
     """Whether nothing in it asks for anything; a word that a schema does not know asks for nothing."""
     if not isinstance(schema, dict):
         return schema is True
@@ -117,7 +117,7 @@ def _allows_all(schema: Json) -> bool:
             parts = [value]
         elif key in ("required", "allOf", "prefixItems"):
             parts = value
-        if key in known and not all(map(_allows_all, parts)):
+        if key in known and not all(map(allows_all, parts)):
             return False
     return True
 

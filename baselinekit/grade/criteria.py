@@ -103,10 +103,10 @@ def read(text: str) -> RubricText:
         candidates.append(_item(kind, row, mark["line"], indent, int(mark["number"] or 0)))
     items = _chosen(candidates)
     read = {item.row for item in items}
-    items, below = _with_those_below(items, lines)
+    items, below = with_those_below(items, lines)
     problems = [*_unread(lines, read | below), *_flaws(items)]
     weighted = any(item.weights for item in items)
-    if not weighted and (not all(map(_is_named, items)) or _repeated(items)):
+    if not weighted and (not all(map(is_named, items)) or _repeated(items)):
         return RubricText((), tuple(problems))  # numbered lines that are no criteria
     criteria = tuple(
         Criterion(
@@ -207,7 +207,7 @@ def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
             yield group
 
 
-def _with_those_below(items: Sequence[_Item], lines: Sequence[str]) -> tuple[list[_Item], set[int]]:
+def with_those_below(items: Sequence[_Item], lines: Sequence[str]) -> tuple[list[_Item], set[int]]:
     """A weight on a line of its own below its criterion is that criterion's."""
     found, rows = [], set()
     for place, item in enumerate(items):
@@ -224,7 +224,7 @@ def _with_those_below(items: Sequence[_Item], lines: Sequence[str]) -> tuple[lis
     return found, rows
 
 
-def _is_named(item: _Item) -> bool:
+def is_named(item: _Item) -> bool:
     return bool(_key(item.name)) and len(item.name) <= _LONGEST_NAME
 
 
@@ -256,7 +256,7 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
         return
     for item in items:
         where = f"line {item.row + 1} of the rubric: "
-        if not _is_named(item):
+        if not is_named(item):
             hint = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
             yield Problem("BK702", f"{where}a weight without the name of a criterion", hint)
         if not item.weights:

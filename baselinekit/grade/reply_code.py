@@ -62,7 +62,7 @@ def code_in(reply: str, function: str) -> Taken:
         return Taken("", problem=f"it has more than {_MOST_BLOCKS} fenced blocks")
     if blocks:
         return _of_blocks(blocks, function)
-    return _without_fences(text, function)
+    return without_fences(text, function)
 
 
 class _Block:
@@ -201,7 +201,7 @@ def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield from _bound(ast.iter_child_nodes(node))
 
 
-def _without_fences(text: str, function: str) -> Taken:
+def without_fences(text: str, function: str) -> Taken:
     """The whole reply if it is a program, or the lines between its words that are."""
     inline = _INLINE.findall(text)
     if inline:
@@ -269,7 +269,7 @@ def _length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
     )
     tried = []
     for end in islice(ends, _MOST_FENCES_IN_A_STRING):
-        if not _is_open_text("\n".join(lines[:end])):
+        if not is_open_text("\n".join(lines[:end])):
             return _forgotten(lines[:end], bar, end)
         tried.append(end)
     return (tried[0], True) if tried else _forgotten(lines, bar, len(lines), closed=False)
@@ -284,7 +284,7 @@ def _forgotten(lines: Sequence[str], bar: str, end: int, closed: bool = True) ->
     return end, closed
 
 
-def _is_open_text(code: str) -> bool:
+def is_open_text(code: str) -> bool:
     try:
         ast.parse(_quiet(textwrap.dedent(code)))
     except SyntaxError as error:
@@ -308,7 +308,7 @@ def _readable(code: str, cut: bool = False) -> tuple[str, ast.Module | None]:
         tree = _tree(form)
         if tree is not None:
             return form, tree
-    shorter = _before_words(forms[1]) if cut else ""
+    shorter = before_words(forms[1]) if cut else ""
     tree = _tree(shorter)
     return (shorter, tree) if tree is not None and tree.body else (forms[1], None)
 
@@ -330,7 +330,7 @@ def _typed(code: str) -> str:
     )
 
 
-def _before_words(code: str) -> str:
+def before_words(code: str) -> str:
     """Without the words that follow where a fence was forgotten: from a blank line on, what stands at the
     margin and does not begin as code does. Code that was cut short is not made shorter."""
     lines = code.split("\n")

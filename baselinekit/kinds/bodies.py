@@ -251,7 +251,7 @@ def _read(
     if text is None:
         raise cannot("BK307", f"{says}, but {why}", _HINT)
     if form.name != "text":
-        _check_size(text, max_body // _BYTES_OF_EACH)
+        check_size(text, max_body // _BYTES_OF_EACH)
     try:
         return _rows(form, text, take) if form.rows else form.read(text)
     except NotJson as error:
@@ -274,7 +274,7 @@ def _rows(form: BodyForm, text: str, take: int | None) -> Body:
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def _check_size(text: str, most: int) -> None:
+def check_size(text: str, most: int) -> None:
     if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
         what = f"the answer holds more than {most:,} arrays and objects"
         raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")

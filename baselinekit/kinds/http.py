@@ -128,10 +128,10 @@ class HttpKind(RecipeKind):
     def normalize(self, asked: Any) -> Any:
         """Methods in capitals."""
         if not isinstance(asked, HttpFlow):
-            return _in_capitals(asked)
+            return in_capitals(asked)
         if all(step.method.isupper() for step in asked.steps):
             return asked
-        return replace(asked, steps=[_in_capitals(step) for step in asked.steps])
+        return replace(asked, steps=[in_capitals(step) for step in asked.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
         asked = recipe.input
@@ -142,7 +142,7 @@ class HttpKind(RecipeKind):
         if isinstance(recipe.input, HttpFlow) and not recipe.input.steps:
             yield Problem("BK108", "a flow without steps", "add a request", at=(*INPUT, "steps"))
         for step, at in step_places(recipe):
-            yield from _check_request(step, at)
+            yield from check_request(step, at)
         if isinstance(recipe.input, HttpFlow):
             first: dict[str, int] = {}
             for index, step in enumerate(recipe.input.steps):  # a step that `collect` could mean is one
@@ -152,7 +152,7 @@ class HttpKind(RecipeKind):
                     yield Problem("BK108", what, hint, at=(*INPUT, "steps", index, "name"))
         execution: HttpExecution = recipe.execution
         yield from check_base(execution.base_url, (*EXECUTION, "base_url"))
-        yield from _check_headers(execution.headers, (*EXECUTION, "headers"))
+        yield from check_headers(execution.headers, (*EXECUTION, "headers"))
         yield from super().check(recipe)
 
     def responses(self, recipe: Recipe) -> dict[Path, str]:
@@ -245,13 +245,13 @@ def is_one_key(path: str, key: str) -> bool:
         return False
 
 
-def _in_capitals(request: HttpRequest) -> HttpRequest:
+def in_capitals(request: HttpRequest) -> HttpRequest:
     if request.method.isupper() or "{{" in request.method:
         return request
     return replace(request, method=request.method.upper())
 
 
-def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
+def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     if not _TOKEN.fullmatch(request.method) and "{{" not in request.method:
         what = f"{request.method!r} is not an HTTP method"
         yield Problem("BK108", what, "such as GET or POST", at=(*at, "method"))
@@ -268,7 +268,7 @@ def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
         elif not text.startswith(("/", "{{")):
             hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
             yield Problem("BK108", f"`{name}` must start with `/`", hint, at=(*at, name))
-    yield from _check_headers(request.headers, (*at, "headers"))
+    yield from check_headers(request.headers, (*at, "headers"))
     bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
         what = f"`{'` and `'.join(bodies)}` cannot be combined"
@@ -302,7 +302,7 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
         yield Problem("BK108", what, "remove them, and use `auth` with variables", at=at)
 
 
-def _check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
+def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) and "{{" not in name:
             yield Problem(

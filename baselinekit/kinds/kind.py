@@ -281,11 +281,11 @@ def is_empty(recipe: Recipe, output: Json) -> bool:
         output = output["text"] if output.keys() == {"text"} else output
     if isinstance(output, dict) and recipe.execution.collect is not None:
         parts = [output[key] for key in _ANSWERS if key in output]
-        return bool(parts) and not output.get("tool_calls") and all(map(_says_nothing, parts))
-    return _says_nothing(output)
+        return bool(parts) and not output.get("tool_calls") and all(map(says_nothing, parts))
+    return says_nothing(output)
 
 
-def _says_nothing(value: Json) -> bool:
+def says_nothing(value: Json) -> bool:
     if isinstance(value, str):
         return not any(sign.isprintable() and not sign.isspace() for sign in value)
     return value is None or value == {}

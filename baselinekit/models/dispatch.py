@@ -96,7 +96,7 @@ def filled(ask: Ask, model: Model) -> Ask:
 
 def problems_of(name: str, model: Model, form: Form, limits: Limits, world: World) -> Iterator[Problem]:
     """Everything that can be known to be wrong before anybody is asked."""
-    found = [*_faults_of_entry(model, form), *form.check(model, world)]
+    found = [*faults_of_entry(model, form), *form.check(model, world)]
     if limits.usd is not None and model.prices is None and not form.tells_cost(model):
         hint = (
             "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
@@ -107,7 +107,7 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
         yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
 
-def _faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
+def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
     """Keys without effect, and numbers that cannot be meant."""
     blank = Model()
     for field in fields(Model):

@@ -37,7 +37,7 @@ def find_folder(named: str | None, root: str = "") -> str:
     """The folder that is named, from `root` if it is relative; else that of the installed package, which is
     found without being imported (it would load what the model does not need). InvalidInput says how to get
     one."""
-    _need_libraries()
+    need_libraries()
     if named is not None:
         return os.path.abspath(os.path.join(root, os.path.expanduser(named)))
     spec = find_spec(PACKAGE)
@@ -50,7 +50,7 @@ class Embedding:
     """The model in a folder, for any number of threads. What it has read once it does not read again."""
 
     def __init__(self, folder: str):
-        _need_libraries()
+        need_libraries()
         self._folder = folder
         self._network = Network(folder)
         shape = self._network.shape
@@ -150,7 +150,7 @@ def _understood(folder: str) -> Iterator[None]:
         raise unusable(folder, f"tokenizer.json is damaged, or not such a file ({error})") from None
 
 
-def _need_libraries() -> None:
+def need_libraries() -> None:
     missing = [name for name in LIBRARIES if find_spec(name) is None]
     if missing:
         raise _missing(f"needs the package{'s' * (len(missing) > 1)} {', '.join(missing)}")

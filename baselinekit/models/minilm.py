@@ -72,14 +72,14 @@ def shape_of(folder: str) -> Shape:
     epsilon = config.get("layer_norm_eps", 1e-12)
     if isinstance(epsilon, str | bool | list | dict | None) or not 0 < epsilon < 1:
         raise unusable(folder, "config.json has no usable layer_norm_eps")
-    _check_steps(folder)
+    check_steps(folder)
     sentences = _object(folder, "sentence_bert_config.json")
     known = sentences.get("max_seq_length") is not None
     most_tokens = _whole(folder, sentences, "max_seq_length") if known else None
     return Shape(**sizes, epsilon=float(epsilon), most_tokens=most_tokens)
 
 
-def _check_steps(folder: str) -> None:
+def check_steps(folder: str) -> None:
     """What surrounds the network, where the folder says it: the mean over all tokens, and no more layers."""
     modules = _json(folder, "modules.json")
     for module in modules if isinstance(modules, list) else []:
@@ -163,9 +163,9 @@ class Network:
 
     def __init__(self, folder: str):
         self.shape = shape_of(folder)
-        _import_numpy()
+        import_numpy()
         self._folder = folder
-        weights = _weights(folder, self.shape)
+        weights = load_weights(folder, self.shape)
         self._words = weights["embeddings.word_embeddings.weight"]
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places += weights["embeddings.token_type_embeddings.weight"][0]
@@ -214,7 +214,7 @@ class Network:
             for start, end in pairwise(ends):
                 seen[start:end] = self._attend(asking[start:end])
             rows = _normal(rows + _times(seen, layer.attended), layer.attended_norm, epsilon)
-            inner = _gelu(_times(rows, layer.inner))
+            inner = gelu(_times(rows, layer.inner))
             rows = _normal(rows + _times(inner, layer.outer), layer.outer_norm, epsilon)
         return rows
 
@@ -239,7 +239,7 @@ class Network:
         return seen
 
 
-def _import_numpy() -> None:
+def import_numpy() -> None:
     """With one thread, unless the user says otherwise. Several hardly multiply matrices as small as these any
     sooner, and on a busy machine they wait for each other: a sentence took ten times as long. numpy reads
     the setting once, when it is loaded; a program that is started later does not get it."""
@@ -281,7 +281,7 @@ def _normal(rows: Figures, norm: _Dense, epsilon: float) -> Figures:
     return rows
 
 
-def _gelu(rows: Figures) -> Figures:
+def gelu(rows: Figures) -> Figures:
     """x/2 (1 + erf(x/√2)). numpy has no erf: this one (Abramowitz and Stegun 7.1.26) is off by 1.5e-7 at
     most, which is the grain of the figures themselves."""
     import numpy as np
@@ -301,7 +301,7 @@ def _gelu(rows: Figures) -> Figures:
     return result
 
 
-def _weights(folder: str, shape: Shape) -> dict[str, Figures]:
+def load_weights(folder: str, shape: Shape) -> dict[str, Figures]:
     """Each by its name, in the size that config.json promises."""
     import numpy as np
     import safetensors

@@ -205,7 +205,7 @@ def persist(
         tries += 1
         lane.keep_pace()
         if failed is not None and left() <= 0:
-            raise _given_up(failed, tries - 1)
+            raise given_up(failed, tries - 1)
         try:
             given = attempt(left)
             lane.deserted = False
@@ -213,7 +213,7 @@ def persist(
         except OutOfBudget:
             if failed is None:
                 raise
-            raise _given_up(failed, tries - 1) from None
+            raise given_up(failed, tries - 1) from None
         except Again as again:
             failed = again
         if failed.wait is not None:
@@ -224,13 +224,13 @@ def persist(
         enough = failed.hopeless or tries > retries or (absent and lane.deserted)
         if enough or wait > LONGEST_WAIT or wait >= left():
             lane.deserted = absent
-            raise _given_up(failed, tries) from None
+            raise given_up(failed, tries) from None
         if failed.wait:
             lane.rest(failed.wait)
         world.sleep(wait)  # which ends at once when the run is interrupted: the next attempt then says so
 
 
-def _given_up(again: Again, tries: int) -> CannotReplay:
+def given_up(again: Again, tries: int) -> CannotReplay:
     problem = again.problem
     times = f" ({tries} tries)" if tries > 1 else ""
     asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > LONGEST_WAIT else ""
@@ -254,14 +254,14 @@ def asked_wait(response: Response) -> float | None:
         if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()):
             return float(text) / unit
     until = _date(response.header("retry-after"))
-    waits = [_seconds_until(until, response)] if until else [_reset(name, response) for name in _LIMITS]
+    waits = [seconds_until(until, response)] if until else [_reset(name, response) for name in _LIMITS]
     return max((wait for wait in waits if wait is not None), default=None)
 
 
 def _reset(name: str, response: Response) -> float | None:
     """When a used-up limit is renewed, in the headers of either wire form."""
     if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
-        return _seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
+        return seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
     if response.header(f"x-ratelimit-remaining-{name}") == "0":
         match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
         if match and match[0]:
@@ -270,7 +270,7 @@ def _reset(name: str, response: Response) -> float | None:
     return None
 
 
-def _seconds_until(until: datetime | None, response: Response) -> float | None:
+def seconds_until(until: datetime | None, response: Response) -> float | None:
     now = _date(response.header("date"))
     return max(0.0, (until - now).total_seconds()) if until and now else None
 
@@ -432,15 +432,15 @@ def message_in(error: Json) -> str:
         text = message if isinstance(message, str) else ""
         if kind.isdigit():  # the status once more
             kind = ""
-        return _on_one_line(f"{text} ({kind})" if text and kind else text or kind)
-    return _on_one_line(error) if isinstance(error, str) else ""
+        return on_one_line(f"{text} ({kind})" if text and kind else text or kind)
+    return on_one_line(error) if isinstance(error, str) else ""
 
 
 def _beginning(response: Response) -> str:
-    return _on_one_line(response.body.decode("utf-8", "replace"))
+    return on_one_line(response.body.decode("utf-8", "replace"))
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 

@@ -204,7 +204,7 @@ class Recording:
         return said[0] if said and alike else None
 
     def _keep(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
-        said = _as_json(answer)
+        said = as_json(answer)
         kept = self._without_secrets(said)
         spare = self._mode != "record"  # a cache that is full is none
         if spare and kept != said:
@@ -254,7 +254,7 @@ class Recording:
             )
             what += f" answer, and the {many(recorded, 'answer')} to it there differ"
             return Problem("BK630", what, f"record it once, without --offline: --record-calls {where}")
-        known = [record["asked"] for record in self._shelf.every() if _is_record(record)]
+        known = [record["asked"] for record in self._shelf.every() if is_record(record)]
         where = self._shelf.name
         hint = f"record it once, without --offline: --record-calls {where}"
         if not known:
@@ -273,7 +273,7 @@ def _of_asker(asker: str) -> str:
 
 def answer_in(record: Any) -> Answer:
     """The answer that a record holds; ValueError and its like for what is no record."""
-    if not _is_record(record):
+    if not is_record(record):
         raise ValueError
     said = record["answer"]
     usage, served = said.get("usage", {}), said.get("served")
@@ -296,7 +296,7 @@ def answer_in(record: Any) -> Answer:
     )
 
 
-def _as_json(answer: Answer) -> Json:
+def as_json(answer: Answer) -> Json:
     usage = {
         "tokens_in": answer.usage.tokens_in,
         "tokens_out": answer.usage.tokens_out,
@@ -317,7 +317,7 @@ def _as_json(answer: Answer) -> Json:
     return kept if answer.tool_calls is not None else {**kept, "tool_calls": None}
 
 
-def _is_record(record: Json) -> bool:
+def is_record(record: Json) -> bool:
     """Whether it was written here: nobody vouches for more than its outline."""
     return (
         isinstance(record, Mapping)

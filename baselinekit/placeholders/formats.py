@@ -150,7 +150,7 @@ def ip(args: Args, now: float) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
 
     def check(text: str) -> bool:
-        found = _ip_version(text)
+        found = ip_version(text)
         return found is not None and version in (None, found)
 
     own = () if version is None else (f"any_ip({version})",)
@@ -206,14 +206,14 @@ def is_url(text: str) -> bool:
         return False
     host = found[1]
     if host.startswith("["):
-        return _ip_version(host[1:-1]) == 6
+        return ip_version(host[1:-1]) == 6
     labels = _ESCAPED.sub("a", host.removesuffix(".")).split(".")
     if labels[-1].isdecimal():
-        return _ip_version(host) == 4
+        return ip_version(host) == 4
     return all(len(label) <= 63 and re.fullmatch(_HOST_LABEL, label) for label in labels)
 
 
-def _ip_version(text: str) -> int | None:
+def ip_version(text: str) -> int | None:
     try:
         return ip_address(text).version
     except ValueError:
@@ -232,17 +232,17 @@ def is_base64(text: str) -> bool:
 def is_jwt(text: str) -> bool:
     """RFC 7519: signed (three parts, the last one empty for `alg: none` alone) or encrypted (five parts)."""
     parts = text.split(".")
-    header = _json_object(parts[0])
+    header = json_object(parts[0])
     algorithm = header.get("alg") if header is not None else None
     if header is None or not isinstance(algorithm, str) or any(len(part) % 4 == 1 for part in parts):
         return False
     if len(parts) == 5:
         return isinstance(header.get("enc"), str)
     nested = str(header.get("cty", "")).upper() == "JWT"
-    return bool(parts[2]) == (algorithm != "none") and (nested or _json_object(parts[1]) is not None)
+    return bool(parts[2]) == (algorithm != "none") and (nested or json_object(parts[1]) is not None)
 
 
-def _json_object(encoded: str) -> dict[str, Json] | None:
+def json_object(encoded: str) -> dict[str, Json] | None:
     try:
         value = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
     except (binascii.Error, ValueError, RecursionError):

@@ -110,10 +110,10 @@ def _tokens(template: Placeholder | Inline | None) -> tuple[Token, ...]:
 def _pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> list[tuple[int, int]]:
     """Which lines belong together: those that are right from the head on and up to the tail, and of the lines
     between them the likeliest."""
-    head = _count_right(old, came)
-    tail = _count_right(old[head:][::-1], came[head:][::-1])
+    head = count_right(old, came)
+    tail = count_right(old[head:][::-1], came[head:][::-1])
     e2, a2 = len(old) - tail, len(came) - tail
-    inner = _likely_pairs(old[head:e2], came[head:a2])
+    inner = likely_pairs(old[head:e2], came[head:a2])
     return [
         *((n, n) for n in range(head)),
         *((head + e, head + a) for e, a in inner),
@@ -121,12 +121,12 @@ def _pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> list[tuple[int, i
     ]
 
 
-def _count_right(old: Sequence[_StoredLine], came: Sequence[str]) -> int:
+def count_right(old: Sequence[_StoredLine], came: Sequence[str]) -> int:
     pairs = enumerate(zip(old, came, strict=False))
     return next((n for n, (line, other) in pairs if not line.accepts(other)), min(len(old), len(came)))
 
 
-def _likely_pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> Pairs:
+def likely_pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> Pairs:
     """Pairs in rising order: equal lines, those that are the first to accept a line, and the likeliest."""
     literal = {line.text for line in old if line.template is None}
     templates = list({line.text: line for line in old if line.template is not None}.values())

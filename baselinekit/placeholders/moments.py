@@ -216,8 +216,8 @@ def _zone(text: str) -> timezone:
     return timezone(-away if text[0] == "-" else away)
 
 
-def _iso_seconds(text: str) -> float | None:
-    moment = iso_moment(text) if _is_iso(text) else None
+def iso_seconds(text: str) -> float | None:
+    moment = iso_moment(text) if is_iso(text) else None
     try:
         return None if moment is None else with_zone(moment).timestamp()
     except (ValueError, OverflowError):
@@ -225,14 +225,14 @@ def _iso_seconds(text: str) -> float | None:
 
 
 def _iso_day(text: str) -> float | None:
-    return _iso_seconds(f"{text} 00:00") if re.fullmatch(DATE, text) and is_date(text) else None
+    return iso_seconds(f"{text} 00:00") if re.fullmatch(DATE, text) and is_date(text) else None
 
 
-def _is_iso(text: str) -> bool:
+def is_iso(text: str) -> bool:
     return re.fullmatch(ISO, text) is not None
 
 
-def _epoch_seconds(text: str) -> float | None:
+def epoch_seconds(text: str) -> float | None:
     """As a number it would be one of `any_unix_timestamp`: 2001 to 2286."""
     if not re.fullmatch(_EPOCH, text):
         return None
@@ -240,7 +240,7 @@ def _epoch_seconds(text: str) -> float | None:
     return next((float(number / unit) for unit in UNITS if 10**9 <= number / unit < 10**10), None)
 
 
-def _escaped_seconds(text: str) -> float | None:
+def escaped_seconds(text: str) -> float | None:
     """A moment as it stands in the query of a URL."""
     plain = unquote_plus(text)
     return moment_of(plain) if plain != text else None
@@ -251,9 +251,9 @@ def moment_forms() -> dict[str, MomentForm]:
     """The forms by their names; in a longer text they are tried in this order, and the first that fits is
     the longest."""
     forms = {name: _form(pattern) for name, pattern in _PATTERNS.items()}
-    forms["iso"] = MomentForm(ISO, _iso_seconds)
-    forms["escaped"] = MomentForm(_ESCAPED.replace("%3A", "%3[Aa]"), _escaped_seconds)
-    forms["epoch"] = MomentForm(_EPOCH, _epoch_seconds)
+    forms["iso"] = MomentForm(ISO, iso_seconds)
+    forms["escaped"] = MomentForm(_ESCAPED.replace("%3A", "%3[Aa]"), escaped_seconds)
+    forms["epoch"] = MomentForm(_EPOCH, epoch_seconds)
     return forms
 
 

@@ -33,12 +33,12 @@ def takes_all(wide: Placeholder | Inline, narrow: Placeholder | Inline) -> bool:
     """Whether every value that `narrow` accepts, bindings and absence included, is accepted by `wide`."""
     try:
         if isinstance(narrow, Inline):
-            by_slots = isinstance(wide, Inline) and _slots_take_all(wide.parts, narrow.parts)
-            return by_slots or _takes_known(wide, _extent_of(narrow.parts))
+            by_slots = isinstance(wide, Inline) and slots_take_all(wide.parts, narrow.parts)
+            return by_slots or _takes_known(wide, extent_of(narrow.parts))
         if isinstance(wide, Inline):
             further = narrow.token.optional or narrow.token.nullable
             return not further and _takes_known(wide, narrow.kind.extent)
-        if not _marks_follow(wide.token, wide.kind, narrow.token):
+        if not marks_follow(wide.token, wide.kind, narrow.token):
             return False
         only_null = narrow.kind.extent.types == {_NULL}
         return (wide.token.nullable and only_null) or kind_takes_all(wide.kind, narrow.kind)
@@ -63,7 +63,7 @@ def _takes_known(wide: Placeholder | Inline, known: Extent) -> bool:
     return _around_one(wide.parts, known) if isinstance(wide, Inline) else follows(wide.kind.extent, known)
 
 
-def _marks_follow(wide: Token, kind: Kind, narrow: Token) -> bool:
+def marks_follow(wide: Token, kind: Kind, narrow: Token) -> bool:
     """Whether what may be absent, may be null or is bound is so on both sides."""
     if (wide.key is not None and wide.key != narrow.key) or (narrow.optional and not wide.optional):
         return False
@@ -89,8 +89,8 @@ def follows(asked: Extent, known: Extent) -> bool:
     return (
         known.types <= asked.types
         and asked.names <= known.names
-        and _is_within(known.lengths, asked.lengths)
-        and ("number" not in known.types or (same_form and _is_within(known.numbers, asked.numbers)))
+        and is_within(known.lengths, asked.lengths)
+        and ("number" not in known.types or (same_form and is_within(known.numbers, asked.numbers)))
         and (asked.within is None or (known.within is not None and known.within <= asked.within))
         and known.begins.startswith(asked.begins)
         and known.ends.endswith(asked.ends)
@@ -103,7 +103,7 @@ def follows(asked: Extent, known: Extent) -> bool:
     )
 
 
-def _is_within(inner: tuple[Json, Json], outer: tuple[Json, Json]) -> bool:
+def is_within(inner: tuple[Json, Json], outer: tuple[Json, Json]) -> bool:
     """Whether one range lies in another; None is no bound."""
     (least, most), (low, high) = inner, outer
     above = low is None or (least is not None and low <= least)
@@ -122,13 +122,13 @@ def _spellings(values: Sequence[Json]) -> Iterator[Json]:
 # Inside a text.
 
 
-def _extent_of(parts: Sequence[Part]) -> Extent:
+def extent_of(parts: Sequence[Part]) -> Extent:
     """What is known of the texts that parts one after the other accept."""
     literals = tuple(part for part in parts if isinstance(part, str))
     least = most = sum(map(len, literals))
     endless = False
     for slot in (part for part in parts if isinstance(part, Slot)):
-        low, high = _lengths_of(slot.kind)
+        low, high = lengths_of(slot.kind)
         if slot.token.nullable:
             low, high = min(low, len(_NULL)), None if high is None else max(high, len(_NULL))
         least, most = least + (0 if slot.token.optional else low), most + (high or 0)
@@ -143,7 +143,7 @@ def _extent_of(parts: Sequence[Part]) -> Extent:
     )
 
 
-def _lengths_of(kind: Kind) -> Lengths:
+def lengths_of(kind: Kind) -> Lengths:
     """How long the part of a text may be that a kind accepts."""
     if kind.any_text is not None:
         return kind.any_text
@@ -156,22 +156,22 @@ def _lengths_of(kind: Kind) -> Lengths:
     return int(kind.extent.types == _NUMBER), None
 
 
-def _slots_take_all(wide: Sequence[Part], narrow: Sequence[Part]) -> bool:
+def slots_take_all(wide: Sequence[Part], narrow: Sequence[Part]) -> bool:
     """Whether the same text stands between placeholders of which each takes all that the other takes."""
     return len(wide) == len(narrow) and all(
-        _slot_takes_all(left, right) if isinstance(left, Slot) and isinstance(right, Slot) else left == right
+        slot_takes_all(left, right) if isinstance(left, Slot) and isinstance(right, Slot) else left == right
         for left, right in zip(wide, narrow, strict=True)
     )
 
 
-def _slot_takes_all(wide: Slot, narrow: Slot) -> bool:
+def slot_takes_all(wide: Slot, narrow: Slot) -> bool:
     kind, known = wide.kind, narrow.kind.extent
-    if not _marks_follow(wide.token, kind, narrow.token):
+    if not marks_follow(wide.token, kind, narrow.token):
         return False
     if wide.token.key is not None and kind.extent.types != known.types:
         return False  # 5 as a number and as a part of a text are bound as different values
     if kind.any_text is not None:
-        return _is_within(_lengths_of(narrow.kind), kind.any_text)
+        return is_within(lengths_of(narrow.kind), kind.any_text)
     if known.values is not None and not kind.timed:
         texts = [as_text(value) for value in known.values]
         inline = re.compile(kind.inline or "")
@@ -193,9 +193,7 @@ def _around_one(parts: Sequence[Part], known: Extent) -> bool:
     low, high = slots[0].kind.any_text
     around = len(begins) + len(ends)
     lengths = (low + around, None if high is None else high + around)
-    return (
-        known.begins.startswith(begins) and known.ends.endswith(ends) and _is_within(known.lengths, lengths)
-    )
+    return known.begins.startswith(begins) and known.ends.endswith(ends) and is_within(known.lengths, lengths)
 
 
 # Values that were seen -> the narrowest placeholders that accept every one of them.
@@ -313,7 +311,7 @@ def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderPro
     least, most = min(numbers), max(numbers)
     rows = ((row.name, row.learnt) for row in words.table.values() if row.learnt and row.learnt.between)
     ranges = [(name, rule) for name, rule in rows if rule.fits(values)]
-    if least != most and ranges and _stays_above_zero(numbers, all(map(whole, values))):
+    if least != most and ranges and stays_above_zero(numbers, all(map(whole, values))):
         name, rule = ranges[0]
         seen = f"{rule.describe(values)} from {_shown(least)} to {_shown(most)}"
         yield PlaceholderProposal(f"<<{name}(0)>>", f"{seen}, and no negative ones")
@@ -327,7 +325,7 @@ _ENOUGH = 3
 """Two deviations are close to each other, and of one sign, once in thirty."""
 
 
-def _stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
+def stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
     """What is counted is never negative. What is measured with a fraction may be a deviation: it stays above
     zero if ten times the spread does not lead below."""
     least, most = min(numbers), max(numbers)
@@ -393,7 +391,7 @@ def _for(values: Sequence[Json], write: Write, words: Words) -> Iterator[Placeho
         yield from for_numbers(values, words)
     elif type == "string":
         proposals = list(learnt_as(values, "string", "sure", words)) or list(
-            _by_their_parts(values, write, words)
+            by_their_parts(values, write, words)
         )
         if not proposals:
             yield from _few(values)
@@ -404,7 +402,7 @@ def _for(values: Sequence[Json], write: Write, words: Words) -> Iterator[Placeho
         yield from learnt_as(values, type, "type", words)
 
 
-def _by_their_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
+def by_their_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
     """What is known of texts that have no format as a whole: one of their parts, or a wide format."""
     template = around_what_varies(texts, write, words)
     likely = list(learnt_as(texts, "string", "likely", words))

@@ -80,23 +80,23 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         return not is_typed and _turns(text.replace("-", "")) >= _FEWEST_TURNS
     if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
         return True
-    return _is_made_up(text, name, tag is not None)
+    return is_made_up(text, name, tag is not None)
 
 
-def _is_made_up(text: str, name: str, is_tag: bool) -> bool:
+def is_made_up(text: str, name: str, is_tag: bool) -> bool:
     if not _TOKEN.fullmatch(text) or moment_of(text) is not None:
         return False
     if any((start, end) == (0, len(text)) for start, end in random_in(TextScan(text))):
         return True
     prefixed = _PREFIXED.fullmatch(text)
-    if prefixed and _is_random(prefixed["rest"]):
+    if prefixed and is_random(prefixed["rest"]):
         return True
     if is_tag:
         return any(map(str.isdigit, text))
-    return _NAMED.search(name) is not None and any(map(_is_random, _RUN.findall(text)))
+    return _NAMED.search(name) is not None and any(map(is_random, _RUN.findall(text)))
 
 
-def _is_random(run: str) -> bool:
+def is_random(run: str) -> bool:
     """Whether no word, no name and no number is written so: letters and digits in turn, or capitals anywhere,
     and pairs of letters that words do not have."""
     if len(run) < _SHORTEST_RUN or (_turns(run) < 2 and len(_CAPITAL.findall(run)) < _FEWEST_TURNS):
@@ -176,14 +176,14 @@ def is_counted(path: Path, *values: Json) -> bool:
         return False
     if words & _COUNTED or "".join(_WORD.findall(name_of(path))).lower() in _COUNTED_NAMES:
         return True
-    return bool(words & _MEASURED) and all(map(_is_measured, values))
+    return bool(words & _MEASURED) and all(map(is_measured, values))
 
 
 def _words_of(path: Path) -> set[str]:
     return {word.lower() for word in _WORD.findall(name_of(path))}
 
 
-def _is_measured(value: Json) -> bool:
+def is_measured(value: Json) -> bool:
     if not is_number(value):
         return False
     number = decimal(value)
@@ -232,7 +232,7 @@ def nature_of_change(
         if "\0" in marked and marked == _skeleton(after):
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
-    counts = _are_numbers(before, after) and (
+    counts = are_numbers(before, after) and (
         is_counted(path, before, after) or is_among_metrics(place, stored)
     )
     return "counter" if counts else None
@@ -242,7 +242,7 @@ def _moments(value: Json) -> list[float]:
     return [when for _, _, when in moments_in(str(value))]
 
 
-def _are_numbers(before: Json, after: Json) -> bool:
+def are_numbers(before: Json, after: Json) -> bool:
     return is_number(before) == is_number(after) and is_amount(before) and is_amount(after)
 
 

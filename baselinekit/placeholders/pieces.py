@@ -59,7 +59,7 @@ def _expressions(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[str],
     )
 
 
-def _taken_apart(text: str, words: Words) -> list[str]:
+def taken_apart(text: str, words: Words) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
     by_form = sorted(rules, key=lambda rule: rule.of != "string")  # 1.2.3 is no number
     sure, others = _expressions(
@@ -87,7 +87,7 @@ class TextPieces:
         for number, line in enumerate(zip(*lines, strict=True)):
             if number:
                 self._add(["\n"] * len(texts), False)
-            for column in _beside([_taken_apart(text, words) for text in line]):
+            for column in _beside([taken_apart(text, words) for text in line]):
                 self._add(column, self.varies(column))
 
     def _add(self, column: list[str], varies: bool) -> None:
@@ -178,9 +178,9 @@ class TextPieces:
         names = {found[1] if found else None for found in named}
         if len(names) == 1 and None not in names:
             return str(names.pop()), ""
-        before = _to_separator(_common_start(column))
+        before = to_separator(common_start(column))
         rests = [text[len(before) :] for text in column]
-        after = _to_separator(_common_start([text[::-1] for text in rests]))[::-1]
+        after = to_separator(common_start([text[::-1] for text in rests]))[::-1]
         if not all(text[: len(text) - len(after)] for text in rests):
             after = ""
         return (before, after) if all(rests) else ("", "")
@@ -207,14 +207,14 @@ class TextPieces:
         return _TOKEN if random else WIDE[0] if all(column) else WIDE[1]
 
 
-def _common_start(texts: Sequence[str]) -> str:
+def common_start(texts: Sequence[str]) -> str:
     """What all begin with."""
     first, last = min(texts), max(texts)
     length = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[:length]
 
 
-def _to_separator(text: str) -> str:
+def to_separator(text: str) -> str:
     found = _LAST_SEPARATOR.match(text)
     return found[0] if found else ""
 

@@ -124,15 +124,15 @@ def _steps(pattern: str) -> int:
 
 def full_match(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
     """The match of the whole text, or None; what takes too long can be neither."""
-    return _in_time(pattern, pattern.fullmatch, text, regex_budget)
+    return in_time(pattern, pattern.fullmatch, text, regex_budget)
 
 
 def search(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
     """The first match anywhere in the text, likewise."""
-    return _in_time(pattern, pattern.search, text, regex_budget)
+    return in_time(pattern, pattern.search, text, regex_budget)
 
 
-def _in_time(pattern: Any, look: Callable[..., Any], text: str, regex_budget: RegexBudget) -> Any:
+def in_time(pattern: Any, look: Callable[..., Any], text: str, regex_budget: RegexBudget) -> Any:
     if len(text) > _LONGEST_TEXT:
         raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
     began = regex_budget.clock()
@@ -357,7 +357,7 @@ def variable(args: Args, words: Words) -> Kind:
     )
 
 
-def _without_args(name: str, kind: Kind) -> Callable[[Args, Words], Kind]:
+def without_args(name: str, kind: Kind) -> Callable[[Args, Words], Kind]:
     def build(args: Args, words: Words) -> Kind:
         take(name, args, name)
         return kind
@@ -372,7 +372,7 @@ def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderT
     read = {as_text(value): value for value in values}
     kind = Kind(lambda value: json_type(value) == type, inline, read.get, extent=extent)
     learnt = LearningRule(words, type, "sure" if values else "type", in_rows=type != "null")
-    return PlaceholderType(name, _without_args(name, kind), frozenset({type}), learnt)
+    return PlaceholderType(name, without_args(name, kind), frozenset({type}), learnt)
 
 
 _ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None), extent=Extent())
@@ -448,7 +448,7 @@ _ROWS = (
         frozenset({"array"}),
         LearningRule("any arrays", "array", "type", in_rows=True),
     ),
-    PlaceholderType("any", _without_args("any", _ANY), None),
+    PlaceholderType("any", without_args("any", _ANY), None),
     PlaceholderType("one_of", one_of, None),
     PlaceholderType("length", length, None),
     PlaceholderType("var", variable, None),

@@ -55,7 +55,7 @@ def _texts(least: int, most: int | None) -> Extent:
     return Extent(frozenset({"string"}), (least, most))
 
 
-def _common_form(forms: Callable[[], Mapping[str, MomentForm]]) -> Callable[[Texts], str | None]:
+def common_form(forms: Callable[[], Mapping[str, MomentForm]]) -> Callable[[Texts], str | None]:
     """The form that all texts have; none where two fit them all (5/6/2026), and the next may have either."""
 
     def common(values: Texts) -> str | None:
@@ -126,7 +126,7 @@ def is_random(text: str) -> bool:
     return len(text) >= _LEAST_LETTERS and min(upper, lower) >= len(text) // 5
 
 
-def _are_tokens(values: Texts) -> bool:
+def are_tokens(values: Texts) -> bool:
     plain = not any(map(_OTHER_FORM.search, values))
     return plain and all(map(is_random, values)) and not all(map(_HEX.fullmatch, values))
 
@@ -135,7 +135,7 @@ def half_of_shortest(values: Sequence[str]) -> str:
     return str(max(min(map(len, values)) // 2, 1))
 
 
-def _are_moments(values: Texts) -> bool:
+def are_moments(values: Texts) -> bool:
     """Whether they are no ISO 8601, which has a row of its own, and no numbers of any other time."""
     if all(re.fullmatch(_NUMERIC, text) for text in values):
         basic = all(moment_forms()["basic"].moment(text) is not None for text in values)
@@ -150,8 +150,8 @@ FIRST = (
         (6, _LONGEST_MOMENT),
         LearningRule(
             "dates with a time",
-            fits=_are_moments,
-            argument=_common_form(moment_forms),
+            fits=are_moments,
+            argument=common_form(moment_forms),
             narrowed="dates with a time ({})",
             piece=_pieces(moment_forms(), "epoch"),
             in_rows=True,
@@ -164,7 +164,7 @@ FIRST = (
         LearningRule(
             "dates",
             fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
-            argument=_common_form(date_forms),
+            argument=common_form(date_forms),
             narrowed="dates ({})",
             piece=_pieces(date_forms(), "iso"),
         ),
@@ -212,7 +212,7 @@ LAST = (
         LearningRule(
             "tokens",
             when="likely",
-            fits=_are_tokens,
+            fits=are_tokens,
             argument=half_of_shortest,
             narrowed="tokens of {} characters or more",
         ),

@@ -38,7 +38,7 @@ def main() -> None:
     for number in (0, 1, 2):
         os.dup2(nothing, number)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    job["own"] = _memory_of(os.getpid())[0]
+    job["own"] = memory_of(os.getpid())[0]
     _say(out, {"ready": True, "filtered": _closed(job)})
     for call in job["calls"]:
         _say(out, _called(job, call))
@@ -173,14 +173,14 @@ def _too_much(job: Any) -> str:
     start as many as it likes, if nobody counts them. Without walls there is no other process."""
     memory = count = 0
     for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()] if job["alone"] else []:
-        own, threads = _memory_of(pid)
+        own, threads = memory_of(pid)
         memory, count = memory + max(0, own - job["own"]), count + threads
     if memory > job["memory"] * _MEGABYTE:
         return f"used more than {job['memory']} MB of memory"
     return f"started more than {_PROCESSES} processes" if count > _PROCESSES else ""
 
 
-def _memory_of(pid: int) -> Any:
+def memory_of(pid: int) -> Any:
     """What a process has of the memory, and its threads."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:

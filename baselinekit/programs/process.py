@@ -174,7 +174,7 @@ class LeftProcesses:
             there = set(_children())
             for pid in there - self._told.keys():
                 with suppress(OSError, ValueError):
-                    session, self._told[pid] = _session_and_birth(pid)
+                    session, self._told[pid] = session_and_birth(pid)
                     if session != os.getsid(0):
                         watchdog.keep(pid, self._told[pid])
             for pid in self._told.keys() - there:
@@ -199,7 +199,7 @@ class LeftProcesses:
         found = []
         for pid in _children():
             with suppress(OSError, ValueError):
-                session, born = _session_and_birth(pid)
+                session, born = session_and_birth(pid)
                 in_a_run = self._first is not None and self._first <= born
                 if session != os.getsid(0) and in_a_run and (oldest is None or born < oldest):
                     found.append(pid)
@@ -216,7 +216,7 @@ def _children() -> list[int]:
         return []
 
 
-def _session_and_birth(pid: int) -> tuple[int, int]:
+def session_and_birth(pid: int) -> tuple[int, int]:
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     return int(fields[3]), int(fields[19])
@@ -345,7 +345,7 @@ class _Talk:
         while self._selector.get_map() or ended_at is None:
             self._stop_when_due()
             at_each_glance()
-            if ended_at is None and _has_ended(self._process):
+            if ended_at is None and has_ended(self._process):
                 ended_at = time.monotonic()
             if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:
                 return  # something that it started still holds its pipes
@@ -401,21 +401,21 @@ class _Talk:
             raise self._stopped("BK321", what, "raise `timeout` if it may take longer")
 
     def _stopped(self, code: str, what: str, hint: str) -> CannotReplay:
-        _signal_group(self._process, signal.SIGTERM)
+        signal_group(self._process, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
-        while not _has_ended(self._process) and time.monotonic() < deadline:
+        while not has_ended(self._process) and time.monotonic() < deadline:
             time.sleep(0.01)
         return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", hint)
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
     """Without collecting it: until then nobody else gets its number, and its group can be killed safely."""
     if process.returncode is None and hasattr(os, "waitid"):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return process.poll() is not None
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
@@ -423,6 +423,6 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 def _end(process: subprocess.Popen[bytes]) -> int:
     """Kill what is left of the group, and collect the program."""
     if process.returncode is None:
-        _signal_group(process, signal.SIGKILL)
+        signal_group(process, signal.SIGKILL)
         process.wait()
     return process.returncode

@@ -88,14 +88,14 @@ class _Link:
 def linked(found: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
     """What varies, with one binding for what is one value; in a flow that made what it saves, also the places
     that hold it."""
-    vectors = {one.places: vector for one in found if (vector := _vector_of(one, outputs)) is not None}
-    links = list(_links_of(found, vectors, outputs, view))
+    vectors = {one.places: vector for one in found if (vector := vector_of(one, outputs)) is not None}
+    links = list(links_of(found, vectors, outputs, view))
     if not links:
         return list(found)
     free: dict[tuple[Path, ...], Vector] = {}
     if view.is_made:
-        free = _free_places(found, outputs, view, links)
-    texts = _texts_at({**vectors, **free}, links, view)
+        free = free_places(found, outputs, view, links)
+    texts = texts_at({**vectors, **free}, links, view)
     result = []
     for one in found:
         text = texts.pop(one.places, None)
@@ -106,14 +106,14 @@ def linked(found: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -
 
 
 def _proposal(text: str, reason: str) -> PlaceholderProposal:
-    return PlaceholderProposal(text, f"{reason}; one value wherever `{_key_of(text)}` stands")
+    return PlaceholderProposal(text, f"{reason}; one value wherever `{key_of(text)}` stands")
 
 
-def _key_of(text: str) -> str:
+def key_of(text: str) -> str:
     return "`, `".join(dict.fromkeys(re.findall(r" as ([A-Za-z0-9_-]+)>>", text)))
 
 
-def _vector_of(one: Volatile, outputs: Sequence[Json]) -> Vector | None:
+def vector_of(one: Volatile, outputs: Sequence[Json]) -> Vector | None:
     """The values of what varies; None where its rows have others than each other."""
     vectors = set[tuple[tuple[type, str], ...]]()
     vector: Vector = ()
@@ -123,14 +123,14 @@ def _vector_of(one: Volatile, outputs: Sequence[Json]) -> Vector | None:
         except (LookupError, TypeError):
             return None
         vectors.add(tuple((type(value), str(value)) for value in vector))
-    return vector if len(vectors) == 1 and all(map(_is_scalar, vector)) else None
+    return vector if len(vectors) == 1 and all(map(is_scalar, vector)) else None
 
 
-def _is_scalar(value: Json) -> bool:
+def is_scalar(value: Json) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _links_of(
+def links_of(
     found: Sequence[Volatile],
     vectors: dict[tuple[Path, ...], Vector],
     outputs: Sequence[Json],
@@ -144,13 +144,13 @@ def _links_of(
         is_made = view.is_made or len(set(map(str, vector))) == len(vector) > 1
         last = _END.search(path)
         end = last[0] if last else name
-        if view.is_made and (segment := _last_segment(vector[0])):
-            vector, end = (_as_it_stands(segment, outputs[0]),), f"{name}_id"
-        if not is_made or vector in known or not all(_may_be_id(value, (name, end)) for value in vector):
+        if view.is_made and (segment := last_segment(vector[0])):
+            vector, end = (as_it_stands(segment, outputs[0]),), f"{name}_id"
+        if not is_made or vector in known or not all(may_be_id(value, (name, end)) for value in vector):
             continue
         known.add(vector)
         text = next((one.proposal.text for one in found if vectors.get(one.places) == vector), None)
-        key = _new_key(name, keys)
+        key = new_key(name, keys)
         names = frozenset(map(_folded, (name, end, *(("id",) if end == f"{name}_id" else ()))))
         yield _Link(vector, key, names, _bound(text, vector, key, view))
     for one in found:
@@ -159,26 +159,26 @@ def _links_of(
             continue
         known.add(candidate)
         where = one.places[0]
-        if all(_may_be_id(value, (name_of(where),)) for value in candidate) and _has_one(one.proposal.text):
-            key = _new_key(_name_at(where), keys)
+        if all(may_be_id(value, (name_of(where),)) for value in candidate) and _has_one(one.proposal.text):
+            key = new_key(name_at(where), keys)
             yield _Link(candidate, key, frozenset(), _bound(one.proposal.text, candidate, key, view))
 
 
-def _last_segment(value: Json) -> str:
+def last_segment(value: Json) -> str:
     """The id at the end of an address that a step saves: of what it has made."""
     match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
     is_id = match is not None and (looks_like_id(match[1]) or any(map(str.isdigit, match[1])))
     return match[1] if match and is_id else ""
 
 
-def _as_it_stands(segment: str, output: Json) -> Json:
+def as_it_stands(segment: str, output: Json) -> Json:
     """The id as the answers have it under a name of ids: as a number, perhaps."""
-    same = (value for path, value in places(output) if _is_scalar(value) and str(value) == segment)
+    same = (value for path, value in places(output) if is_scalar(value) and str(value) == segment)
     return next(same, segment)
 
 
-def _may_be_id(value: Json, names: Sequence[str]) -> bool:
-    if not _is_scalar(value) or "/" in str(value):
+def may_be_id(value: Json, names: Sequence[str]) -> bool:
+    if not is_scalar(value) or "/" in str(value):
         return False
     if all(looks_like_id(value, (name,)) for name in names):
         return True
@@ -186,7 +186,7 @@ def _may_be_id(value: Json, names: Sequence[str]) -> bool:
     return is_named and moment_of(value) is None
 
 
-def _name_at(path: Path) -> str:
+def name_at(path: Path) -> str:
     """`order_id` of `order.id`; a name that says no more than that it is one takes the one above it."""
     words = [key for key in path if isinstance(key, str) and key not in ("body", "headers")]
     if len(words) > 1 and len(words[-1]) <= 4:
@@ -194,7 +194,7 @@ def _name_at(path: Path) -> str:
     return words[-1] if words else "id"
 
 
-def _new_key(name: str, keys: set[str]) -> str:
+def new_key(name: str, keys: set[str]) -> str:
     """A key that the grammar of placeholders takes, and that no other link has."""
     plain = _NO_KEY.sub("_", name).strip("_-") or "id"
     plain = plain if not plain[0].isdigit() else f"id_{plain}"
@@ -223,7 +223,7 @@ def _folded(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _free_places(
+def free_places(
     found: Sequence[Volatile], outputs: Sequence[Json], view: LinkView, links: Sequence[_Link]
 ) -> dict[tuple[Path, ...], Vector]:
     """The places that nothing stands for yet and that could hold a link."""
@@ -231,7 +231,7 @@ def _free_places(
     wanted = {str(link.values[0]) for link in links}
     free: dict[Path, Vector] = {}
     for path, value in places(outputs[0]):
-        if path in taken or not _is_scalar(value) or not any(one in str(value) for one in wanted):
+        if path in taken or not is_scalar(value) or not any(one in str(value) for one in wanted):
             continue
         with suppress(LookupError, TypeError):
             free[path] = tuple(value_at(output, path) for output in outputs)
@@ -239,7 +239,7 @@ def _free_places(
     return {(path,): vector for path, vector in free.items() if path in compared}
 
 
-def _texts_at(
+def texts_at(
     vectors: dict[tuple[Path, ...], Vector], links: Sequence[_Link], view: LinkView
 ) -> dict[tuple[Path, ...], str]:
     """What is to be stored at the places that hold a link. A link at one place alone is none, unless the flow

@@ -77,13 +77,13 @@ def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
     if all(identical(value, values[0], ordered=False) for value in values):
         return values[0]
     if all(isinstance(value, dict) for value in values):
-        return _fold_objects(template if isinstance(template, dict) else {}, values, accepts)
+        return fold_objects(template if isinstance(template, dict) else {}, values, accepts)
     if any(identical(value, template, ordered=False) for value in values):
         raise Unlike  # some are as before, and others are not
     return _placeholder(values, accepts)
 
 
-def _fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
+def fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
     folded: dict[str, Json] = {}
     for name in reduce(with_new_keys, rows, [*template]):
         values = [row[name] for row in rows if name in row]
@@ -135,8 +135,8 @@ def align_rows(
 ) -> tuple[Alignment, dict[int, Json]]:
     """Which old row is which new one, and the new rows with the placeholders of their partners given back: a
     comparison does not always see which row is which."""
-    head = _count_identical(old, new)
-    tail = _count_identical(old[head:][::-1], new[head:][::-1])
+    head = count_identical(old, new)
+    tail = count_identical(old[head:][::-1], new[head:][::-1])
     e2, a2 = len(old) - tail, len(new) - tail
     if head in (e2, a2):  # rows have come, or gone, and nothing else
         ends = [(n, n) for n in range(head)] + [(e2 + n, a2 + n) for n in range(tail)]
@@ -152,10 +152,10 @@ def align_rows(
     if rows.missing and rows.extra:
         rows.take(pair_alike(old, new, rows, lambda text, value: text == value or accepts(text, value)))
     changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
-    return rows, {a: _given_back(old[e], new[a], accepts) for e, a in changed}
+    return rows, {a: given_back(old[e], new[a], accepts) for e, a in changed}
 
 
-def _count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
+def count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
     """How many rows are identical from the head on."""
     return next(
         (n for n, pair in enumerate(zip(old, new, strict=False)) if not identical(*pair)),
@@ -169,12 +169,12 @@ def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     return {freeze(name): n for n, name in reversed([*named])}
 
 
-def _given_back(old: Json, new: Json, accepts: Accepts) -> Json:
+def given_back(old: Json, new: Json, accepts: Accepts) -> Json:
     """The new value with the placeholders of the old one that still accept it."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {
-            key: _given_back(old[key], value, accepts) if key in old else value for key, value in new.items()
+            key: given_back(old[key], value, accepts) if key in old else value for key, value in new.items()
         }
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [_given_back(*pair, accepts) for pair in zip(old, new, strict=True)]
+        return [given_back(*pair, accepts) for pair in zip(old, new, strict=True)]
     return old if isinstance(old, str) and has_marker(old) and accepts(old, new) else new

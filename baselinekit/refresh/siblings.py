@@ -78,7 +78,7 @@ class Judge:
         plain = _plain(value)
         if text is None and isinstance(plain, str):
             likely = [with_placeholders(text, plain, self.words) for text in texts[:_MOST_TEXTS]]
-            text = max(likely, key=_count_tokens)
+            text = max(likely, key=count_tokens)
         if text is None or not any(tokens_in(text)):
             return self.without_bounds(texts[0], value)
         return text
@@ -90,7 +90,7 @@ class Judge:
             return 0.0
         if isinstance(stored, str):
             kept = self.fitting([stored], value)
-            return 0.0 if kept is None else _count_tokens(kept) / _count_tokens(stored)
+            return 0.0 if kept is None else count_tokens(kept) / count_tokens(stored)
         if isinstance(stored, list) and isinstance(value, list):
             return self.fit(stored[0], value[0]) if stored and value else 1.0
         if isinstance(stored, dict) and isinstance(value, dict):
@@ -158,7 +158,7 @@ class Beside:
     def renames(self) -> dict[str, str]:
         """The keys that no object on file has, each with the one that it took the place of everywhere."""
         if self._renames is None:
-            stored, came = map(_every_key, self.sides)
+            stored, came = map(every_key, self.sides)
             self._renames = renamed_keys(stored, came, self.judge)
         return self._renames
 
@@ -210,7 +210,7 @@ def _objects(values: Iterable[Json]) -> Iterator[dict[str, Json]]:
     return (value for value in values if isinstance(value, dict))
 
 
-def _every_key(values: Iterable[Json]) -> dict[str, Json]:
+def every_key(values: Iterable[Json]) -> dict[str, Json]:
     """The keys of all objects in their order, each with the first value that it has."""
     found: dict[str, Json] = {}
     for value in _objects(values):
@@ -267,7 +267,7 @@ class Inherited:
 def renamed_keys(old: Mapping[str, Json], new: Mapping[str, Json], judge: Judge) -> dict[str, str]:
     """Each new key that came in the place of one that has gone, with that one: as many came as have gone
     between two keys that stayed, or one fits best."""
-    gone, come = _by_neighbour(old, new), _by_neighbour(new, old)
+    gone, come = by_neighbour(old, new), by_neighbour(new, old)
     renamed: dict[str, str] = {}
     for before, names in come.items():
         lost = gone.get(before, [])
@@ -286,26 +286,26 @@ def renamed_keys(old: Mapping[str, Json], new: Mapping[str, Json], judge: Judge)
 def _fit_as(old_name: str, old: Json, name: str, new: Json, judge: Judge) -> float:
     """How likely it is that a key has another name now."""
     fit = judge.fit(old, new)
-    return fit if fit and (_says_much(old, judge) or _are_alike(old_name, name)) else 0.0
+    return fit if fit and (says_much(old, judge) or are_alike(old_name, name)) else 0.0
 
 
-def _count_tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     return sum(1 for _ in tokens_in(text))
 
 
-def _says_much(stored: Json, judge: Judge) -> bool:
+def says_much(stored: Json, judge: Judge) -> bool:
     """Whether hardly anything else would fit by chance."""
     tokens = [*tokens_in(stored)]
     is_lone = len(tokens) == 1 and tokens[0].text == stored
     return not is_lone or judge.is_format(tokens[0].name)
 
 
-def _are_alike(old: str, new: str) -> bool:
+def are_alike(old: str, new: str) -> bool:
     before, after = (re.sub(r"[^a-z0-9]", "", name.lower()) for name in (old, new))
     return bool(SequenceMatcher(None, before, after, autojunk=False).ratio() >= _ALIKE)
 
 
-def _by_neighbour(these: Mapping[str, Json], others: Mapping[str, Json]) -> dict[str | None, list[str]]:
+def by_neighbour(these: Mapping[str, Json], others: Mapping[str, Json]) -> dict[str | None, list[str]]:
     """The keys that the others do not have, by the last one before them that they have."""
     found: dict[str | None, list[str]] = {}
     last: str | None = None

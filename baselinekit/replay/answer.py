@@ -249,7 +249,7 @@ class _Cookie:
     secure: bool
 
     def goes_to(self, scheme: str, host: str, port: str, path: str) -> bool:
-        whom = host == self.host or (self.subdomains and _is_below(host, self.host))
+        whom = host == self.host or (self.subdomains and is_below(host, self.host))
         below = path == self.path or path.startswith(self.path.rstrip("/") + "/")
         return whom and below and port == self.port and (scheme == "https" or not self.secure)
 
@@ -296,14 +296,14 @@ def _cookie(text: str, attributes: dict[str, str], url: str) -> _Cookie | None:
         return None
     _, host, port, path = _where(url)
     domain = attributes.get("domain", "").lower().removeprefix(".")
-    if domain and domain != host and not ("." in domain and _is_below(host, domain)):
+    if domain and domain != host and not ("." in domain and is_below(host, domain)):
         return None
     stated = attributes.get("path", "")
     folder = stated if stated.startswith("/") else path.rpartition("/")[0] or "/"
     return _Cookie(name, value, domain or host, bool(domain), port, folder, "secure" in attributes)
 
 
-def _is_below(host: str, domain: str) -> bool:
+def is_below(host: str, domain: str) -> bool:
     return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
 
 

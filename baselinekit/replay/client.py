@@ -126,7 +126,7 @@ class Client:
         own.line.start(request.timeout, request.admit or partial(Trust().check_address, request.url))
         try:
             status, headers, body = self._exchange(request, own)
-            again = _with_digest(request, headers) if status == 401 and request.digest else None
+            again = with_digest(request, headers) if status == 401 and request.digest else None
             if again:
                 status, headers, body = self._exchange(again, own)
         except BaselinekitError:
@@ -245,7 +245,7 @@ def _tls(scheme: str, request: Request) -> _Tls:
     return (request.verify, request.cert, request.http2) if scheme == "https" else (True, None, False)
 
 
-def _with_digest(request: Request, headers: Headers) -> Request | None:
+def with_digest(request: Request, headers: Headers) -> Request | None:
     """The request once more, with what the challenge asks for; None when it is no challenge for digest."""
     from httpx import DigestAuth, Request as Asked, Response as Answered
 

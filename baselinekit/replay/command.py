@@ -22,7 +22,7 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
     """`{exit_code, stdout, stderr}`, and `files` when the recipe names some."""
     asked: CommandInput = setting.scope.expand(recipe.input, INPUT)
     execution: CommandExecution = recipe.execution
-    run = _process_of(asked, execution, setting)
+    run = process_of(asked, execution, setting)
     finished = setting.clients.execute(run)
     if execution.parse != "json":
         stdout = text_or_hash(finished.stdout)
@@ -51,10 +51,10 @@ def check_command(recipe: Recipe, setting: Setting) -> None:
     problems = list(undefined_in(recipe.input, setting.scope, INPUT))
     if problems:
         raise InvalidInput(*problems)
-    _process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
+    process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 
-def _process_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
+def process_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
     surroundings = setting.surroundings
     argv = [as_text(word) for word in asked.argv]
     if not argv or not argv[0]:
@@ -76,7 +76,7 @@ def _process_of(asked: CommandInput, execution: CommandExecution, setting: Setti
         stdin = asked.stdin.encode("utf-8", "replace")
     passed = known.env if known else []
     own = {name: as_text(value) for name, value in asked.env.items()}
-    _check_env(own, argv[0], passed, setting.trust)
+    check_env(own, argv[0], passed, setting.trust)
     return ProcessSpec(
         argv=(*words, *argv[1:]),
         stdin=stdin,
@@ -87,7 +87,7 @@ def _process_of(asked: CommandInput, execution: CommandExecution, setting: Setti
     )
 
 
-def _check_env(own: dict[str, str], command: str, listed: list[str], trust: Trust) -> None:
+def check_env(own: dict[str, str], command: str, listed: list[str], trust: Trust) -> None:
     """A file sets those variables of a program that the configuration lists for it, and no other: for each
     list of dangerous names there is a program with one more (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
     problems = []

@@ -125,9 +125,9 @@ def pick(text: str, output: Json, step: str, at: Path, whole: Json = None) -> Js
     if _is_computed(text):
         return compute(text, output if whole is None else whole, step)
     pattern = parse(text)
-    values = _values_at(pattern, output, at)
+    values = values_at(pattern, output, at)
     if not values and whole is not None:
-        values = _values_at(_in_small_letters(pattern), whole, at)
+        values = values_at(in_small_letters(pattern), whole, at)
     if not values:
         body = output["body"]
         keys = ", ".join(list(body)[:10]) if isinstance(body, dict) else ""
@@ -137,7 +137,7 @@ def pick(text: str, output: Json, step: str, at: Path, whole: Json = None) -> Js
     return values[0] if len(values) == 1 else values
 
 
-def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
+def values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
     starts = roots(pattern, output)
     if len(starts) > 1:
         hint = f"write $.{pattern.text} or body.{pattern.text}"
@@ -145,7 +145,7 @@ def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
     return [value for start in starts for _, value in find(pattern, output["body"] if start else output)]
 
 
-def _in_small_letters(pattern: Pattern) -> Pattern:
+def in_small_letters(pattern: Pattern) -> Pattern:
     """A path to a header, whose name ignores case."""
     first, *rest = pattern.segments
     if first != "headers" or not rest or not isinstance(rest[0], str):

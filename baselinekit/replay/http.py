@@ -75,7 +75,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     take = _first(step.take, execution.take)
     if take is not None:  # the rows of a compressed stream could not be counted while it comes in
         headers["accept-encoding"] = ("Accept-Encoding", "identity")
-    digest = _authorize(step, execution, headers, at)
+    digest = authorize(step, execution, headers, at)
     cookies = {**execution.cookies, **step.cookies}
     if cookies:
         own = headers.get("cookie", ("", ""))[1]
@@ -153,7 +153,7 @@ def _checked(value: str, name: str, at: Path) -> str:
     return value.strip()
 
 
-def _authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at: Path) -> Auth | None:
+def authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at: Path) -> Auth | None:
     """Credentials as a header; those for digest are returned, as only the answer says what to send."""
     auth = step.auth or (None if "authorization" in headers else execution.auth)
     if auth is None:
@@ -195,12 +195,12 @@ def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, st
 
     parts = []
     for name, value in pairs_of(dict(step.form or {})):
-        parts.append((f'form-data; name="{_in_quotes(name)}"', "", value.encode("utf-8", "replace")))
+        parts.append((f'form-data; name="{in_quotes(name)}"', "", value.encode("utf-8", "replace")))
     for name, path in (step.files or {}).items():
         path = as_text(path)
-        filename = _in_quotes(path.rsplit("/", 1)[-1])
+        filename = in_quotes(path.rsplit("/", 1)[-1])
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-        disposition = f'form-data; name="{_in_quotes(name)}"; filename="{filename}"'
+        disposition = f'form-data; name="{in_quotes(name)}"; filename="{filename}"'
         parts.append((disposition, f"\r\nContent-Type: {kind}", read_bytes(surroundings, path)))
     boundary = hashlib.sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
     body = b"".join(
@@ -210,7 +210,7 @@ def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, st
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-def _in_quotes(text: str) -> str:
+def in_quotes(text: str) -> str:
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -251,7 +251,7 @@ _HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"
 
 
 def replay_http(recipe: Recipe, setting: Setting) -> Observation:
-    is_flow, execution = isinstance(recipe.input, HttpFlow), _without_unused_base(recipe, setting)
+    is_flow, execution = isinstance(recipe.input, HttpFlow), without_unused_base(recipe, setting)
     cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
     wholes: list[Json] = []  # with every header
@@ -288,7 +288,7 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
     as defined, and such a step is not put together yet."""
     problems = list(problems_of_flow(recipe.input)) if isinstance(recipe.input, HttpFlow) else []
     saved: dict[str, Json] = {}
-    execution = _without_unused_base(recipe, setting)
+    execution = without_unused_base(recipe, setting)
     for step, at in step_places(recipe):
         scope = setting.scope.with_saved(saved)
         names = {*names_in(step), *names_in(execution)}
@@ -325,7 +325,7 @@ def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
                 yield read_bytes(setting.surroundings, as_text(setting.scope.expand(path)))
 
 
-def _without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
+def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
     """The operator's base_url goes first: then the variables in the recipe's need not be defined."""
     execution: HttpExecution = recipe.execution
     unused = setting.surroundings.override_base_url and execution.base_url
@@ -351,7 +351,7 @@ def _ask(
             out = replace(request, headers=(*rest, ("Cookie", "; ".join([*filter(None, own), *pairs]))))
         if hop:
             out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
-        response, tries = _ask_with_retries(_admitted(out, setting), retries, setting)
+        response, tries = ask_with_retries(_admitted(out, setting), retries, setting)
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request, response)
         is_redirect = response.status in _REDIRECTS and response.header("location")
@@ -402,7 +402,7 @@ def _redirected(request: Request, response: Response) -> Request:
     return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
 
 
-def _ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
+def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
     """The answer, and how many tries it took: asked again when nothing was sent, and when the server says
     that it was too busy and asking twice does no harm. All happens within the time limit of the request."""
     clients = setting.clients

@@ -59,7 +59,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     execution, skill = _declared(recipe, setting)
     asked = with_files(_input(recipe, skill, setting), setting.surroundings)
     if skill.folder is not None:
-        observation = _ask_model(skill.folder, skill, asked, execution, setting)
+        observation = ask_model(skill.folder, skill, asked, execution, setting)
     elif skill.http is not None:
         observation = replay_http(_request(skill, asked, execution), setting)
         status = observation.output["status"]
@@ -158,7 +158,7 @@ def _input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
 # A skill that is a folder: its SKILL.md holds the instructions that a model follows.
 
 
-def _ask_model(
+def ask_model(
     folder: str, skill: Skill, asked: Json, execution: SkillExecution, setting: Setting
 ) -> Observation:
     text = _instructions(folder, setting)
@@ -282,7 +282,7 @@ def _verbatim(value: Json) -> Json:
 def _traced(observation: Observation, name: str) -> Observation:
     """The observation that the skill's answer describes; an answer of another form is an error."""
     answer = observation.output
-    wrong = next(_trace_faults(answer), None)
+    wrong = next(trace_faults(answer), None)
     if wrong is not None:
         what = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {wrong}"
         raise cannot("BK354", what, "correct it, or take `output: trace` out of its entry")
@@ -302,7 +302,7 @@ def _traced(observation: Observation, name: str) -> Observation:
     )
 
 
-def _trace_faults(answer: Json) -> Iterator[str]:
+def trace_faults(answer: Json) -> Iterator[str]:
     if not isinstance(answer, dict):
         yield "it is not an object"
         return
@@ -313,11 +313,11 @@ def _trace_faults(answer: Json) -> Iterator[str]:
         isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls
     ):
         yield "`tool_calls` is a list of {name, input, output}"
-    if not isinstance(usage, dict) or not all(_is_usage(key, value) for key, value in usage.items()):
+    if not isinstance(usage, dict) or not all(is_usage(key, value) for key, value in usage.items()):
         yield "`usage` has tokens_in, tokens_out and cost_usd"
 
 
-def _is_usage(key: str, value: Json) -> bool:
+def is_usage(key: str, value: Json) -> bool:
     """Further keys are no fault: nobody reads them."""
     if key in _TOKENS and not isinstance(value, int | None):
         return False

@@ -125,7 +125,7 @@ def describe_earlier(earlier: Earlier | None, style: Style) -> Iterator[str]:
     widest = max((len(case.verdict) for case in shown), default=0)
     ids = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown), default=0))
     for case in shown:
-        text = f"{_format_share(case.before)} -> {_format_share(case.now)}"
+        text = f"{format_share(case.before)} -> {format_share(case.now)}"
         text += f"  p={case.chance:.3g}" if case.chance is not None else ""
         text += f"  {cut_line(case.why)}" if case.why else ""
         line = f"  {case.verdict:<{widest}}  {one_line(case.id):<{ids}}   {text}"
@@ -158,7 +158,7 @@ def select_notable(earlier: Earlier) -> list[CaseChange]:
     return [case for verdict in _NOTABLE for case in earlier.cases if case.verdict == verdict]
 
 
-def _format_share(share: Share) -> str:
+def format_share(share: Share) -> str:
     return f"{share[0]}/{share[1]}"
 
 
@@ -202,8 +202,8 @@ def earlier_markdown(earlier: Earlier | None, most: int = _MOST_ROWS, mark: str 
         chance = "" if case.chance is None else f"{case.chance:.3g}"
         why = f": {markdown_text(cut_line(case.why))}" if case.why else ""
         rows.append(
-            f"| {markdown_code(cut_line(case.id))} | {_format_share(case.before)} "
-            f"| {_format_share(case.now)} | {chance} | {case.verdict}{why} |"
+            f"| {markdown_code(cut_line(case.id))} | {format_share(case.before)} "
+            f"| {format_share(case.now)} | {chance} | {case.verdict}{why} |"
         )
     rows += [f"\n… and {len(notable) - most:,} more"] if len(notable) > most else []
     incomparable = count_incomparable(earlier)

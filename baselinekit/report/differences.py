@@ -38,8 +38,8 @@ def unified(expected: str, actual: str) -> list[str]:
     if (old[-1] == "") != (new[-1] == ""):
         (new if old[-1] == "" else old).append(_NO_NEWLINE)
     old, new = (lines[:-1] if lines[-1] == "" else lines for lines in (old, new))
-    head = _count_alike(old, new, 1)
-    tail = _count_alike(old[head:], new[head:], -1)
+    head = count_alike(old, new, 1)
+    tail = count_alike(old[head:], new[head:], -1)
     start = max(0, head - CONTEXT)
     old_part = old[start : len(old) - tail + CONTEXT if tail > CONTEXT else len(old)]
     new_part = new[start : len(new) - tail + CONTEXT if tail > CONTEXT else len(new)]
@@ -60,7 +60,7 @@ def describe_rest(changed: list[str], most: int) -> list[str]:
     return [f"… and {over}{many(left, 'more line')}"] if left else changed[-1:]
 
 
-def _count_alike(old: list[str], new: list[str], step: int) -> int:
+def count_alike(old: list[str], new: list[str], step: int) -> int:
     pairs = enumerate(zip(old[::step], new[::step], strict=False))
     return next((number for number, (left, right) in pairs if left != right), min(len(old), len(new)))
 
@@ -75,8 +75,8 @@ def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
             lines += [f"| {line}" for line in old[end:o1]]
             pairs = [*map(beside, old[o1:o2], new[n1:n2])]
             gone, came = ([pair[side] for pair in pairs] for side in (0, 1))
-            lines += [f"- {_ends_shown(line)}" for line in (*gone, *old[o1 + len(pairs) : o2])]
-            lines += [f"+ {_ends_shown(line)}" for line in (*came, *new[n1 + len(pairs) : n2])]
+            lines += [f"- {ends_shown(line)}" for line in (*gone, *old[o1 + len(pairs) : o2])]
+            lines += [f"+ {ends_shown(line)}" for line in (*came, *new[n1 + len(pairs) : n2])]
             end = o2
         lines += [f"| {line}" for line in old[end : end + CONTEXT]]
     return lines
@@ -93,7 +93,7 @@ def near(changes: list[Stretch]) -> list[list[Stretch]]:
     return groups
 
 
-def _ends_shown(line: str) -> str:
+def ends_shown(line: str) -> str:
     """Blanks at the end of a line are often all that differs, and nobody sees them."""
     kept = line.rstrip(" ")
     return kept + "\\x20" * (len(line) - len(kept))
@@ -177,13 +177,13 @@ def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:
         groups.setdefault(shape, []).append(spot)
     for shape, spot in zip(shapes, spots, strict=True):
         group = groups[shape]
-        if len(group) < (_FOLD_SHAPES if _says_the_same(spot) else _FOLD_VALUES):
+        if len(group) < (_FOLD_SHAPES if says_the_same(spot) else _FOLD_VALUES):
             yield [spot]
         elif spot is group[0]:
             yield group
 
 
-def _says_the_same(spot: Spot) -> bool:
+def says_the_same(spot: Spot) -> bool:
     """A key that is lost everywhere says the same each time; a value, or a whole row, is news each time."""
     return bool(spot.path) and isinstance(spot.path[-1], str) and spot.kind in ("missing", "extra", "type")
 
@@ -214,7 +214,7 @@ def _block(group: list[Spot], most: int, resolved: Json) -> Block:
 
 def _samples(group: list[Spot]) -> Iterator[DiffLine]:
     """Of many differences the first, and how many more."""
-    samples = 1 if _says_the_same(group[0]) else _SAMPLES
+    samples = 1 if says_the_same(group[0]) else _SAMPLES
     for spot in group[:samples]:
         if samples > 1:
             yield DiffLine("dim", one_line(render(spot.path)))

@@ -33,7 +33,7 @@ def format_history(history: History, style: Style, bars: bool, everything: bool 
     lines = [f"{style.paint(many(len(runs), 'run'), 'bold')}  {since}   {strip}", ""]
     if len(history.trends) <= _FEW:
         for trend in history.trends:
-            lines += [*_describe_trend(trend, style, bars), ""]
+            lines += [*describe_trend(trend, style, bars), ""]
     else:
         lines += _table(history.trends, style, everything)
     lines.append(style.paint(_LEGEND, "dim"))
@@ -71,7 +71,7 @@ def worst_first(trend: Trend) -> tuple[float, int, str]:
     return (1.0 if rate is None else rate, -trend.flips, trend.id)
 
 
-def _describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
+def describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
     counted = ", ".join(f"{number:,} {word}" for word, number in trend.counts.items() if number)
     yield f"{style.paint(one_line(trend.id), 'bold')}  {format_rate(trend, '-')} passed: {counted}"
     yield f"  latest      {_strip(trend)}"
@@ -126,13 +126,13 @@ def format_history_json(history: History) -> str:
             }
             for run in history.runs
         ],
-        "baselines": [_trend_document(trend) for trend in history.trends],
+        "baselines": [trend_document(trend) for trend in history.trends],
         "unreadable": list(history.unreadable),
     }
     return page(document)
 
 
-def _trend_document(trend: Trend) -> dict[str, Json]:
+def trend_document(trend: Trend) -> dict[str, Json]:
     where = trend.last_regression
     regression = where and {"started": where.run.started, "run": where.run.id, "commit": where.run.commit}
     rate = trend.pass_rate

@@ -88,11 +88,11 @@ def _permissions(results: Sequence[Result]) -> list[str]:
         or spot.path in _OUTCOMES
         for spot in spots
     )
-    loses = any(_is_placeholder(spot) for spot in spots)
+    loses = any(is_placeholder(spot) for spot in spots)
     return [*(["--allow-high-risk"] if risky or loses else []), *(["--drop-placeholders"] if loses else [])]
 
 
-def _is_placeholder(spot: Spot) -> bool:
+def is_placeholder(spot: Spot) -> bool:
     """Whether what is expected there is one, or holds one."""
     if spot.kind == "extra":
         return False
@@ -129,8 +129,8 @@ def check_commands(
 ) -> list[str]:
     """The commands that show whether what was just written passes, by its ids and files. `baselines` and
     `evals`: the folders in which `compare` and `run` look by themselves; what lies in neither is named."""
-    known = [(id, file) for id, file in written if _lies_in(file, baselines)]
-    cases = [pair for pair in written if pair not in known and _lies_in(pair[1], evals)]
+    known = [(id, file) for id, file in written if lies_in(file, baselines)]
+    cases = [pair for pair in written if pair not in known and lies_in(pair[1], evals)]
     others = [pair for pair in written if pair not in known and pair not in cases]
     files = list(dict.fromkeys(place(file) for _, file in others))[:_MOST_FILES]
     commands = [command_line("compare", *_ids([id for id, _ in known]), *more)] if known else []
@@ -145,7 +145,7 @@ def after_compare(
     in which a compare looks by itself. Who asked for the details is shown how the baseline is read."""
     failed = [result for result in report.results if result.outcome == "failed"]
     typed = typed_of(report)
-    known = [result for result in failed if _lies_in(result.file, folders)]
+    known = [result for result in failed if lies_in(result.file, folders)]
     if verbose and known:
         return [command_line("explain", known[0].id, *typed.operator)]
     if len(known) == len(failed):
@@ -166,7 +166,7 @@ def after_compare(
     if not select_renewable(failed) or (learning and all(one.verdict == VOLATILE for one in failed)):
         commands = commands[:1]  # there is nothing to approve
     commands = learning + commands
-    commands += explain_commands(_error_codes(report))
+    commands += explain_commands(error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
         commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
@@ -207,15 +207,15 @@ def after_run(
             command_line("refresh", place(renewable[0].file), "--dry-run", *typed_of(report).operator)
         )
     if any(result.verdict in _WAITING for result in report.results):
-        commands += ["baselinekit grade", *_finish_commands(_result_files([*files, *kept]))]
-    commands += explain_commands(_error_codes(report))
+        commands += ["baselinekit grade", *finish_commands(list_result_files([*files, *kept]))]
+    commands += explain_commands(error_codes(report))
     if commands:
         return commands[:_MOST_COMMANDS]
     # a gate, for who asked so often that there is something to judge, and said nowhere what is enough
     metrics = report.suite.metrics if report.suite else ()
     is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
     is_stated = any(metric.threshold is not None for metric in metrics)
-    results = _result_files(kept)
+    results = list_result_files(kept)
     if not results or not is_several or is_stated or report.coverage.left_out:
         return []
     return [command_line("gate", results[0], "--preset", "staging")]
@@ -233,36 +233,36 @@ def after_gate(
         wrong = [result for result in one.report.results if result.outcome in ("failed", "error")]
         if one.state != "met" and wrong:
             # a baseline is no case but for the gate, which counts it as one
-            first = replace(wrong[0], case=None) if _is_baseline(wrong[0]) else wrong[0]
+            first = replace(wrong[0], case=None) if is_baseline(wrong[0]) else wrong[0]
             commands += show_commands([first], [place(one.gate.suite)] if one.gate.suite else None, place)
         short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
-        if short and not one.gate.suite and not all(map(_is_baseline, one.report.results)):
+        if short and not one.gate.suite and not all(map(is_baseline, one.report.results)):
             needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in short))
             commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))
     if any(result.verdict in _WAITING for one in judged for result in one.report.results):
-        commands += ["baselinekit grade", *_finish_commands(files)]
+        commands += ["baselinekit grade", *finish_commands(files)]
     return list(dict.fromkeys(commands))[:_MOST_AFTER_A_GATE]
 
 
-def _finish_commands(files: Sequence[str]) -> list[str]:
+def finish_commands(files: Sequence[str]) -> list[str]:
     return [command_line("grade", "--finish", file) for file in files[:1]]
 
 
-def _is_baseline(result: Result) -> bool:
+def is_baseline(result: Result) -> bool:
     return result.case is None or not result.case.fingerprint
 
 
-def _result_files(paths: Iterable[str]) -> list[str]:
+def list_result_files(paths: Iterable[str]) -> list[str]:
     """Those among them that a gate reads."""
     return [path for path in paths if _RESULT_FILE.fullmatch(path)]
 
 
-def _error_codes(report: Report) -> list[str]:
+def error_codes(report: Report) -> list[str]:
     codes = (result.code for result in report.results if result.outcome == "error" and result.code)
     return list(dict.fromkeys(codes))
 
 
-def _lies_in(file: str, folders: Sequence[str]) -> bool:
+def lies_in(file: str, folders: Sequence[str]) -> bool:
     """Whether a file is found by who looks into these folders."""
     plain = (folder.removeprefix("./").rstrip("/") for folder in folders)
     return any(folder in ("", ".") or file.startswith(f"{folder}/") for folder in plain)

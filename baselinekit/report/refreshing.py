@@ -51,7 +51,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
         members = [(n, number) for n, number in group.members if number in accepted[n]]
         if len({n for n, _ in members}) >= SHOWN_ONCE:
             shared.update(members)
-            lines += [*_group_lines(group, members, proposal.plans, style), ""]
+            lines += [*group_lines(group, members, proposal.plans, style), ""]
     shown = 0
     group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
     for n, plan in enumerate(proposal.plans):
@@ -61,7 +61,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
         shown += 1
         if style.verbose or shown <= MOST_PLANS:
             kinds = [group_of.get((n, c.number), -1) for c in own]
-            lines += [*_plan_lines(plan, own, () if style.verbose else kinds, style), ""]
+            lines += [*plan_lines(plan, own, () if style.verbose else kinds, style), ""]
     if shown > MOST_PLANS and not style.verbose:
         more = many(shown - MOST_PLANS, "more baseline")
         lines += [style.paint(f"… and {more} (-v shows them)", "dim"), ""]
@@ -79,10 +79,10 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """One change: where, what kind, how risky; then both sides, and what would be lost."""
     yield _heading(where(change), change, change.risk, style)
     yield from (f"  {line}" for line in side_lines(change, style))
-    yield from _lost_lines(change, style, file)
+    yield from lost_lines(change, style, file)
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
-    yield from _blocked_lines([change], style)
+    yield from blocked_lines([change], style)
 
 
 def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = "") -> str:
@@ -90,14 +90,14 @@ def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = 
     return f"  {style.paint(one_line(path), 'bold')}  {kind}, {style.paint(f'{risk} risk', _COLOURS[risk])}"
 
 
-def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
+def lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
     for lost in change.lost:
         place = f"{lost.file or file}:{lost.line}" if lost.line else lost.file or file
         there = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
         yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
 
 
-def _blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
+def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
     blocked = next((change.blocked for change in changes if change.blocked), None)
     if blocked:
         yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked.message)}"
@@ -109,7 +109,7 @@ def side_lines(change: Change, style: Style) -> Iterator[str]:
         yield f"  {style.paint(text if sign == ' ' else f'{sign} {text}', _TONES.get(sign, 'dim'))}"
 
 
-def _diff_lines(change: Change) -> tuple[DiffLine, ...]:
+def diff_lines(change: Change) -> tuple[DiffLine, ...]:
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     return tuple(
         DiffLine(tones[sign], f"{sign} {text}") if sign in tones else DiffLine("dim", text)
@@ -142,7 +142,7 @@ def _sides(change: Change) -> Iterator[tuple[str, str]]:
         yield "+", pair(after, after)[0] if next(tokens_in(after), None) else new
 
 
-def _plan_lines(
+def plan_lines(
     plan: RefreshPlan, changes: Sequence[Change], kinds: Sequence[int], style: Style
 ) -> Iterator[str]:
     """One baseline. `kinds`: of each change the group that it is in, so that a key that every row has lost is
@@ -157,7 +157,7 @@ def _plan_lines(
         if len(bundle) == 1:
             yield from change_lines(bundle[0], style, baseline.source.file)
         else:
-            yield from _bundle_lines(bundle, style, baseline.source.file)
+            yield from bundle_lines(bundle, style, baseline.source.file)
     left = sum(map(len, bundles[most:]))
     if left:
         yield style.paint(f"  … and {many(left, 'more change')} (-v shows them)", "dim")
@@ -165,7 +165,7 @@ def _plan_lines(
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
 
-def _group_lines(
+def group_lines(
     group: Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
 ) -> Iterator[str]:
     """The same change in many baselines: how often which values, and where."""
@@ -173,13 +173,13 @@ def _group_lines(
     changes = [plans[n].changes[number] for n, number in members]
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
-    for line in variant_lines([_diff_lines(change) for change in changes], " (-v shows them)"):
+    for line in variant_lines([diff_lines(change) for change in changes], " (-v shows them)"):
         yield f"    {style.paint(line.text, _PAINT[line.tone])}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
         yield f"    {style.paint('loses', 'bold red')} {many(lost, 'placeholder')}, as {example}"
-    yield from _blocked_lines(changes, style)
+    yield from blocked_lines(changes, style)
     yield style.paint(f"    {name_baselines(ids)}", "cyan")
 
 
@@ -201,7 +201,7 @@ def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Chang
     return list(bundles.values())
 
 
-def _bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
+def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
     """The same change in many rows: each in a line, and whatever would be lost, where it stands."""
     steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in changes[0].path)
     path = "".join(steps).removeprefix(".")
@@ -215,8 +215,8 @@ def _bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterato
     if len(changes) > _MOST_LINES:
         yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
     for change in changes:
-        yield from _lost_lines(change, style, file)
-    yield from _blocked_lines(changes, style)
+        yield from lost_lines(change, style, file)
+    yield from blocked_lines(changes, style)
 
 
 def format_refresh_json(

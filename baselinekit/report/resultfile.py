@@ -93,7 +93,7 @@ def path_of(text: str) -> Path | None:
     return tuple(steps) if text else None
 
 
-def _read_path(text: str, at: Path, reader: RecordReader) -> Path:
+def read_path(text: str, at: Path, reader: RecordReader) -> Path:
     path = path_of(text)
     if path is None:
         shown = clipped(text, _LONGEST_PATH, already_masked, counted=False)
@@ -319,7 +319,7 @@ _RUN = RecordForm(
 )
 SPOT = RecordForm(
     Spot,
-    path=Field(str, read=_read_path, write=render_path),
+    path=Field(str, read=read_path, write=render_path),
     kind=Field(str, test=one_of(_KINDS)),
     expected=_SIDE,
     actual=_SIDE,

@@ -96,7 +96,7 @@ def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
 
 def _question(scene: Scene, style: Style) -> Iterator[str]:
     if not scene.members or scene.about is None:
-        yield _count_verbs(scene.counts, style)
+        yield count_verbs(scene.counts, style)
         return
     plan, change = scene.members[0]
     about = scene.about
@@ -202,14 +202,14 @@ def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: D
     return log(fitted(line, max(20, style.width - 1)))
 
 
-def _count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
+def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
     counted = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
     return ", ".join(counted) or "nothing was decided"
 
 
 def count_decisions(counts: Mapping[Verb, int], left: int, style: Style) -> str:
     """The last line: `3 accepted, 1 rejected, 2 left`."""
-    line = _count_verbs(counts, style)
+    line = count_verbs(counts, style)
     return f"{line}, {left:,} left" if left else line
 
 
@@ -221,7 +221,7 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
     total = sum(len(plan.changes) for plan in plans)
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
-        lines += _plan_lines(plan, style, total <= _MOST_CHANGES)
+        lines += plan_lines(plan, style, total <= _MOST_CHANGES)
         lines += [""] if total <= _MOST_CHANGES else []
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
@@ -235,7 +235,7 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
     return format_lines(lines)
 
 
-def _plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
+def plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
     """One baseline: with each of its changes and the command for it, or with the command for all of them."""
     baseline = plan.baseline
     file = style.paint(one_line(baseline.source.file), "cyan")
@@ -271,7 +271,7 @@ def _origin(plan: RefreshPlan) -> list[str]:
 def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:
     """For editors and agents. What can be chosen beside accepting stands in `offers`."""
     pending = [
-        _pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
+        pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
         for n, number in sorted(offers)
     ]
     groups = [
@@ -284,7 +284,7 @@ def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offer
     )
 
 
-def _pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
+def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
     blocked = change.blocked
     about = change_document(change)
     return {

@@ -133,7 +133,7 @@ def _windows(old: str, new: str, found: list[Stretch], limit: int) -> list[Stret
 
 def _pieces(old: str, new: str, kept: list[Stretch], found: list[Stretch]) -> tuple[str, str]:
     """The parts that are kept, with what is said of the others."""
-    twins = [one for one in found if _look_alike(old[one[0] : one[1]], new[one[2] : one[3]])]
+    twins = [one for one in found if look_alike(old[one[0] : one[1]], new[one[2] : one[3]])]
     is_all = found[-1][1] <= kept[-1][1] and found[-1][3] <= kept[-1][3]
     shared = is_all and len(old) - kept[-1][1] == len(new) - kept[-1][3]
 
@@ -150,7 +150,7 @@ def _pieces(old: str, new: str, kept: list[Stretch], found: list[Stretch]) -> tu
         return told
 
     sides = shown(0, old, twins), shown(1, new, twins)
-    if _look_alike(*sides):
+    if look_alike(*sides):
         return shown(0, old, found), shown(1, new, found)
     return sides
 
@@ -170,7 +170,7 @@ def _number(character: str) -> str:
     return character if character.isascii() else json.dumps(character)[1:-1]
 
 
-def _look_alike(old: str, new: str) -> bool:
+def look_alike(old: str, new: str) -> bool:
     if old.isascii() and new.isascii():
         return False
     return look(old) == look(new)
@@ -220,13 +220,13 @@ def _narrowed(old: str, new: str, stretch: Stretch) -> Iterator[Stretch]:
                 yield o1 + i1, o1 + i2, n1 + j1, n1 + j2
         return
     if max(len(one), len(other)) > _LONG:
-        head = _count_shared(one, other)
-        tail = min(_count_shared(one[::-1], other[::-1]), min(len(one), len(other)) - head)
+        head = count_shared(one, other)
+        tail = min(count_shared(one[::-1], other[::-1]), min(len(one), len(other)) - head)
         o1, o2, n1, n2 = o1 + head, o2 - tail, n1 + head, n2 - tail
     yield o1, o2, n1, n2
 
 
-def _count_shared(one: str, other: str) -> int:
+def count_shared(one: str, other: str) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((n for n, (left, right) in pairs if left != right), min(len(one), len(other)))
 

@@ -45,7 +45,7 @@ def format_failures(
     seen: Counter[str | None] = Counter()
     more: dict[str, list[str]] = {}
     shared, left = _share(wrong, style)
-    lines = [format_lines(_shared_lines(one, style)) + "\n" for one in shared[:_MOST_SHARED]]
+    lines = [format_lines(shared_lines(one, style)) + "\n" for one in shared[:_MOST_SHARED]]
     if len(shared) > _MOST_SHARED:
         unsaid = many(len(shared) - _MOST_SHARED, "other change")
         lines.append(
@@ -81,7 +81,7 @@ def _share(wrong: Sequence[Result], style: Style) -> tuple[Sequence["SharedChang
     return share(wrong)
 
 
-def _shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
+def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
     yield style.paint(shared.headline, "bold")
     remark = f"  {shared.remark}" if shared.remark else ""
     yield f"  {style.paint(shared.path, 'bold')}{remark}"
@@ -94,7 +94,7 @@ def format_failure(result: Result, style: Style, number: int | None = None) -> s
     many differences there are, those included that are told with other baselines."""
     lines = [*_heading(result, style, number)]
     lines += [f"  {visible(line)}" for line in wording.describe_reason(result).splitlines()]
-    lines += [*_difference_lines(result, style), *_drift(result, style)]
+    lines += [*difference_lines(result, style), *_drift(result, style)]
     if style.verbose and result.explanation:
         lines.append(style.paint("  explained", "dim"))
         lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
@@ -119,7 +119,7 @@ def _heading(result: Result, style: Style, number: int | None) -> Iterator[str]:
     yield "        " + "   ".join(fact for fact in facts if fact)
 
 
-def _difference_lines(result: Result, style: Style) -> Iterator[str]:
+def difference_lines(result: Result, style: Style) -> Iterator[str]:
     """Each place with its remark; the places in the file stand under each other."""
     from baselinekit.report.differences import blocks
 

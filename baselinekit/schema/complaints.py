@@ -135,7 +135,7 @@ class _Explainer:
         if complaint.kind == "missing":
             return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
         if complaint.kind == "unknown_kind":
-            return [_kind_problem(value, at, complaint.context["kinds"])]
+            return [kind_problem(value, at, complaint.context["kinds"])]
         problem = _mismatch([complaint], at, value)
         if complaint.kind == "list_type" and isinstance(value, str) and _WORD.fullmatch(value):
             return [replace(problem, hint=f"write [{value}]")]
@@ -159,7 +159,7 @@ class _Explainer:
         return [_mismatch(members, at, value)]
 
 
-def _kind_problem(current: Json, at: Path, kinds: str) -> Problem:
+def kind_problem(current: Json, at: Path, kinds: str) -> Problem:
     """Why a `current:` is of no kind that can be replayed."""
     if not isinstance(current, dict):
         return Problem(

@@ -64,7 +64,7 @@ def _structured(kind: Any) -> tuple[type, Reader]:
         return list, lambda value: [item(each) for each in value]
     if origin is tuple:
         items = [reader(kind) for kind in inner if kind is not ...]
-        return list, lambda value: _read_tuple(value, items, any_length=inner[-1] is ...)
+        return list, lambda value: read_tuple(value, items, any_length=inner[-1] is ...)
     if origin in (dict, Mapping):
         item = reader(inner[1])
         if inner[0] is int:  # in a file every key is a text
@@ -76,7 +76,7 @@ def _structured(kind: Any) -> tuple[type, Reader]:
     return dict, lambda value: reader(inner[1].member(value) or _refuse(value))(value)
 
 
-def _read_tuple(value: list[Json], items: list[Reader], any_length: bool) -> tuple[Any, ...]:
+def read_tuple(value: list[Json], items: list[Reader], any_length: bool) -> tuple[Any, ...]:
     if any_length:
         return tuple(map(items[0], value))
     if len(items) != len(value):
@@ -303,7 +303,7 @@ class RecordForm(Generic[T]):
         written: dict[str, Json] = {}
         for key, name, default, field in self._rows:
             value = getattr(record, name) if field.of is None else field.of(record)
-            if field.optional and (value is default or _says_nothing(value, default, field)):
+            if field.optional and (value is default or says_nothing(value, default, field)):
                 continue
             written[key] = value if field.write is None else field.write(value)
         for name, part in self.inline.items():
@@ -347,7 +347,7 @@ class TupleForm(RecordForm[tuple[Any, ...]]):
         return super().write(SimpleNamespace(**dict(zip(self.table, record, strict=True))))
 
 
-def _says_nothing(value: Any, default: Any, field: Field) -> bool:
+def says_nothing(value: Any, default: Any, field: Field) -> bool:
     if not field.classes:  # any value: only the default itself says nothing, and null is a value
         return False
     return value == default or value is None or (value.__class__ in (str, tuple, list, dict) and not value)

@@ -63,7 +63,7 @@ def left_out(git: Git, folders: Sequence[str]) -> list[Baseline]:
 def _baselines(
     git: Git, tree: Mapping[str, CommitFile], folders: Sequence[str]
 ) -> tuple[list[Baseline], list[str]]:
-    names = [name for name in tree if _is_baseline(name, folders)]
+    names = [name for name in tree if is_baseline(name, folders)]
     contents = _contents(git, tree, names, MAX_BYTES)
     found: list[Baseline] = []
     unread = [name for name in names if name not in contents]
@@ -72,7 +72,7 @@ def _baselines(
             found += reading.parse(data, name)
         except BaselinekitError:
             unread.append(name)
-    return list(_with_outputs(git, tree, found)), sorted(unread)
+    return list(with_outputs(git, tree, found)), sorted(unread)
 
 
 def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
@@ -87,7 +87,7 @@ def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], 
     return found
 
 
-def _with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Baseline]) -> Iterator[Baseline]:
+def with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Baseline]) -> Iterator[Baseline]:
     """With what stood in the files beside. One that was not there leaves its baseline without that output."""
     beside: set[str] = set()
     for one in found:
@@ -134,7 +134,7 @@ def _followed(git: Git, tree: Mapping[str, CommitFile], name: str) -> str | None
     return None
 
 
-def _is_baseline(name: str, folders: Sequence[str]) -> bool:
+def is_baseline(name: str, folders: Sequence[str]) -> bool:
     """As they are found on the disk: by the ending, outside of hidden folders, outputs left out."""
     if not name.endswith(SUFFIXES) or records.MARK in posixpath.basename(name):
         return False

@@ -41,13 +41,13 @@ def state_folder(root: str, *parts: str) -> str:
                 what = f"{os.path.relpath(path, root)} is a link or a file, and should be a folder"
                 raise NotRecorded(Problem("BK120", what, "remove it"))
         except FileNotFoundError:
-            _make_state_folder(root, path)
+            make_state_folder(root, path)
         except OSError as error:
             raise NotRecorded(cannot_write(os.path.relpath(path, root), error)) from None
     return path
 
 
-def _make_state_folder(root: str, path: str) -> None:
+def make_state_folder(root: str, path: str) -> None:
     """With the file that hides all of it from git. It is checked whenever a folder is made here: whoever made
     the first one may have been killed before the file was there."""
     ignore = os.path.join(root, STATE_FOLDER, ".gitignore")
@@ -95,7 +95,7 @@ class Hurry(Protocol):
 def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -> Iterator[None]:
     """Keep the other writers of a file out; at most `wait` seconds are spent waiting for them, and hardly any
     from the moment when there is a `hurry`."""
-    handle = _open_lock(root, _lock_name(file))
+    handle = open_lock(root, _lock_name(file))
     try:
         _acquire(handle, file, wait, hurry)
         _sign(handle, _signature())
@@ -111,7 +111,7 @@ def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
     taken, signature = set(), _signature()
     with contextlib.ExitStack() as held:
         for name in sorted({_lock_name(file) for file in files}):
-            handle = _open_lock(root, name)
+            handle = open_lock(root, name)
             held.callback(os.close, handle)
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,7 +152,7 @@ def _lock_name(file: str) -> str:
     return f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
 
 
-def _open_lock(root: str, name: str) -> int:
+def open_lock(root: str, name: str) -> int:
     path = os.path.join(state_folder(root, "locks"), name)
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -209,7 +209,7 @@ def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: 
     """Give a file of the project these bytes. `new`: only if it is not there yet. `sync` may be left out for
     what can be lost in a power cut."""
     target = resolve(root, file)
-    _replace_one(_Copy(target, file, _place(root, os.path.dirname(target)), data), new, sync)
+    replace_one(_Copy(target, file, _place(root, os.path.dirname(target)), data), new, sync)
 
 
 def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, BaselinekitError]:
@@ -235,7 +235,7 @@ def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = No
     not finished yet; else it is beside the file, where those of the dead are removed first."""
     folder = os.path.dirname(target)
     sweep(folder, [folder])
-    _replace_one(_Copy(target, shown, _place(root, folder), data))
+    replace_one(_Copy(target, shown, _place(root, folder), data))
 
 
 def try_folder(folder: str) -> None:
@@ -329,7 +329,7 @@ class _Copy:
                 _remove(self._temporary)
 
 
-def _replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:
+def replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:
     for error in _replace([copy], new, sync).values():
         raise error
 

@@ -166,23 +166,23 @@ _MOST = 4_000_000
 
 def head_commit(root: str) -> str | None:
     """The commit that is checked out where the project is; None where git cannot be asked so plainly."""
-    git = _git_folder(os.path.abspath(root))
+    git = find_git_folder(os.path.abspath(root))
     if git is None:
         return None
-    text = _text_of(os.path.join(git, "HEAD")).strip()
+    text = text_of(os.path.join(git, "HEAD")).strip()
     reference = _REF.fullmatch(text)
     if reference is not None and ".." not in text:
-        text = _commit_of(reference[1], git)
+        text = commit_of(reference[1], git)
     return text if _HASH.fullmatch(text) else None
 
 
-def _git_folder(folder: str) -> str | None:
+def find_git_folder(folder: str) -> str | None:
     while True:
         path = os.path.join(folder, ".git")
         if os.path.isdir(path):
             return path
         if os.path.isfile(path):  # a further worktree, or a submodule
-            where = _text_of(path).removeprefix("gitdir:").strip()
+            where = text_of(path).removeprefix("gitdir:").strip()
             return os.path.normpath(os.path.join(folder, where))
         above = os.path.dirname(folder)
         if above == folder:
@@ -190,21 +190,21 @@ def _git_folder(folder: str) -> str | None:
         folder = above
 
 
-def _commit_of(reference: str, git: str) -> str:
+def commit_of(reference: str, git: str) -> str:
     """A branch's commit: in a file of its own, or in the list of those that are packed; both may be the main
     worktree's."""
-    common = _text_of(os.path.join(git, "commondir")).strip()
+    common = text_of(os.path.join(git, "commondir")).strip()
     for folder in (git, os.path.join(git, common)) if common else (git,):
-        text = _text_of(os.path.join(folder, reference)).strip()
+        text = text_of(os.path.join(folder, reference)).strip()
         if text:
             return text
-        for line in _text_of(os.path.join(folder, "packed-refs")).splitlines():
+        for line in text_of(os.path.join(folder, "packed-refs")).splitlines():
             if line.endswith(f" {reference}"):
                 return line.split(" ", 1)[0]
     return ""
 
 
-def _text_of(path: str) -> str:
+def text_of(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(_MOST)
@@ -279,22 +279,22 @@ def read_config(data: bytes, shown: str) -> Config:
 def _variables(stated: dict[str, Json]) -> dict[str, Json]:
     """Declared variables as such: `{from_env: TOKEN, secret: true}`."""
     return {
-        name: check(Variable, value)[0] if _is_declaration(value) else value for name, value in stated.items()
+        name: check(Variable, value)[0] if is_declaration(value) else value for name, value in stated.items()
     }
 
 
-def _is_declaration(value: Json) -> bool:
+def is_declaration(value: Json) -> bool:
     """A mapping with these keys alone declares a variable; any other is a value."""
     return isinstance(value, dict) and bool(value) and value.keys() <= _DECLARATION
 
 
 def _problems(config: Config) -> Iterator[Problem]:
     yield from check_base(config.base_url, ("base_url",))
-    yield from _variable_problems(config.variables, ("variables",))
+    yield from variable_problems(config.variables, ("variables",))
     for name, environment in config.environments.items():
         yield from check_base(environment.base_url, ("environments", name, "base_url"))
-        yield from _variable_problems(environment.variables, ("environments", name, "variables"))
-    yield from _placeholder_problems(config.placeholders)
+        yield from variable_problems(environment.variables, ("environments", name, "variables"))
+    yield from placeholder_problems(config.placeholders)
     for number, host in enumerate(config.allow_hosts or ()):
         if not _HOST.fullmatch(host):
             what = f"{host!r} is not a host: it can never match"
@@ -318,12 +318,12 @@ def _problems(config: Config) -> Iterator[Problem]:
         if most is not None and most < 0:
             yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
     yield from check_limits(config.limits, ("limits",))
-    yield from _notify_problems(config.notify)
+    yield from notify_problems(config.notify)
     if config.inline_limit < 0:
         yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))
 
 
-def _notify_problems(notify: Notify | None) -> Iterator[Problem]:
+def notify_problems(notify: Notify | None) -> Iterator[Problem]:
     if notify is None:
         return
     if (notify.command is None) == (notify.webhook is None):
@@ -335,7 +335,7 @@ def _notify_problems(notify: Notify | None) -> Iterator[Problem]:
         yield from check_url(notify.webhook, ("notify", "webhook"))
 
 
-def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
+def placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
     if not stated:
         return
     from baselinekit.placeholders.table import compiled  # it brings the regex package along
@@ -353,7 +353,7 @@ def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
             yield from (replace(problem, at=here) for problem in error.problems)
 
 
-def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
+def variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
     for name, value in stated.items():
         here = (*at, name)
         if not VARIABLE_NAME.fullmatch(name):
@@ -362,7 +362,7 @@ def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
         if name.startswith("any_"):
             what = f"{name!r} cannot be a variable: names with any_ are placeholders"
             yield Problem("BK108", what, "rename it", at=here)
-        if not _is_declaration(value):
+        if not is_declaration(value):
             continue
         _, problems = check(Variable, value)
         yield from (replace(problem, at=(*here, *(problem.at or ()))) for problem in problems)

@@ -58,37 +58,37 @@ def locate_each(wanted: Sequence[tuple[Source, Sequence[Path]]], root: str) -> l
 def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
     """Every way into the document that finding these paths may take."""
     for path in paths:
-        if of := _output_of(path):
+        if of := output_of(path):
             yield records.place_in(source, (*of, "output_file"))
         yield records.place_in(source, path)
-        yield _in_options(source, path)
+        yield in_options(source, path)
 
 
 def _places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
     of_file: dict[Path, str] = {}
-    for of in {_output_of(path) for path in paths}:
+    for of in {output_of(path) for path in paths}:
         nodes, rest = marks.reach(records.place_in(source, (*of, "output_file"))) if of else ([], ())
         if of and not rest:
             of_file[of] = nodes[-1].value
     there = {
-        of: iter(_in_output(source, name, [p[len(of) + 1 :] for p in paths if _output_of(p) == of], root))
+        of: iter(in_output(source, name, [p[len(of) + 1 :] for p in paths if output_of(p) == of], root))
         for of, name in of_file.items()
         if name
     }
     places = []
     for path in paths:
-        beside = there.get(_output_of(path) or ())
+        beside = there.get(output_of(path) or ())
         if beside is not None:
             places.append(next(beside))
             continue
         nodes, rest = marks.reach(records.place_in(source, path))
-        if rest and not marks.reach(_in_options(source, path))[1]:
-            nodes = marks.reach(_in_options(source, path))[0]
+        if rest and not marks.reach(in_options(source, path))[1]:
+            nodes = marks.reach(in_options(source, path))[0]
         places.append(place(source.file, body, position(nodes[-1])))
     return places
 
 
-def _output_of(path: Path) -> Path | None:
+def output_of(path: Path) -> Path | None:
     """Where the known-good output stands that a path leads into: the record's own, or a variant."""
     own, variant = known_path(None), 3
     if path[:2] == (*own, "output"):
@@ -96,14 +96,14 @@ def _output_of(path: Path) -> Path | None:
     return path[:variant] if path[:2] == (*own, "variants") and path[variant:][:1] == ("output",) else None
 
 
-def _in_options(source: Source, path: Path) -> Path:
+def in_options(source: Source, path: Path) -> Path:
     """Two lists of the comparison may also stand in its options."""
     if path[:1] == ("comparison",) and len(path) > 1 and path[1] in _LISTS:
         path = ("comparison", "options", *path[1:])
     return records.place_in(source, path)
 
 
-def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> list[Place]:
+def in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> list[Place]:
     folder, file = records.beside(root, source.file, name)
     try:
         body = decode(read(folder, file, MAX_OUTPUT_BYTES), file).body
@@ -149,7 +149,7 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 def parse(data: bytes, file: str) -> list[Baseline]:
     """The baselines in bytes that need not be those on the disk; what stands in files beside is left out."""
     found = []
-    for source, raw in _records_in(data, file):
+    for source, raw in records_in(data, file):
         baseline, problems = records.read_record(raw, source)
         if baseline is None or problems:
             raise InvalidInput(*problems)
@@ -166,7 +166,7 @@ def taken_ids(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
         with suppress(BaselinekitError):
-            for source, raw in _records_in(read(root, file), file):
+            for source, raw in records_in(read(root, file), file):
                 id = records.id_of(raw, source)
                 if isinstance(id, str):
                     taken.setdefault(id.casefold(), (source, raw))
@@ -210,7 +210,7 @@ class LoadedFiles:
     def add(self, data: bytes, file: str, root: str) -> None:
         wrong: dict[int, list[Problem]] = {}
         failed: list[tuple[Source, Path, BaselinekitError]] = []
-        for source, raw in _records_in(data, file):
+        for source, raw in records_in(data, file):
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
                 here = wrong.setdefault(source.document, [])
@@ -226,10 +226,10 @@ class LoadedFiles:
         if failed:
             named = locate_each([(source, [(*at, "output_file")]) for source, at, _ in failed], root)
             for (*_, error), (place,) in zip(failed, named, strict=True):
-                self.fail(type(error)(*(_placed_at(problem, place) for problem in error.problems)))
+                self.fail(type(error)(*(placed_at(problem, place) for problem in error.problems)))
 
 
-def _placed_at(problem: Problem, named: Place) -> Problem:
+def placed_at(problem: Problem, named: Place) -> Problem:
     """What is wrong with the file of an output is told where it is named, unless the fault is inside."""
     if problem.place and problem.place.line:
         return problem
@@ -237,7 +237,7 @@ def _placed_at(problem: Problem, named: Place) -> Problem:
     return replace(problem, place=named, message=message)
 
 
-def _records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
+def records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
     """The records of a file, each with its source."""
     body = decode(data, file).body
     try:

@@ -74,14 +74,14 @@ class VerdictLog:
         assert self._handle is not None
         verdicts: dict[str, list[LoggedVerdict]] = {}
         states: dict[str, list[tuple[str, int]]] = {}
-        for entry in _read_entries(self._handle):
+        for entry in read_entries(self._handle):
             match entry:
                 case ["verdict", str(file), str(digest), bool(passed), str(when)] if parse_time(when):
                     verdicts.setdefault(file, []).append(LoggedVerdict(file, digest, passed, when))
                 case ["file", str(file), str(digest), int(count)]:
                     states.setdefault(file, []).append((digest, count))
         for file, found in verdicts.items():
-            done = _count_written(self._root, file, found[0].digest, states.get(file, []))
+            done = count_written(self._root, file, found[0].digest, states.get(file, []))
             self._done[file] = max(0, min(done, len(found)))
             del found[: self._done[file]]
         return [verdict for found in verdicts.values() for verdict in found]
@@ -115,7 +115,7 @@ class VerdictLog:
             folder = atomic.state_folder(self._root, _VERDICTS)
             for _ in range(_TRIES):  # somebody may take it for a dead one's before it is locked
                 self._path = os.path.join(folder, f"{time.time_ns():x}-{os.getpid()}.log")
-                handle = _open_locked(self._path, os.O_CREAT | os.O_EXCL)
+                handle = open_locked(self._path, os.O_CREAT | os.O_EXCL)
                 if handle is not None:
                     return handle
         return -1
@@ -130,12 +130,12 @@ def abandoned_logs(root: str) -> Iterator[VerdictLog]:
         return
     for name in names:
         path = os.path.join(folder, name)
-        handle = _open_locked(path)
+        handle = open_locked(path)
         if handle is not None:
             yield VerdictLog(root, path, handle)
 
 
-def _open_locked(path: str, more: int = 0) -> int | None:
+def open_locked(path: str, more: int = 0) -> int | None:
     """The file, locked; None if somebody has it, or had it and removed it."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -156,7 +156,7 @@ def _open_locked(path: str, more: int = 0) -> int | None:
     return None
 
 
-def _read_entries(handle: int) -> Iterator[Json]:
+def read_entries(handle: int) -> Iterator[Json]:
     """The lines, up to one that is not whole."""
     try:
         for line in os.pread(handle, _MOST_BYTES, 0).splitlines():
@@ -165,7 +165,7 @@ def _read_entries(handle: int) -> Iterator[Json]:
         return
 
 
-def _count_written(root: str, file: str, digest: str, states: Sequence[tuple[str, int]]) -> int:
+def count_written(root: str, file: str, digest: str, states: Sequence[tuple[str, int]]) -> int:
     """How many of the verdicts on a file it holds. Where somebody else has written since, all that were on
     their way are taken for written: better one too few than one twice."""
     if os.path.isabs(file):

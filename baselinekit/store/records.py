@@ -144,7 +144,7 @@ def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[
         items = enumerate(document) if isinstance(document, list) else [(None, document)]
         for index, raw in items:
             here = at if index is None else (*at, index)
-            if not isinstance(raw, dict) or _is_other(raw):
+            if not isinstance(raw, dict) or is_other(raw):
                 raise NotABaselineError(number, _other(raw, here, file))
             yield number, here, raw
 
@@ -191,15 +191,15 @@ def digest(raw: dict[str, Json]) -> str:
     return blake2b(data, digest_size=12).hexdigest()
 
 
-def _is_other(raw: dict[str, Json]) -> bool:
+def is_other(raw: dict[str, Json]) -> bool:
     return (
         not (_OURS & raw.keys() or is_response(raw))
         or ("current" not in raw and not _OTHERS.keys().isdisjoint(raw))
-        or _is_case(raw)
+        or is_case(raw)
     )
 
 
-def _is_case(raw: dict[str, Json]) -> bool:
+def is_case(raw: dict[str, Json]) -> bool:
     if is_response(raw) or {"current", "baseline", "comparison"} & raw.keys():
         return False
     return not _CASE.isdisjoint(raw)
@@ -209,7 +209,7 @@ def _other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
-    key = next((key for key in _OTHERS if key in raw), "expected_output" if _is_case(raw) else "")
+    key = next((key for key in _OTHERS if key in raw), "expected_output" if is_case(raw) else "")
     if key:
         hint = "move it out of the folder of baselines; evals are run with baselinekit run"
         if key in _VERBS:

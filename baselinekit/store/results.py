@@ -38,7 +38,7 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
     target = os.path.realpath(path)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if _is_special(target):
+        if is_special(target):
             with open(target, "wb", buffering=0) as file:
                 file.write(data)
             return
@@ -52,7 +52,7 @@ def check_place(path: str) -> None:
     tried, for a mode says nothing of a read-only disk. A disk that is full now may not be so later."""
     target = os.path.realpath(path)
     try:
-        if _is_special(target):
+        if is_special(target):
             if not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             return
@@ -77,7 +77,7 @@ def append_text(path: str, text: str) -> None:
         raise NotRecorded(cannot_write(path, error)) from None
 
 
-def _is_special(target: str) -> bool:
+def is_special(target: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         mode = os.stat(target).st_mode
         if stat.S_ISDIR(mode):
@@ -126,15 +126,15 @@ def result_path(root: str, name: str) -> str:
 def load_results(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
     """Each file with what it holds, the oldest run first (of the last so many); None for one that cannot be
     read."""
-    yield from _load_chosen(root, result_files(root)[-last if last else None :])
+    yield from load_chosen(root, result_files(root)[-last if last else None :])
 
 
 def latest_first(root: str) -> Iterator[tuple[str, Json]]:
     """The same from the other end, for whoever looks for one run."""
-    yield from _load_chosen(root, result_files(root)[::-1])
+    yield from load_chosen(root, result_files(root)[::-1])
 
 
-def _load_chosen(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
+def load_chosen(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
     for name in chosen:
         shown = os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
         try:
@@ -201,7 +201,7 @@ _DEEPER = 2
 
 
 @cache
-def _pending_form() -> RecordForm[Seen]:
+def pending_form() -> RecordForm[Seen]:
     from baselinekit.model.changes import Seen
 
     return RecordForm(
@@ -221,9 +221,9 @@ def _pending_form() -> RecordForm[Seen]:
 def save_pending(root: str, seen: Seen) -> None:
     """Keep it, in the place of what was kept before. It can be had again, so nothing waits for the disk. What
     would be too large to be read again is not kept at all."""
-    name = _pending_name(seen.id)
+    name = pending_name(seen.id)
     atomic.state_folder(root, _PENDING)
-    data = dump_json(_pending_form().write(seen)).encode("utf-8")
+    data = dump_json(pending_form().write(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop_pending(root, seen.id)
         what = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
@@ -233,12 +233,12 @@ def save_pending(root: str, seen: Seen) -> None:
 
 def load_pending(root: str, id: str) -> Seen | None:
     """What was kept, if anything was."""
-    name = _pending_name(id)
+    name = pending_name(id)
     if not os.path.lexists(os.path.join(root, name)):
         return None
     payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _DEEPER)
     reader = RecordReader()
-    seen = _pending_form().read(payload, (), reader)
+    seen = pending_form().read(payload, (), reader)
     if seen is None or reader.problems or seen.id != id:
         hint = "remove it, and run baselinekit compare again"
         raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", hint))
@@ -257,10 +257,10 @@ def pending_ids(root: str) -> frozenset[str]:
 def drop_pending(root: str, id: str) -> None:
     """Forget it: it is approved, or it passes again. State that cannot be touched fails nothing."""
     with contextlib.suppress(OSError):
-        os.unlink(os.path.join(root, _pending_name(id)))
+        os.unlink(os.path.join(root, pending_name(id)))
 
 
-def _pending_name(id: str) -> str:
+def pending_name(id: str) -> str:
     problems = list(check_id(id))
     if problems:
         raise InvalidInput(*problems)
@@ -309,7 +309,7 @@ class Cassettes:
             if model not in self._names:
                 found: dict[str, list[str]] = {}
                 with suppress(OSError):
-                    for file in sorted(os.listdir(os.path.join(self._root, self._folder, _as_folder(model)))):
+                    for file in sorted(os.listdir(os.path.join(self._root, self._folder, as_folder(model)))):
                         name, extension = os.path.splitext(file)
                         if extension == ".json":
                             found.setdefault(name.partition(".")[0], []).append(name)
@@ -350,7 +350,7 @@ class Cassettes:
         return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
 
     def _file(self, model: str, key: str) -> str:
-        return os.path.join(self._folder, _as_folder(model), f"{key}.json")
+        return os.path.join(self._folder, as_folder(model), f"{key}.json")
 
     def _make(self, folder: str) -> None:
         if self._is_state:
@@ -362,7 +362,7 @@ class Cassettes:
             raise NotRecorded(cannot_write(folder, error)) from None
 
 
-def _as_folder(model: str) -> str:
+def as_folder(model: str) -> str:
     """The model's name where it is a name for a folder; else with what is not so encoded."""
     name = quote(model, safe=" ")[:100]
     return name if name.strip(".") else name.replace(".", "%2E") or "%"

@@ -65,7 +65,7 @@ def write_new(
     with lock(root, file):
         if os.path.lexists(target):
             raise InvalidInput(atomic.exists(file))
-        known, beside = _kept_short(record["baseline"], file, id, root, inline_limit)
+        known, beside = kept_short(record["baseline"], file, id, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
         if beside:
             atomic.replace_file(*beside)
@@ -86,7 +86,7 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
         if records.digest(raw) != records.case_digest(source.digest):
             raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
         id = str(records.id_of(raw, source))
-        known, beside = _kept_short(baseline, file, id, root, inline_limit)
+        known, beside = kept_short(baseline, file, id, root, inline_limit)
         new = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
         text = apply(body, [new], source.document, language(file), _AFTER)
         if beside:
@@ -96,7 +96,7 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
     atomic.edit_text(root, file, edit)
 
 
-def _kept_short(
+def kept_short(
     known: dict[str, Json], file: str, id: str, root: str, limit: int
 ) -> tuple[dict[str, Json], tuple[str, str, bytes] | None]:
     """The `baseline:`, and for an output over the limit the file of its own that it names: where below which

@@ -97,7 +97,7 @@ class Ratings:
             queued = _known(db, key)
             if problem := _problem(queued, rating, again):
                 raise InvalidInput(problem)
-            _insert_rating(db, key, rating)
+            insert_rating(db, key, rating)
             return _known(db, key)
 
     def withdraw(self, key: str, rater: str) -> bool:
@@ -126,7 +126,7 @@ class Ratings:
                         continue
                     problem = _problem(queued, rating)
                     if problem is None:
-                        _insert_rating(db, one.item.key, rating)
+                        insert_rating(db, one.item.key, rating)
                         new_ratings += 1
                     else:
                         problems.append(replace(problem, at=(number, place)))
@@ -227,7 +227,7 @@ def _insert(db: sqlite3.Connection, item: RatingItem) -> int:
     return added.rowcount
 
 
-def _insert_rating(db: sqlite3.Connection, key: str, rating: Rating) -> None:
+def insert_rating(db: sqlite3.Connection, key: str, rating: Rating) -> None:
     row = (key, same_person(rating.rater), rating.rater, _text(rating.value))
     further = (rating.note, rating.at, rating.seconds)
     db.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?, ?, ?, ?)", row + further)

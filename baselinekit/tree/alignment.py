@@ -183,7 +183,7 @@ def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Jso
         pairs, left = pair_equal([*map(ident, expected)], [*map(ident, actual)], _MOST_ALIGNED)
         result.pairs.extend(pairs)
         for gap in left:
-            if _align_by_key(expected, actual, gap, result):
+            if align_by_key(expected, actual, gap, result):
                 continue
             e1, e2, a1, a2 = gap
             rows, columns = e2 - e1, a2 - a1
@@ -214,7 +214,7 @@ def align_named(expected: Sequence[Json], actual: Sequence[Json]) -> Alignment |
     """The pairs of rows that a key names, if one does in most of them: a row under another name is another
     row, wherever it stands."""
     result = Alignment([], [], [])
-    if not _align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
+    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
         return None
     result.pairs.sort()
     return result
@@ -238,7 +238,7 @@ def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | N
     return None
 
 
-def _align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
+def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
     """Rows that go by another name now may still have an address in common: by the next key, then."""
     e1, e2, a1, a2 = gap
     key = identifying_key(expected[e1:e2], actual[a1:a2])
@@ -247,7 +247,7 @@ def _align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, re
     pairs, left = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
     for f1, f2, b1, b2 in left:
         inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
-        if not _align_by_key(expected, actual, inside, result):
+        if not align_by_key(expected, actual, inside, result):
             result.add(inside, [])
     result.pairs.extend((e1 + e, a1 + a) for e, a in pairs)
     return True
@@ -283,30 +283,30 @@ def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accept
     which most is still as the old one says."""
     likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
     pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
-    pairs = [(e, a) for e, a in pairs if _share_a_name(old[e], new[a])]
+    pairs = [(e, a) for e, a in pairs if share_a_name(old[e], new[a])]
     missing, extra = unpaired(pairs, rows.missing, rows.extra)
     scored = []
     for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
-        kept, of = _count_kept(old[e], new[a], accepts)
+        kept, of = count_kept(old[e], new[a], accepts)
         if of > 1 and kept / of >= _ENOUGH:
             scored.append((kept / of, e, a))
     return pairs + pair_best_first(scored)
 
 
-def _share_a_name(old: Json, new: Json) -> bool:
+def share_a_name(old: Json, new: Json) -> bool:
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
     return any(one == other and isinstance(one, str | int) and "<<" not in str(one) for one, other in names)
 
 
-def _count_kept(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
+def count_kept(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
     """How many leaves of the new value are as the old one says, and how many leaves both of them have."""
     if isinstance(old, dict) and isinstance(new, dict):
-        items = [_count_kept(old[key], new[key], accepts) for key in old if key in new]
+        items = [count_kept(old[key], new[key], accepts) for key in old if key in new]
         return sum(kept for kept, _ in items), len(old.keys() ^ new.keys()) + sum(of for _, of in items)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        items = [_count_kept(*pair, accepts) for pair in zip(old, new, strict=True)]
+        items = [count_kept(*pair, accepts) for pair in zip(old, new, strict=True)]
         return sum(kept for kept, _ in items), sum(of for _, of in items)
     return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 

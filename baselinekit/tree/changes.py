@@ -247,7 +247,7 @@ def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -
         taken = {*names[0].values()}, {*names[1].values()}
         rest_old = [place for place in rest_old if place not in taken[0]]
         rest_new = [place for place in rest_new if place not in taken[1]]
-    for before, after in _pair_by_likeness([old[place] for place in rest_old], [new[n] for n in rest_new]):
+    for before, after in pair_by_likeness([old[place] for place in rest_old], [new[n] for n in rest_new]):
         continued[rest_new[after]] = rest_old[before]
     return continued
 
@@ -264,7 +264,7 @@ def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     return {name: place for place, name in enumerate(names) if name is not None and times[name] == 1}
 
 
-def _pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
+def pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
     before, after = [canonical(row) for row in old], [canonical(row) for row in new]
     every = range(len(old)), range(len(new))
     pairs, stretches = pair_equal(before, after, _MOST_COMPARED)
@@ -273,7 +273,7 @@ def _pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
     rows = _Rows(old, new)
     likely: Pairs = []
     for b1, b2, a1, a2 in stretches:
-        likely += _most_alike(rows, *unpaired(pairs, range(b1, b2), range(a1, a2)))
+        likely += most_alike(rows, *unpaired(pairs, range(b1, b2), range(a1, a2)))
     pairs += [(b, a) for b, a in likely if rows.likeness(b, a) >= _MOVED]
     lone_old, lone_new = unpaired(pairs, *every)  # those that were moved and changed
     scored = ((rows.likeness(b, a), b, a) for b in lone_old[:_MOST_MOVED] for a in lone_new[:_MOST_MOVED])
@@ -329,7 +329,7 @@ def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable
         yield path, value.__class__, None if isinstance(value, dict | list) else value
 
 
-def _most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
+def most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
     """Partners in a stretch without equal elements, in the same order. Of many elements those that the most
     telling field names on both sides, and the others by their place."""
     if len(left) * len(right) <= _MOST_COMPARED:

@@ -77,10 +77,10 @@ def freeze(value: Json) -> Hashable:
         return (list, *map(freeze, value))
     if (kind is int or kind is float) and -_WHOLE < value < _WHOLE:
         return key
-    return _freeze_number(value)
+    return freeze_number(value)
 
 
-def _freeze_number(number: int | float | Decimal) -> Hashable:
+def freeze_number(number: int | float | Decimal) -> Hashable:
     """By the digits, as `==` between types asks for the binary value, and the hashes of long numbers can be
     made to collide."""
     exact = decimal(number)
@@ -187,16 +187,16 @@ def identical(left: Json, right: Json, ordered: bool = True) -> bool:
         data = bytes_of(left)
         if data is None or is_written_as(right, data):
             return data is not None
-        return not ordered and _same_types(left, right)
-    return _same_types(left, right)
+        return not ordered and same_types(left, right)
+    return same_types(left, right)
 
 
-def _same_types(left: Json, right: Json) -> bool:
+def same_types(left: Json, right: Json) -> bool:
     """Whether two values that `==` takes for equal have the same types and digits, at every depth."""
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, dict):
-        return all(_same_types(item, right[key]) for key, item in left.items())
+        return all(same_types(item, right[key]) for key, item in left.items())
     if isinstance(left, list):
-        return all(map(_same_types, left, right))
+        return all(map(same_types, left, right))
     return not isinstance(left, float | Decimal) or repr(left) == repr(right)

@@ -128,13 +128,13 @@ def _dotted(text: str) -> Iterator[Segment]:
         bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
         if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
             raise _bad(text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"')
-        segment = _dotted_segment(match)
+        segment = read_dotted_segment(match)
         if segment is not Wild.DEEP or segment is not last:  # any number of steps, twice, is any number
             yield segment
         last, position = segment, match.end()
 
 
-def _dotted_segment(match: re.Match[str]) -> Segment:
+def read_dotted_segment(match: re.Match[str]) -> Segment:
     if match["any"]:
         return Wild.ANY
     if match["index"]:
@@ -281,7 +281,7 @@ def suggest(pattern: Pattern, value: Json) -> str:
     """The nearest path that does exist, worded as a question; empty when nothing is near."""
     from difflib import get_close_matches
 
-    known = {render(path): path[-1] for path in islice(_key_paths(value, ()), _MOST_KNOWN)}
+    known = {render(path): path[-1] for path in islice(key_paths(value, ()), _MOST_KNOWN)}
     near = get_close_matches(pattern.text.removeprefix("$."), known, n=1)
     wanted = [segment for segment in pattern.segments if isinstance(segment, str)]
     ends = get_close_matches(wanted[-1], set(known.values()), n=1) if wanted else []
@@ -289,13 +289,13 @@ def suggest(pattern: Pattern, value: Json) -> str:
     return f"did you mean {near[0]!r}?" if near and wanted else ""
 
 
-def _key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+def key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Every path of a document with its indexes as `*`; of a long array the first elements stand for all."""
     rows = isinstance(value, list)
     for key, child in islice(children(value), 3 if rows else None):
         further = (*path, Wild.ANY if rows else key)
         yield from () if rows else (further,)
-        yield from _key_paths(child, further)
+        yield from key_paths(child, further)
 
 
 def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:

@@ -128,13 +128,13 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     if shards and len(shards) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
         raise _apart("is not a shard, but the others are", "merge shards only with shards", whole)
-    _refuse_others(parts, different)
-    _refuse_twice(parts)
+    refuse_others(parts, different)
+    refuse_twice(parts)
     results = _results(parts)
     missing = _missing(parts, shards, len(results))
     stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
     earliest = min((report for _, report in parts), key=lambda report: report.started)
-    ordered = [report for _, report in _in_order(parts)]
+    ordered = [report for _, report in in_order(parts)]
     environment, differing = _environment(parts)
     differing += [f"shards of another {what}: {said}" for what, said in _differing(parts, different)]
     compared = [report.against for report in ordered if report.against is not None]
@@ -165,7 +165,7 @@ def _of_the_whole(command: str) -> str:
     return shlex.join(word for n, word in enumerate(words) if n not in own and not _APART.fullmatch(word))
 
 
-def _in_order(parts: Sequence[Part]) -> list[Part]:
+def in_order(parts: Sequence[Part]) -> list[Part]:
     """Shards by their number, whatever the order in which they were named; other files as they were named."""
     return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
 
@@ -174,7 +174,7 @@ def _apart(what: str, hint: str, file: str) -> InvalidInput:
     return InvalidInput(Problem("BK131", what, hint, Place(file)))
 
 
-def _refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
+def refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
     """Runs of another commit, configuration or selection are no parts of the same, and shards of another
     target or version neither. All that differs is told at once."""
     first, known = parts[0]
@@ -209,7 +209,7 @@ def _of_shards(report: Report, known: Report) -> Iterable[tuple[str, Json, Json]
 
 def _differing(parts: Sequence[Part], different: Collection[str]) -> list[tuple[str, str]]:
     """In what shards differ that the operator lets differ."""
-    ordered = _in_order(parts)
+    ordered = in_order(parts)
     first, known = ordered[0]
 
     def shown(what: str, value: Json, where: str) -> str:
@@ -224,7 +224,7 @@ def _differing(parts: Sequence[Part], different: Collection[str]) -> list[tuple[
     ]
 
 
-def _refuse_twice(parts: Sequence[Part]) -> None:
+def refuse_twice(parts: Sequence[Part]) -> None:
     have: dict[int, str] = {}
     for file, report in parts:
         if report.shard is None:
@@ -246,7 +246,7 @@ def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
     owner: dict[str, str] = {}
     places: dict[int, str] = {}
     found: list[tuple[int, Result]] = []
-    for file, report in _in_order(parts):
+    for file, report in in_order(parts):
         for result in report.results:
             position = len(found) if result.position is None else result.position
             before = owner.setdefault(result.id, file), places.setdefault(position, file)
@@ -274,7 +274,7 @@ def _environment(parts: Sequence[Part]) -> tuple[dict[str, Json], list[str]]:
     """Where the runs took place, and what was not the same for all of them."""
     found: dict[str, Json] = {}
     differing = {}
-    for file, report in _in_order(parts):
+    for file, report in in_order(parts):
         for name, value in report.environment.items():
             if found.setdefault(name, value) != value:
                 differing[name] = f"{name} was {_short(found[name])}, and {_short(value)} in {file}"

@@ -117,7 +117,7 @@ def summarize(
             stated.update([base] if (base := other.current.execution.base_url) else [])
     problems: list[BaselinekitError] = []
     drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
-    askable, unmet = _with_variables(drafts, project)
+    askable, unmet = with_variables(drafts, project)
     problems += unmet
     known = 0
     ready: list[tuple[DraftRecipe, Place]] = []
@@ -171,7 +171,7 @@ def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)
 
 
-def _with_variables(
+def with_variables(
     drafts: Sequence[tuple[str, DraftRecipe]], project: Project
 ) -> tuple[list[tuple[str, DraftRecipe]], list[BaselinekitError]]:
     """Those whose variables have a value; and of the others which variable is missing, once for each."""
@@ -189,7 +189,7 @@ def _with_variables(
             Problem(
                 "BK551",
                 f"{many(len(places), 'request')} need{'s' * (len(places) == 1)} the variable {{{{{name}}}}}",
-                _how_to_give(name),
+                how_to_give(name),
                 places[0],
             )
         )
@@ -197,7 +197,7 @@ def _with_variables(
     ]
 
 
-def _how_to_give(name: str) -> str:
+def how_to_give(name: str) -> str:
     if name.endswith("_USERNAME"):
         return f"pass --var {name}=…"
     return f"export {name} and pass --secret {name}, or --secret {name}=…"

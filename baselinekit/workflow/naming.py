@@ -36,11 +36,11 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     source, raw = taken[draft.id.casefold()]
     other, _ = read_record(raw, source)
     free = draft.id
-    for free in (draft.id, *_longer_ids(draft, other, project)):
+    for free in (draft.id, *longer_ids(draft, other, project)):
         if free.casefold() not in taken:
             break
         if not is_chosen or free == draft.id:
-            _refuse_same(draft, free, *taken[free.casefold()], project)
+            refuse_same(draft, free, *taken[free.casefold()], project)
     if not is_chosen:
         return free
     mask, by = project.redactor.mask, "another baseline"
@@ -50,7 +50,7 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     raise InvalidInput(_taken(draft.id, str(id_of(raw, source)), by, hint, source, project))
 
 
-def _refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], project: Project) -> None:
+def refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], project: Project) -> None:
     other, _ = read_record(raw, source)
     if other is not None and is_same(draft, other, project):
         hint = f"choose another --id, or accept its new answer: baselinekit refresh {other.id} --replay"
@@ -64,7 +64,7 @@ def _taken(id: str, known: str, by: str, hint: str, source: Source, project: Pro
     return Problem("BK113", what, hint, locate(source, ("id",), project.root))
 
 
-def _longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
+def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
     """The id with what tells its recipe from the one that has it, a word more each time, and in the end with
     a hash."""
     words = slug(draft.id)

@@ -99,7 +99,7 @@ def missing_sources(
         try:
             check(baseline, project.setting_of(baseline, clients))
         except BaselinekitError as error:
-            gone = next((problem for problem in error.problems if _is_gone(problem, baseline)), None)
+            gone = next((problem for problem in error.problems if is_gone(problem, baseline)), None)
             if gone is not None and not (left_out and _uses(baseline, project, left_out)):
                 file = baseline.source.file
                 yield Orphan("baseline", baseline.id, file, gone.message, together[file] == 1)
@@ -111,7 +111,7 @@ def _uses(baseline: Baseline, project: Project, names: Collection[str]) -> bool:
     return any(name in names for name in files) or any(name.startswith(inside) for name in names)
 
 
-def _is_gone(problem: Problem, baseline: Baseline) -> bool:
+def is_gone(problem: Problem, baseline: Baseline) -> bool:
     """A program that is not named may be allowed in another way: it is gone when there is none."""
     if problem.code not in _GONE or _GONE[problem.code] not in problem.message:
         return False

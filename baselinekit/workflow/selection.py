@@ -264,21 +264,21 @@ def list_names(names: Sequence[str]) -> str:
 def expression(text: str) -> Test:
     """`and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
     words = [match[1] or match[2] for match in _WORD.finditer(text) if match[1] or match[2]]
-    test, rest = _any_of(words, text)
+    test, rest = any_of(words, text)
     if rest:
         raise _unreadable(text, f"nothing can follow before {rest[0]!r}")
     return test
 
 
-def _any_of(words: list[str], text: str) -> tuple[Test, list[str]]:
-    left, words = _all_of(words, text)
+def any_of(words: list[str], text: str) -> tuple[Test, list[str]]:
+    left, words = all_of(words, text)
     while words[:1] == ["or"]:
-        right, words = _all_of(words[1:], text)
+        right, words = all_of(words[1:], text)
         left = _either(left, right)
     return left, words
 
 
-def _all_of(words: list[str], text: str) -> tuple[Test, list[str]]:
+def all_of(words: list[str], text: str) -> tuple[Test, list[str]]:
     left, words = _one(words, text)
     while words[:1] == ["and"]:
         right, words = _one(words[1:], text)
@@ -294,7 +294,7 @@ def _one(words: list[str], text: str) -> tuple[Test, list[str]]:
         inner, rest = _one(rest, text)
         return (lambda baseline: not inner(baseline)), rest
     if first == "(":
-        inner, rest = _any_of(rest, text)
+        inner, rest = any_of(rest, text)
         if rest[:1] != [")"]:
             raise _unreadable(text, "a parenthesis is not closed")
         return inner, rest[1:]

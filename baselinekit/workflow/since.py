@@ -53,7 +53,7 @@ def select_touched(
         else [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
     )
     names = _Names(git.changed_since(start or commit))
-    changed = _settings_changed(project, git, start or commit)
+    changed = settings_changed(project, git, start or commit)
     general = sorted(changed.keys() - set(_BY_NAME))
     if general:
         what = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
@@ -65,7 +65,7 @@ def select_touched(
         for one in suspects
         if before.get((one.source.file, one.id)) != records.case_digest(one.source.digest)
     }
-    found = [one for one in chosen if one.id in edited or _leads_to(one, project, names, changed)]
+    found = [one for one in chosen if one.id in edited or leads_to(one, project, names, changed)]
     return found, tuple(notes)
 
 
@@ -92,7 +92,7 @@ class _Names:
         return folder in self._folders or folder in self._files
 
 
-def _leads_to(baseline: Baseline, project: Project, names: _Names, changed: dict[str, set[str]]) -> bool:
+def leads_to(baseline: Baseline, project: Project, names: _Names, changed: dict[str, set[str]]) -> bool:
     """Whether anything that it uses differs. Of a file outside of the project git says nothing: it counts."""
     used = _Used(baseline, project.config)
     if os.path.isabs(baseline.source.file):
@@ -127,14 +127,14 @@ def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, 
     question: Json = kind_of(recipe).question(recipe)
     parts = ((question, INPUT), (recipe.scores, (*EXECUTION, "scores")))
     for part, at in parts:
-        for path, text in _texts_at(part, at):
+        for path, text in texts_at(part, at):
             for value in _expanded([text], project):
                 yield from ((path, name) for name in _named(value, starts))
-    for name in _named_in_inputs(recipe, project, folder):
+    for name in names_in_inputs(recipe, project, folder):
         yield ("current", "input", "inputs_from"), name
 
 
-def _named_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[str]:
+def names_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[str]:
     """What the file of a prompt's inputs names in its turn. Of one that cannot be read others tell."""
     _, stated = kind_of(recipe).inputs(recipe)
     for path in _expanded([stated] if stated else [], project):
@@ -146,14 +146,14 @@ def _named_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[
         yield from (name for text in _texts(found) for name in _named(text, (folder,)))
 
 
-def _texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
+def texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
     """Every text in a part of a recipe, with its place as far as a record has keys of its own there."""
     if is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            yield from _texts_at(getattr(value, field.name), (*at, field.name))
+            yield from texts_at(getattr(value, field.name), (*at, field.name))
     elif isinstance(value, list) and any(map(is_dataclass, value)):
         for number, item in enumerate(value):
-            yield from _texts_at(item, (*at, number))
+            yield from texts_at(item, (*at, number))
     else:
         yield from ((at, text) for text in _texts(value))
 
@@ -223,7 +223,7 @@ class _Used:
                     yield word
 
 
-def _settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
+def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
     """The keys of the configuration that bear on results and are others now, with the names below them."""
     name = project.config_file or CONFIG_NAME
     try:
@@ -294,7 +294,7 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Against
     fork = git.fork(commit)
     start = fork or commit
     notes = [] if fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
-    before, old = _config_then(project, git, start)
+    before, old = config_then(project, git, start)
     stated = [old.baselines] if isinstance(old.baselines, str) else old.baselines
     folders = list(dict.fromkeys([*project.folders, *stated]))
     stood, unread = at_revision.baselines(git, start, folders)
@@ -305,7 +305,7 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Against
     return Against(ref, start, tuple(changes), tuple(notes), strict)
 
 
-def _config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised], Config]:
+def config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised], Config]:
     """What the configuration says otherwise now, and what it said."""
     name = project.config_file or CONFIG_NAME
     try:
@@ -320,14 +320,14 @@ def _config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised]
     }
     how = [
         f"{key} is now a different one"
-        + (f": {', '.join(named)}" if (named := _weakened_named(*pairs[key])) else "")
+        + (f": {', '.join(named)}" if (named := rows_weakened_by_name(*pairs[key])) else "")
         for key in _BEARS
         if pairs[key][0] != pairs[key][1]
     ]
     return [Revised(name, name, None, "loosened", tuple(how))] if how else [], old
 
 
-def _weakened_named(old: object, new: object) -> list[str]:
+def rows_weakened_by_name(old: object, new: object) -> list[str]:
     """Which of the names below a key are others."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return []
@@ -352,7 +352,7 @@ def _revised(
             yield Revised(id, other.source.file, line, "added", (), *_approval(None, other))
         elif one is not None and other is not None:
             ways = weakened(one, other, words_then, project.words)
-            ways += _other_files(other, project, changed)
+            ways += other_files(other, project, changed)
             loose = [way for way in ways if not way.honest]
             honest = [way for way in ways if way.honest]
             if loose:
@@ -389,7 +389,7 @@ def _approval(before: Baseline | None, after: Baseline) -> tuple[str | None, str
     return stated.approved_by, stated.reason
 
 
-def _other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Loosened]:
+def other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Loosened]:
     """Files that it asks with and that are others now: another question, though its own file is the same."""
     if not changed:
         return []

@@ -75,7 +75,7 @@ def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
         return "flaky"
     alike = set.intersection(*({_context(spot) for spot in result.differences} for result in failed))
     if not passes and not alike:
-        varying = all(_may_vary(spot) for result in failed for spot in result.differences)
+        varying = all(may_vary(spot) for result in failed for spot in result.differences)
         return "noise" if varying else "flaky"
     return "regression" if is_rare else "insufficient data"
 
@@ -83,13 +83,13 @@ def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
 def _context(spot: Spot) -> object:
     """A literal value counts with what came instead. Of all else (a lost key, another type, a tolerance or a
     placeholder that was not met) it is enough that it is there: however it varies, it varies outside."""
-    return (spot.path, spot.kind, canonical(_shown(spot.actual)) if _may_vary(spot) else None)
+    return (spot.path, spot.kind, canonical(_shown(spot.actual)) if may_vary(spot) else None)
 
 
-def _may_vary(spot: Spot) -> bool:
+def may_vary(spot: Spot) -> bool:
     """Whether the file says one value here: a scalar, or a row at its place."""
     literal = not describes_many(spot.expected)
-    return literal and (spot.kind in ("value", "order") or (_is_row(spot) and spot.kind != "type"))
+    return literal and (spot.kind in ("value", "order") or (is_row(spot) and spot.kind != "type"))
 
 
 def is_of_a_clock(spot: Spot) -> bool:
@@ -97,7 +97,7 @@ def is_of_a_clock(spot: Spot) -> bool:
     return is_moment(spot.expected) and is_moment(spot.actual)
 
 
-def _is_row(spot: Spot) -> bool:
+def is_row(spot: Spot) -> bool:
     return bool(spot.path) and isinstance(spot.path[-1], int)
 
 
@@ -121,7 +121,7 @@ def _spots(failed: Sequence[Result], answered: int) -> Iterator[Spot]:
 def _hints(failed: Sequence[Result]) -> Iterator[str]:
     """What could stand at the places that vary."""
     spots = [spot for result in failed for spot in result.differences]
-    moved = dict.fromkeys(spot.path[:-1] for spot in spots if _is_row(spot) and spot.kind != "value")
+    moved = dict.fromkeys(spot.path[:-1] for spot in spots if is_row(spot) and spot.kind != "value")
     for path in list(moved)[:_MOST_HINTS]:
         rule = f"`arrays: {{{render(path)}: unordered}}`"
         yield f"the rows of {render(path)} vary: if their order does not matter, {rule}"

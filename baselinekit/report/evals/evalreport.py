@@ -64,12 +64,10 @@ def document(report: Report) -> dict[str, Json]:
 def format_gates_json(judged: Sequence[Judged]) -> str:
     """What gates came to, for programs."""
     exit_code = worst([gate.exit_code for gate in judged])
-    return page(
-        {"format": FORMAT, "exit_code": exit_code, "gates": [_gate_document(gate) for gate in judged]}
-    )
+    return page({"format": FORMAT, "exit_code": exit_code, "gates": [gate_document(gate) for gate in judged]})
 
 
-def _gate_document(judged: Judged) -> dict[str, Json]:
+def gate_document(judged: Judged) -> dict[str, Json]:
     gate, report = judged.gate, judged.report
     wrong = [result for result in report.results if result.outcome in FAULTS]
     shown = "value threshold met view low high count"
@@ -201,7 +199,7 @@ def _recommended(report: Report) -> Iterator[str]:
         if result.case is None:
             continue
         if result.outcome == "failed":
-            yield _after_failure(result, typed_of(report))
+            yield after_failure(result, typed_of(report))
         elif result.outcome == "error":
             yield f"{result.id}: could not be judged ({result.code}): fix that first, it has no result yet"
         elif result.outcome == "unscored":
@@ -213,7 +211,7 @@ def _recommended(report: Report) -> Iterator[str]:
             yield f"{metric.name} is not available ({metric.why}): raise --attempts"
 
 
-def _after_failure(result: Result, typed: Typed) -> str:
+def after_failure(result: Result, typed: Typed) -> str:
     """By what the graders saw."""
     if result.verdict == "flaky":
         passed = sum(one.outcome == "passed" for one in result.case.attempts) if result.case else 0
@@ -237,7 +235,7 @@ def _after_failure(result: Result, typed: Typed) -> str:
 def evidence(result: Result) -> list[tuple[str, str]]:
     """What was expected and what came, as far as a grader says so; of a baseline, where it differs."""
     if result.differences:
-        return [(render_path(spot.path), _describe_spot(spot)) for spot in result.differences[:_MOST_PLACES]]
+        return [(render_path(spot.path), describe_spot(spot)) for spot in result.differences[:_MOST_PLACES]]
     failing = [grade.details for grade in grades_of(result) if grade.outcome == result.outcome]
     details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
     sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
@@ -247,7 +245,7 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     return [(label, side if isinstance(side, str) else encode(side, 2)) for label, side in sides]
 
 
-def _describe_spot(spot: Spot) -> str:
+def describe_spot(spot: Spot) -> str:
     if spot.expected is ABSENT:
         return f"not in the baseline: {short(spot.actual)}"
     if spot.actual is ABSENT:

@@ -51,7 +51,7 @@ def _lines(report: Report) -> Iterator[str]:
     for kind, title in _TITLES.items():
         results = [result for result in report.results if result.case and result.case.eval_type == kind]
         if results:
-            yield from _run_checks(results, title)
+            yield from run_checks(results, title)
     wrong = [result for result in report.results if result.outcome in FAULTS]
     if wrong:
         yield from ("", "## What did not pass")
@@ -100,8 +100,8 @@ def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
         yield beside.earlier_markdown(report.earlier, most, mark).rstrip("\n")
 
 
-def _run_checks(results: Sequence[Result], title: str) -> Iterator[str]:
-    yield from _checks_heading(results, f"## {title}")
+def run_checks(results: Sequence[Result], title: str) -> Iterator[str]:
+    yield from checks_heading(results, f"## {title}")
     for result in results:
         more = " (flaky)" if result.verdict == "flaky" else ""
         if result.outcome == "skipped" and result.reason:
@@ -111,7 +111,7 @@ def _run_checks(results: Sequence[Result], title: str) -> Iterator[str]:
             yield f"  - {markdown_text(cut_line(label))}: {markdown_code(cut_line(text, 200))}"
 
 
-def _checks_heading(results: Sequence[Result], title: str) -> tuple[str, str, str]:
+def checks_heading(results: Sequence[Result], title: str) -> tuple[str, str, str]:
     passed = sum(result.outcome == "passed" for result in results)
     return "", f"{title} ({passed}/{len(results)} passed)", ""
 
@@ -143,11 +143,11 @@ def format_gates_markdown(judged: Sequence[Judged]) -> str:
     lines = ["## Phase Completion Report"] if len(judged) == 1 else []
     for gate in judged:
         lines += [] if len(judged) == 1 else [f"## {markdown_text(cut_line(gate.gate.name))}"]
-        lines += _gate_lines(gate)
+        lines += gate_lines(gate)
     return "\n".join(lines) + "\n"
 
 
-def _gate_lines(judged: Judged) -> Iterator[str]:
+def gate_lines(judged: Judged) -> Iterator[str]:
     yield from ("", "### Eval Results", "")
     yield f"{markdown_text(cut_line(judged.gate.name))}: **{judged.state}**"
     yield from (f"> {markdown_text(cut_line(why))}" for why in because(judged))
@@ -162,18 +162,18 @@ def _gate_lines(judged: Judged) -> Iterator[str]:
             if (result.case.eval_type if result.case else "regression") == kind
         ]
         if results:
-            yield from _gate_checks(results, title)
+            yield from gate_checks(results, title)
     yield from _advice(judged.report, "###", _MOST_ADVICE)
 
 
-def _metric_row(metric: Metric) -> str:
+def metric_row(metric: Metric) -> str:
     return (
         f"| {metric.name} | {format_value(metric)} | {format_threshold(metric)} | {format_status(metric)} |"
     )
 
 
-def _gate_checks(results: Sequence[Result], title: str) -> Iterator[str]:
-    yield from _checks_heading(results, f"#### {title}")
+def gate_checks(results: Sequence[Result], title: str) -> Iterator[str]:
+    yield from checks_heading(results, f"#### {title}")
     shown = results
     if len(results) > _MOST_LISTED:  # then those that passed are only counted
         shown = [result for result in results if result.outcome != "passed"][:_MOST_LISTED]

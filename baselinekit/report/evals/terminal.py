@@ -92,28 +92,28 @@ def format_grades(
         line += "" if grade.required else ", optional"
         yield f"{line}  {cut_line(grade.reason)}" if brief and grade.reason else line
         if not brief:
-            yield from _grade_lines(grade, style, known)
+            yield from grade_lines(grade, style, known)
 
 
-def _grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
+def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
     criteria = grade.details.get("scores")
     if isinstance(criteria, dict) and criteria:
-        yield from _wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
+        yield from wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
     for name, before in _NOTES.items():
         details = grade.details.get(name)
         for note in details if isinstance(details, list) else [details] if details else ():
             if str(note) not in grade.reason:
-                yield from _wrap_words([*before.split(), *str(note).split()], style)
+                yield from wrap_words([*before.split(), *str(note).split()], style)
     if grade.code and grade.outcome == "error":
-        yield from _wrap_words([grade.code, *grade.reason.split()], style)
+        yield from wrap_words([grade.code, *grade.reason.split()], style)
     elif grade.reason not in known:
-        yield from _wrap_words(grade.reason.split(), style)
+        yield from wrap_words(grade.reason.split(), style)
     feedback = grade.details.get("specific_feedback")
     for advice in feedback if isinstance(feedback, list) else ():
-        yield from _wrap_words(["-", *str(advice).split()], style)
+        yield from wrap_words(["-", *str(advice).split()], style)
 
 
-def _wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
+def wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
     """Lines that fit, as many as anybody reads."""
     shown = [cut_line(word) for word in words[:_MOST_WORDS]]
     lines = list(wrapped(shown, max(20, style.width - 13), gap))
@@ -135,11 +135,11 @@ def format_metrics(report: Report, style: Style) -> str:
         else:
             tells = metric.value is not None and (repeated or metric.name == "pass@1")
         if style.verbose or metric.threshold is not None or tells:
-            lines.append(_format_metric(metric, style))
+            lines.append(format_metric(metric, style))
     return format_lines(lines)
 
 
-def _format_metric(metric: Metric, style: Style) -> str:
+def format_metric(metric: Metric, style: Style) -> str:
     label = f"{metric.name:<16}"
     if metric.value is None:
         line = f"{label} not available: {metric.why}"

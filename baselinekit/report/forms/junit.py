@@ -50,10 +50,10 @@ def render(report: Report) -> str:
     for name, value in known.items():
         _add(properties, "property", {"name": name, "value": value})
     for result in report.results:
-        _add_result(suite, report.folder, result)
+        add_result(suite, report.folder, result)
     for revised in weakened:
         what = beside.describe_revised(report, revised)
-        case = _add_case(suite, revised, f"{revised.id} ({what})", 0)
+        case = add_case(suite, revised, f"{revised.id} ({what})", 0)
         said = {"type": "weakened", "message": f"{what}: --fail-on-weakened"}
         _add(case, "failure", said, "\n".join((_place(report.folder, revised), *(revised.how or (what,)))))
     notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
@@ -85,7 +85,7 @@ def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
             yield f"{result.id}: since", changed
 
 
-def _add_case(suite: Element, about: Result | Revised, name: str, seconds: float) -> Element:
+def add_case(suite: Element, about: Result | Revised, name: str, seconds: float) -> Element:
     file = about.file
     stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
     attributes = {
@@ -102,8 +102,8 @@ def _place(folder: str, about: Result | Revised) -> str:
     return one_line(file if about.line is None else f"{file}:{about.line}")
 
 
-def _add_result(suite: Element, folder: str, result: Result) -> None:
-    case = _add_case(suite, result, result.id, result.seconds)
+def add_result(suite: Element, folder: str, result: Result) -> None:
+    case = add_case(suite, result, result.id, result.seconds)
     if result.outcome in _ELEMENTS:
         reason = describe_reason(result)
         message = reason.partition("\n")[0] or result.outcome

@@ -84,7 +84,7 @@ def _page(report: Report, page: _Page) -> str:
     if notable:
         page.add(_table([result for result, _ in own], len(notable) - len(own)))
     for number, change in enumerate(shared):
-        if not page.add(_shared_section(change, number < _MOST_OPEN)):
+        if not page.add(shared_section(change, number < _MOST_OPEN)):
             break
     told = 0
     for result, one in own:
@@ -127,7 +127,7 @@ def _table(results: list[Result], elsewhere: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shared_section(change: SharedChange, opened: bool) -> str:
+def shared_section(change: SharedChange, opened: bool) -> str:
     """What several baselines have in common, and which."""
     path = f"<code>{markdown_html(cut_line(change.path, _LONGEST_CELL))}</code>"
     head = f"\n<details{' open' * opened}><summary><b>{change.headline}</b> {path}</summary>\n\n"

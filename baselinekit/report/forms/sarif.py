@@ -58,8 +58,8 @@ def document(report: Report) -> dict[str, Json]:
             continue
         whole += max(1, count_differences(result))
         if len(documents) < MOST:
-            documents += _result_documents(report.folder, result)
-    documents += _weakened_documents(report)
+            documents += result_documents(report.folder, result)
+    documents += weakened_documents(report)
     whole += len(report.against.weakened) if report.against else 0
     del documents[MOST:]
     for result_document in documents:
@@ -94,7 +94,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     }
 
 
-def _result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
+def result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
     """Each difference of a result; or the result as a whole, when it has none."""
     facts = {
         "id": result.id,
@@ -116,7 +116,7 @@ def _result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
         yield _document(rule, level, text, _location(folder, result.file, result.line), known, facts)
 
 
-def _weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
+def weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
     """Each baseline that lets more pass than before, where it stands, or stood."""
     against = report.against
     for revised in against.weakened if against else ():

@@ -99,7 +99,7 @@ def render(report: Report) -> str:
             _weakened(report.against) if report.against else None,
             eval_sections(report),
             _tools(report),
-            _shared_changes(shared, shown),
+            format_shared_changes(shared, shown),
             element("h2", "Results"),
             rows,
             _run(report),
@@ -109,7 +109,7 @@ def render(report: Report) -> str:
     return page(f"{headline(report)} – baselinekit", read_asset("page.css"), read_asset("page.js"), body)
 
 
-def _shared_changes(shared: Sequence[SharedChange], shown: Sequence[Result]) -> Iterator[Markup]:
+def format_shared_changes(shared: Sequence[SharedChange], shown: Sequence[Result]) -> Iterator[Markup]:
     """What several baselines have in common is told once."""
     if shared:
         numbers = {result.id: number for number, result in enumerate(shown, 1)}
@@ -390,14 +390,14 @@ def render_history(history: History) -> str:
         element("th", name, scope="col", class_="number" if name in _NUMBERS else None) for name in _HEADS
     ]
     body = joined(
-        _history_header(history),
+        history_header(history),
         element("aside", element("p", f"{cut:,} more are not in this page")) if cut > 0 else None,
         element(
             "main",
             element(
                 "table",
                 element("thead", element("tr", head)),
-                element("tbody", [_history_row(trend) for trend in shown]),
+                element("tbody", [history_row(trend) for trend in shown]),
             ),
         ),
     )
@@ -406,7 +406,7 @@ def render_history(history: History) -> str:
     )
 
 
-def _history_header(history: History) -> Markup:
+def history_header(history: History) -> Markup:
     runs = history.runs
     label = f"The last {len(runs[-markup.MOST_POINTS :]):,} runs"
     about = element(
@@ -422,7 +422,7 @@ def _history_header(history: History) -> Markup:
     return element("header", about, figure(picture, label))
 
 
-def _history_row(trend: Trend) -> Markup:
+def history_row(trend: Trend) -> Markup:
     where = trend.last_regression
     since = " at ".join(part for part in (where.run.started, where.run.commit or "") if part) if where else ""
     moments = [Moment(one.run.started, one.outcome, one.seconds) for one in trend.seen]

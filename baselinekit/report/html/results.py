@@ -185,9 +185,9 @@ def difference_lines(shown: Sequence[DiffLine]) -> Markup:
             gone = texts
             continue
         if tone == "came":
-            rows.append(_pair_of_lines(gone, texts))
+            rows.append(pair_of_lines(gone, texts))
         else:
-            rows += [_pair_of_lines(gone, [])] if gone else []
+            rows += [pair_of_lines(gone, [])] if gone else []
             for text in texts:
                 line = element("div", text)
                 again = element("div", text, class_="again", aria_hidden="true")
@@ -198,11 +198,11 @@ def difference_lines(shown: Sequence[DiffLine]) -> Markup:
                     else element("div", text, class_=kind)
                 )
         gone = []
-    rows += [_pair_of_lines(gone, [])] if gone else []
+    rows += [pair_of_lines(gone, [])] if gone else []
     return element("div", rows, class_="lines")
 
 
-def _pair_of_lines(gone: list[str], came: list[str]) -> Markup:
+def pair_of_lines(gone: list[str], came: list[str]) -> Markup:
     left: Sequence[Markup | str] = gone
     right: Sequence[Markup | str] = came
     if len(gone) == len(came):
@@ -222,19 +222,19 @@ def _marked(old: str, new: str) -> tuple[Markup, Markup]:
     end = min(rest, _alike(old[_SIGN:][::-1], new[_SIGN:][::-1]))
     if start + end < _ALIKE:
         return joined(old), joined(new)
-    while start > _SIGN and _within_word(old, new, start):
+    while start > _SIGN and within_word(old, new, start):
         start -= 1
-    while end and _within_word(old[::-1], new[::-1], end):
+    while end and within_word(old[::-1], new[::-1], end):
         end -= 1
-    return _with_mark(old, start, end), _with_mark(new, start, end)
+    return with_mark(old, start, end), with_mark(new, start, end)
 
 
-def _within_word(old: str, new: str, place: int) -> bool:
+def within_word(old: str, new: str, place: int) -> bool:
     """Whether what is alike ends within a word or a number, of which a part alone says little."""
     return old[place - 1].isalnum() and any(text[place : place + 1].isalnum() for text in (old, new))
 
 
-def _with_mark(text: str, start: int, end: int) -> Markup:
+def with_mark(text: str, start: int, end: int) -> Markup:
     stop = len(text) - end
     middle = element("mark", text[start:stop]) if start < stop else None
     return joined(text[:start], middle, text[stop:])
@@ -286,7 +286,7 @@ def _sides(result: Result) -> Markup | None:
     sides = dict(evidence(result))
     expected, actual = sides.get("Expected"), sides.get("Actual")
     if expected is not None and actual is not None:
-        shown, head = difference_lines(list(_side_lines(expected, actual))), "expected and actual"
+        shown, head = difference_lines(list(side_lines(expected, actual))), "expected and actual"
     elif (alone := actual if expected is None else expected) is not None:
         head = "actual" if expected is None else "expected"
         lines = first_lines(alone, _MOST_LINES) or ['""']
@@ -298,7 +298,7 @@ def _sides(result: Result) -> Markup | None:
     return element("section", element("h3", element("code", head)), shown, class_="diff")
 
 
-def _side_lines(expected: str, actual: str) -> Iterator[DiffLine]:
+def side_lines(expected: str, actual: str) -> Iterator[DiffLine]:
     """A diff where it shows what differs; else all of one, then all of the other."""
     if "\n" in expected.strip() and "\n" in actual.strip():
         changed = unified(expected, actual)

@@ -241,8 +241,8 @@ def settled(rules: Rules) -> Rules:
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a baseline file: a record, a list of them, either under `regression_eval`."""
     record = schema_of(NativeRecord)
-    parts = {name: _without_titles(part) for name, part in record["$defs"].items()}
-    whole = _without_titles({key: value for key, value in record.items() if key != "$defs"})
+    parts = {name: without_titles(part) for name, part in record["$defs"].items()}
+    whole = without_titles({key: value for key, value in record.items() if key != "$defs"})
     if "$ref" not in whole:
         parts["Record"] = whole
     parts["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
@@ -265,13 +265,13 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _without_titles(node: Any) -> Any:
+def without_titles(node: Any) -> Any:
     if isinstance(node, list):
-        return [_without_titles(item) for item in node]
+        return [without_titles(item) for item in node]
     if not isinstance(node, dict):
         return node
     return {
-        key: _without_titles(value)
+        key: without_titles(value)
         for key, value in node.items()
         if key != "title" or not isinstance(value, str)
     }

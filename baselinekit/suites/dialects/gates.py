@@ -131,8 +131,8 @@ def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
         stated, more = check(Step, step)
         if stated is not None and not more:
             config = stated.config
-            more = _wrong_least(config.thresholds)
-            more += _wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
+            more = wrong_least(config.thresholds)
+            more += wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
             for place, metric in enumerate(config.metrics):
                 if metric != RATE and metric_name(metric) is None:
                     more.append(unknown_metric(metric, ("metrics", place)))
@@ -169,13 +169,13 @@ def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]
     stated, problems = check(Trigger, raw)
     if stated is None or problems:
         return [], problems
-    problems = below(_wrong_least(stated.thresholds), ())
+    problems = below(wrong_least(stated.thresholds), ())
     if not stated.thresholds:
         hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
         problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
     path = stated.on_failure.report_path
     if path is not None:
-        problems += _wrong_path(path, root)
+        problems += wrong_path(path, root)
     suite, missing = _suite(stated.suite, file, root)
     problems += below(missing, ("suite",))
     if stated.on_success.archive_results and not missing:
@@ -217,16 +217,16 @@ def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
-def _wrong_least(least: dict[str, Number]) -> list[Problem]:
+def wrong_least(least: dict[str, Number]) -> list[Problem]:
     problems = []
     for name, value in least.items():
         if name != RATE and metric_name(name) is None:
             problems.append(unknown_metric(name, ("thresholds", name)))
-        problems += _wrong_share(value, name, ("thresholds", name))
+        problems += wrong_share(value, name, ("thresholds", name))
     return problems
 
 
-def _wrong_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
+def wrong_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
     if value is None or 0 <= value <= 1:
         return []
     return [Problem("BK108", f"{name} is {describe_value(value)}", "a share from 0 to 1", at=at)]
@@ -236,7 +236,7 @@ def unknown_metric(name: str, at: tuple[str | int, ...]) -> Problem:
     return Problem("BK723", f"no metric is called {name!r}", "pass@1, pass@3, pass^3 or pass rate", at=at)
 
 
-def _wrong_path(path: str, root: str) -> list[Problem]:
+def wrong_path(path: str, root: str) -> list[Problem]:
     """A file of a plan names where something is written: a report, inside the project, and nothing else."""
     at = ("on_failure", "report_path")
     written = path.replace(SLOT, "x")

@@ -141,7 +141,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     loading.open.append(document.file)
     evals = raw.get("evals")
     for index, entry in enumerate(evals if isinstance(evals, list) else ()):
-        problems += _read_entry((*item.at, "evals", index), entry, document, defaults)
+        problems += read_entry((*item.at, "evals", index), entry, document, defaults)
     loading.open.pop()
     if stated is not None:
         version = None if stated.version is None else str(stated.version)
@@ -150,7 +150,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     return problems
 
 
-def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+def read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """One of the `evals:`: a reference, or a case in place."""
     if isinstance(raw, str):
         return [Problem("BK716", f"{raw!r} is not a reference", f"write $ref: {raw}", at=at)]
@@ -195,7 +195,7 @@ def _paths(name: str, document: EvalDocument) -> list[str]:
         found = [file for file in discover([path], loading.root, BESIDE) if file != document.file]
         if not found:
             raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
-        _refuse_twice(found, loading)
+        refuse_twice(found, loading)
         loading.walked.update(found)
         return found
     if not os.path.exists(there):
@@ -206,11 +206,11 @@ def _paths(name: str, document: EvalDocument) -> list[str]:
         way = " -> ".join([*loading.open[loading.open.index(path) :], path])
         hint = "remove this reference"
         raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", hint))
-    _refuse_twice([path], loading)
+    refuse_twice([path], loading)
     return [path]
 
 
-def _refuse_twice(paths: Sequence[str], loading: Loading) -> None:
+def refuse_twice(paths: Sequence[str], loading: Loading) -> None:
     for path in paths:
         top, by = loading.referred.get(path, ("", ""))
         if top == loading.open[0]:
@@ -224,11 +224,11 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
     if path is None or path == file:
         return defaults
     if path not in loading.defaults:
-        loading.defaults[path] = _stated_by(path, loading, defaults)
+        loading.defaults[path] = stated_by(path, loading, defaults)
     return loading.defaults[path]
 
 
-def _stated_by(path: str, loading: Loading, defaults: Defaults) -> Defaults:
+def stated_by(path: str, loading: Loading, defaults: Defaults) -> Defaults:
     """The defaults with what a suite says, whose own references are not followed."""
     try:
         body = decode(read_bytes(loading.root, path), path).body
