@@ -14,8 +14,9 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import position
 
-Formats = Callable[[Json], Mapping[Path, str]]
-"""Of an output, the placeholders that the file gives for values in it, each where it fits."""
+Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
+"""Of the outputs of one recipe, the placeholders that the file gives for values in the first of them, each
+where it fits."""
 
 
 @dataclass(frozen=True, slots=True)

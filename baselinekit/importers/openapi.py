@@ -3,12 +3,13 @@ document's examples, what varies in its answers from the formats of the schema, 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.answers import CannotAskError, formats_of
 from baselinekit.importers.credentials import variable_name
 from baselinekit.importers.drafts import (
     SAFE,
@@ -20,7 +21,6 @@ from baselinekit.importers.drafts import (
     slug,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import many
 from baselinekit.variables import as_text, unexpanded
@@ -32,31 +32,6 @@ _METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MOST_REFERENCES = 32
 _DEEPEST = 24
-
-PLACEHOLDERS: Mapping[str, str] = {
-    "uuid": "<<any_uuid>>",
-    "date-time": "<<any_iso_datetime>>",
-    "datetime": "<<any_iso_datetime>>",
-    "date": "<<any_iso_date>>",
-    "time": "<<any_time>>",
-    "duration": "<<any_duration>>",
-    "email": "<<any_email>>",
-    "uri": "<<any_url>>",
-    "url": "<<any_url>>",
-    "hostname": "<<any_hostname>>",
-    "ipv4": "<<any_ip>>",
-    "ipv6": "<<any_ip>>",
-    "ip": "<<any_ip>>",
-}
-"""What a schema's `format` says of a text, as a placeholder."""
-
-
-class CannotAskError(Exception):
-    """An operation that cannot be made a request of, and where in the document that is decided."""
-
-    def __init__(self, at: Path, what: str, hint: str = ""):
-        super().__init__(what)
-        self.at, self.what, self.hint = at, what, hint
 
 
 def recognises(source: SourceText) -> bool:
@@ -426,45 +401,8 @@ class _Operation:
                 needs.append(variable)
         return parts, needs
 
-    def _formats(self, output: Json) -> Mapping[Path, str]:
-        """What the schema of this answer says of the texts in its body."""
-        responses = self.operation.get("responses")
-        if not isinstance(responses, dict) or not isinstance(output, dict):
-            return {}
-        status = str(output.get("status"))
-        stated = {str(key).upper(): value for key, value in responses.items()}
-        chosen = next((stated[key] for key in (status, f"{status[:1]}XX", "DEFAULT") if key in stated), None)
-        found: dict[Path, str] = {}
-        try:
-            response, _ = self.document.resolve(chosen, ())
-            if isinstance(response, dict):
-                content = response.get("content") or {}
-                media: Json = next(iter(content.values()), {}) if isinstance(content, dict) else {}
-                schema = response.get("schema") or (media.get("schema") if isinstance(media, dict) else None)
-                self._look(schema, output.get("body"), ("body",), found)
-        except CannotAskError:
-            return found
-        return found
-
-    def _look(self, schema: Json, value: Json, path: Path, found: dict[Path, str], deep: int = 0) -> None:
-        schema, _ = self.document.resolve(schema, ())
-        if not isinstance(schema, dict) or deep > _DEEPEST:
-            return
-        for key in ("allOf", "oneOf", "anyOf"):
-            for part in schema.get(key) or ():
-                self._look(part, value, path, found, deep + 1)
-        if isinstance(value, str) and len(path) > 1 and "enum" not in schema and "const" not in schema:
-            text = PLACEHOLDERS.get(str(schema.get("format")))
-            if text is not None and path not in found and accepts_all(text, [value]):
-                found[path] = text
-        elif isinstance(value, dict):
-            properties = schema.get("properties") or {}
-            others = schema.get("additionalProperties")
-            for key, item in value.items():
-                self._look(properties.get(key, others), item, (*path, key), found, deep + 1)
-        elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-            for number, item in enumerate(value):
-                self._look(schema["items"], item, (*path, number), found, deep + 1)
+    def _formats(self, outputs: Sequence[Json]) -> Mapping[Path, str]:
+        return formats_of(outputs, self.operation.get("responses"), self.document.resolve)
 
 
 def _no_value(where: Json, name: str) -> tuple[str, str]:

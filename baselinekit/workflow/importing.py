@@ -44,7 +44,7 @@ from baselinekit.workflow.capture import (
     write_known_good,
 )
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.known_good import CaptureOptions, KnownGood
+from baselinekit.workflow.known_good import CaptureOptions, Described, KnownGood
 from baselinekit.workflow.naming import is_same
 from baselinekit.workflow.project import Project
 
@@ -238,11 +238,9 @@ def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunCo
     return replace(found, errors=errors)
 
 
-def _describes(
-    drafts: Mapping[str, DraftRecipe], options: CaptureOptions
-) -> Callable[[Baseline, Json], Mapping[Path, str]]:
-    def described(baseline: Baseline, output: Json) -> Mapping[Path, str]:
-        draft = drafts[baseline.id]
+def _describes(drafts: Mapping[str, DraftRecipe], options: CaptureOptions) -> Described:
+    def described(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
+        draft, output = drafts[baseline.id], outputs[0]
         status = output.get("status") if isinstance(output, dict) else None
         if (
             not draft.is_vouched
@@ -259,7 +257,7 @@ def _describes(
             if status in (401, 403):
                 hint = "it needs other credentials than the document states; or pass --allow-error-status"
             raise CannotReplay(Problem("BK521", what, hint))
-        return draft.formats(output) if draft.formats else {}
+        return draft.formats(outputs) if draft.formats else {}
 
     return described
 

@@ -117,9 +117,9 @@ def _cut(text: str, path: Path) -> Iterator[str]:
 
 
 Decide = Callable[[Sequence[Volatile]], bool]
-Described = Callable[[Baseline, Json], Mapping[Path, str]]
-"""What a description of the service says of an output: placeholders by their paths. It raises where the
-answer is not one that is described."""
+Described = Callable[[Baseline, Sequence[Json]], Mapping[Path, str]]
+"""What a description of the service says of the outputs of a recipe: placeholders by their paths. It raises
+where the answer is not one that is described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class CaptureOptions:
     hide_secrets: bool = False
     """Whether placeholders stand for what looks like a secret, in the place of a refusal."""
     accept_lookalikes: Decide = lambda found: False
-    described: Described = lambda draft, output: {}
+    described: Described = lambda draft, outputs: {}
     jobs: int = 8
     id_is_chosen: bool = False
     """Whether the operator has chosen the id; else it is made longer where another recipe has it."""
@@ -252,7 +252,7 @@ def _learnt_from(
     output = templating.template(replays[0].output)
     for text, placeholder in options.placeholders.items():
         output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
-    described = options.described(draft, replays[0].output)
+    described = options.described(draft, [replayed.output for replayed in replays])
     if described and not options.exact:
         output = with_values(output, dict(described))
     hidden: list[tuple[Path, str]] = []

@@ -340,6 +340,13 @@ FORMATS = {
     ("body", "child", "child", "day"): "<<any_iso_date>>",
     ("body", "host"): "<<any_ip>>",
 }
+MADE = {"<<any_uuid>>", "<<any_iso_datetime>>", "<<any_iso_date>>", "<<any_time>>"}
+OTHER = {
+    **BODY,
+    "rows": [{"at": TIME, "url": "https://a.test/y"}, {"at": "soon", "url": "https://c.test/"}],
+    "either": "b@b.test",
+    "host": "192.0.2.2",
+}
 
 
 @pytest.mark.parametrize("key", ["200", "2XX", "2xx", "default"])
@@ -347,16 +354,21 @@ def test_formats_are_placeholders_where_the_value_fits(key: str) -> None:
     responses = {key: {"content": {"application/json": {"schema": SCHEMA}}}}
     (draft,) = read(three(get(responses=responses), components={"schemas": PARTS})).drafts
     assert draft.formats
-    assert draft.formats({"status": 200, "body": BODY}) == FORMATS
+    answer = {"status": 200, "body": BODY}
+    made = {path: text for path, text in FORMATS.items() if text in MADE}
+    assert draft.formats([answer]) == made
+    assert draft.formats([answer, answer]) == made
+    assert draft.formats([answer, {"status": 200, "body": {**BODY, "rows": [], "host": None}}]) == made
+    assert draft.formats([answer, {"status": 200, "body": OTHER}]) == FORMATS
 
 
 def test_formats_of_another_answer_say_nothing() -> None:
     responses = {"200": {"schema": {"properties": {"id": {"format": "uuid"}}}}}
     (draft,) = read(two(get(responses=responses))).drafts
     assert draft.formats
-    assert draft.formats({"status": 200, "body": {"id": ID}}) == {("body", "id"): "<<any_uuid>>"}
-    assert draft.formats({"status": 404, "body": {"id": ID}}) == {}
-    assert draft.formats({"status": 200, "body": ID}) == {}
+    assert draft.formats([{"status": 200, "body": {"id": ID}}]) == {("body", "id"): "<<any_uuid>>"}
+    assert draft.formats([{"status": 404, "body": {"id": ID}}]) == {}
+    assert draft.formats([{"status": 200, "body": ID}]) == {}
 
 
 def test_yaml_as_people_write_it() -> None:

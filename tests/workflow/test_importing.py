@@ -74,6 +74,18 @@ def test_formats_of_the_document_are_placeholders_where_they_fit(tmp_path: Path)
     assert "2 placeholders by the formats of its schema" in one.notes
 
 
+def test_an_address_is_a_placeholder_only_where_it_varied(tmp_path: Path) -> None:
+    """An e-mail address, a URL or a host is somebody's, and another one is a change."""
+    desk = ticking(
+        tmp_path,
+        same=lambda now, number: {"mail": "ada@example.test"},
+        varies=lambda now, number: {"mail": f"guest{'x' * number}@{number}.example.test"},
+    )
+    (done, errors) = captured(desk, document("same", "varies"))
+    assert not errors
+    assert [body(one)["mail"] for one in done] == ["ada@example.test", "<<any_email>>"]
+
+
 def test_exact_stores_the_values(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: {"id": ID})
     ((one,), _) = captured(desk, document("x"), exact=True)

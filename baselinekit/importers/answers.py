@@ -1,0 +1,112 @@
+"""What an OpenAPI document says of the texts in an answer: a placeholder where the `format` of the schema is
+of what varies."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.narrowest import accepts_all
+from baselinekit.tree.paths import value_at
+
+_DEEPEST = 24
+
+_MADE_ANEW: Mapping[str, str] = {
+    "uuid": "<<any_uuid>>",
+    "date-time": "<<any_iso_datetime>>",
+    "datetime": "<<any_iso_datetime>>",
+    "date": "<<any_iso_date>>",
+    "time": "<<any_time>>",
+}
+"""Formats of what is made anew or written by a clock."""
+
+_STEADY: Mapping[str, str] = {
+    "duration": "<<any_duration>>",
+    "email": "<<any_email>>",
+    "uri": "<<any_url>>",
+    "url": "<<any_url>>",
+    "hostname": "<<any_hostname>>",
+    "ipv4": "<<any_ip>>",
+    "ipv6": "<<any_ip>>",
+    "ip": "<<any_ip>>",
+}
+"""Formats that say what a text looks like, and not that it varies: an address is the same tomorrow."""
+
+PLACEHOLDERS: Mapping[str, str] = {**_MADE_ANEW, **_STEADY}
+"""What a schema's `format` says of a text, as a placeholder."""
+
+
+class CannotAskError(Exception):
+    """An operation that cannot be made a request of, and where in the document that is decided."""
+
+    def __init__(self, at: Path, what: str, hint: str = ""):
+        super().__init__(what)
+        self.at, self.what, self.hint = at, what, hint
+
+
+Resolve = Callable[[Json, Path], tuple[Json, Path]]
+"""What a node of the document is, or refers to, and where that stands."""
+
+
+def formats_of(outputs: Sequence[Json], responses: Json, resolve: Resolve) -> Mapping[Path, str]:
+    """Placeholders for the texts in the first of the outputs that vary by nature, and for those that did."""
+    output, *others = outputs
+    if not isinstance(responses, dict) or not isinstance(output, dict):
+        return {}
+    found = _StatedFormats(resolve)
+    with suppress(CannotAskError):  # where the document is broken
+        found.look(_schema_of(responses, str(output.get("status")), resolve), output.get("body"), ("body",))
+    return {
+        path: text
+        for path, text in found.at.items()
+        if text in _MADE_ANEW.values() or any(_differs(output, other, path) for other in others)
+    }
+
+
+def _schema_of(responses: dict[str, Json], status: str, resolve: Resolve) -> Json:
+    """The schema of an answer with this status."""
+    stated = {str(key).upper(): value for key, value in responses.items()}
+    chosen = next((stated[key] for key in (status, f"{status[:1]}XX", "DEFAULT") if key in stated), None)
+    response, _ = resolve(chosen, ())
+    if not isinstance(response, dict):
+        return None
+    content = response.get("content") or {}
+    media: Json = next(iter(content.values()), {}) if isinstance(content, dict) else {}
+    return response.get("schema") or (media.get("schema") if isinstance(media, dict) else None)
+
+
+@dataclass(slots=True)
+class _StatedFormats:
+    """The formats that a schema states for the texts of a value."""
+
+    resolve: Resolve
+    at: dict[Path, str] = field(default_factory=dict)
+
+    def look(self, schema: Json, value: Json, path: Path, deep: int = 0) -> None:
+        schema, _ = self.resolve(schema, ())
+        if not isinstance(schema, dict) or deep > _DEEPEST:
+            return
+        for key in ("allOf", "oneOf", "anyOf"):
+            for part in schema.get(key) or ():
+                self.look(part, value, path, deep + 1)
+        if isinstance(value, str) and len(path) > 1 and "enum" not in schema and "const" not in schema:
+            text = PLACEHOLDERS.get(str(schema.get("format")))
+            if text is not None and path not in self.at and accepts_all(text, [value]):
+                self.at[path] = text
+        elif isinstance(value, dict):
+            properties = schema.get("properties") or {}
+            others = schema.get("additionalProperties")
+            for key, item in value.items():
+                self.look(properties.get(key, others), item, (*path, key), deep + 1)
+        elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+            for number, item in enumerate(value):
+                self.look(schema["items"], item, (*path, number), deep + 1)
+
+
+def _differs(output: Json, other: Json, path: Path) -> bool:
+    """Whether there is another text at a place. That it is gone is no matter of formats."""
+    try:
+        value = value_at(other, path)
+    except (LookupError, TypeError):
+        return False
+    return isinstance(value, str) and value != value_at(output, path)
