@@ -268,6 +268,7 @@ STANDS_ALONE = {
     "report.forms.table": _TABLE,
     "suites.dialects.table": _TABLE,
     "model.values": "everything stands on it",
+    "tree.places": "whoever edits a file needs it, and not the patterns of tree.paths",
     "programs.call": "a program of its own, run by path",
     "programs.children": "how a child is started, for adapters that may not import the client",
 }

@@ -29,7 +29,8 @@ from baselinekit.report.values import short
 from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.equality import same_json
-from baselinekit.tree.paths import children, render, value_at, with_values
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import children, value_at, with_values
 from baselinekit.workflow.asking import Asked, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import check, compare_settled

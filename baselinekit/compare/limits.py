@@ -10,7 +10,8 @@ from baselinekit.model.baselines import Age, Difference, Known, Number, RuleRepo
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import seconds
-from baselinekit.tree.paths import Pattern, children, find, leads_somewhere
+from baselinekit.tree.paths import Pattern, find, leads_somewhere
+from baselinekit.tree.places import children
 from baselinekit.tree.segments import Key, OneOf, Segment, Wild, fits
 
 _DAY = 86_400.0

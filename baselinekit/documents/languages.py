@@ -17,7 +17,16 @@ from baselinekit.documents.jsontext import (
     number,
     plain_scalar,
 )
-from baselinekit.documents.text import Event, Watched, refuse_conflict
+from baselinekit.documents.text import (
+    DOCUMENT,
+    END,
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    Event,
+    Watched,
+    refuse_conflict,
+)
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 
@@ -111,6 +120,46 @@ def _documents(
         elif text or dashes:
             raise _Other
     return root
+
+
+def plain_events(body: str) -> Iterator[Event]:
+    """The marks of a text that `read_plain` has found to be right, as libyaml gives them."""
+    open_at: list[int] = []  # the columns of the collections around
+    empty = -1  # behind a colon or a dash, where nothing stands yet
+    for line in _LINE.finditer(body.removesuffix("\n")):
+        indent, dashes, key, text = line.groups()
+        if not (dashes or key or text):
+            continue
+        start, at = line.start(), len(indent)
+        if not open_at:  # a root that is no collection has one line
+            yield (DOCUMENT, start + at, start + at, "", "", None)
+        if open_at and at <= open_at[-1] and empty >= 0:
+            yield (SCALAR, empty, empty, "", "", None)
+        empty = -1
+        while open_at and at < open_at[-1]:
+            open_at.pop()
+            yield (END, start, start, "", "", None)
+        for kind in (*[SEQUENCE] * (len(dashes) // 2), *[MAPPING] * bool(key)):
+            if not open_at or at > open_at[-1]:
+                open_at.append(at)
+                yield (kind, start + at, start + at, "", "", None)
+            at += 2
+        if key:
+            name, quote = (key[1:-1], '"') if key[0] == '"' else (key, "")
+            yield (SCALAR, line.start(3), line.end(3), name, quote, None)
+        begin, end = line.span(4)
+        if text in ("[]", "{}"):
+            yield (SEQUENCE if text == "[]" else MAPPING, begin, begin + 1, "", "flow", None)
+            yield (END, begin + 1, end, "", "", None)
+        elif text:
+            quote = text[0] if text[0] in ("'", '"') else ""
+            yield (SCALAR, begin, end, text[1:-1] if quote else text, quote, None)
+        else:
+            empty = line.end(3) + 1 if key else start + len(indent) + len(dashes.rstrip())
+    if empty >= 0:
+        yield (SCALAR, empty, empty, "", "", None)
+    for _ in open_at:
+        yield (END, len(body), len(body), "", "", None)
 
 
 def _put(box: Any, name: str, new: Any) -> Any:
@@ -347,6 +396,8 @@ class Language:
     @staticmethod
     def events(body: str) -> Iterator[Event]:
         """Every event with its marks, for those who need to know where something stands."""
+        if read_plain(body, {}) is not None:
+            return plain_events(body)
         from baselinekit.documents import libyaml
 
         return libyaml.events(body)

@@ -26,7 +26,7 @@ from baselinekit.tree.changes import (
     sites,
 )
 from baselinekit.tree.equality import identical
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 
 # The entries of a mapping or a list as text, in block and in flow style, and where a new one goes.
 

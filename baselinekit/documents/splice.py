@@ -21,7 +21,7 @@ from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
 from baselinekit.tree.equality import identical
-from baselinekit.tree.paths import value_at, with_values
+from baselinekit.tree.places import value_at, with_values
 
 # The plain case, one scalar for another, is exact by itself. Whatever is harder is read again and compared
 # with what it should be; when the nicest way to write it fails that test, a plainer one is tried.

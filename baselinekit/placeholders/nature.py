@@ -15,7 +15,7 @@ from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, 
 from baselinekit.secrets.finding import COMMON_PAIRS, random_in
 from baselinekit.secrets.scan import TextScan
 from baselinekit.tree.equality import decimal, is_number
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 
 Nature = Literal["id", "moment", "counter"]
 

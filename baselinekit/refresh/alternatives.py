@@ -13,7 +13,8 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, split, 
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.tree.paths import Pattern, of_any_row, parse, places, render, value_at
+from baselinekit.tree.paths import Pattern, of_any_row, parse, render
+from baselinekit.tree.places import places, value_at
 
 Changed = tuple[RefreshPlan, Change]
 WordsOf = Callable[[Baseline], Words]

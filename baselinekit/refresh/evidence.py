@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import Token, has_marker, split
-from baselinekit.tree.paths import of_any_row, places, render
+from baselinekit.tree.paths import of_any_row, render
+from baselinekit.tree.places import places
 
 _INDEX = re.compile(r"\[[0-9]+\]")
 _VARIABLE = "var"

@@ -13,7 +13,8 @@ from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
-from baselinekit.tree.paths import children, of_any_row, render, value_at
+from baselinekit.tree.paths import of_any_row, render
+from baselinekit.tree.places import children, value_at
 from baselinekit.tree.segments import Wild
 
 # The replays are set beside each other place by place. Where that would be a guess (rows in another order, a

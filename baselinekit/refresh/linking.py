@@ -16,7 +16,7 @@ from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Volatile
-from baselinekit.tree.paths import places, value_at
+from baselinekit.tree.places import places, value_at
 
 Saved = Sequence[tuple[str, str, Json]]
 """What the steps of a flow save: under which name, the path that it is taken from, and the value."""

@@ -28,7 +28,8 @@ from baselinekit.refresh.alternatives import (
     rules_for,
 )
 from baselinekit.refresh.changes import merge_accepted, with_after
-from baselinekit.tree.paths import places, render
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import places
 from baselinekit.variables import MASK
 
 # The questions of a review, what was decided of them, and what follows for each baseline.

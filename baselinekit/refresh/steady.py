@@ -13,7 +13,8 @@ from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Shape, Volatile
 from baselinekit.tree.equality import same_json
-from baselinekit.tree.paths import of_any_row, places, value_at
+from baselinekit.tree.paths import of_any_row
+from baselinekit.tree.places import places, value_at
 
 
 def steady_places(outputs: Sequence[Json], known: Collection[Path]) -> Iterator[tuple[Path, Json]]:

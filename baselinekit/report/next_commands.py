@@ -14,7 +14,7 @@ from baselinekit.model.evals import Judged
 from baselinekit.model.results import UNDECIDED, VOLATILE, Report, Result, Spot
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.typed import Typed, read_typed
-from baselinekit.tree.paths import places
+from baselinekit.tree.places import places
 
 NOTHING = Typed()
 

@@ -11,7 +11,7 @@ from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_header
 from baselinekit.texts import already_masked, clipped
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 
 # Which keys a mapping may have is looked up in the JSON Schema of its class.
 

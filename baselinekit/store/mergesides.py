@@ -119,9 +119,9 @@ _ODD = re.compile(
     re.MULTILINE,
 )
 _SCALAR = re.compile(rf"(?:{_QUOTED}|[^\s\"'#\[{{|>&*!%@`][^\n]*?)(?= +#|\s*$)", re.MULTILINE)
-_TRAILING = re.compile(r"(?:\n *(?:#[^\n]*)?)*\Z")
 _FIRST = re.compile(r"\n( +)[^ #\n]")
 _TOP = ("id", "baseline", "metadata")
+_BEHIND_KEY = ("", " ", "\n")
 
 
 class _Odd(ValueError):
@@ -177,15 +177,29 @@ def _record(body: str, tops: Mapping[str, tuple[int, int] | None]) -> tuple[str,
 
 def _entry(body: str, name: str, column: int, start: int, end: int) -> tuple[int, int] | None:
     """Where an entry's value begins, right behind the colon, and where its last line ends."""
-    key = re.compile(rf"^ {{{column}}}{name}:(?= |$)", re.MULTILINE)
-    match = key.search(body, start, end)
-    if match is None:
+    found = _key_end(body, f"{' ' * column}{name}:", start, end)
+    if found < 0:
         return None
-    if key.search(body, match.end(), end):
+    if _key_end(body, f"{' ' * column}{name}:", found, end) >= 0:
         raise _Odd
-    below = rf"^ {{0,{column}}}[^ #\n-]" + (rf"|^ {{0,{column - 1}}}-" if column else "")
-    following = re.compile(below, re.MULTILINE).search(body, match.end(), end)
-    return match.end(), following.start() if following else end
+    below = rf"\n {{0,{column}}}[^ #\n-]" + (rf"|\n {{0,{column - 1}}}-" if column else "")
+    following = re.compile(below).search(body, found, end)
+    return found, following.start() + 1 if following else end
+
+
+def _key_end(body: str, key: str, start: int, end: int) -> int:
+    """Behind the first line head that is this key; -1: there is none. A text is searched for another text
+    much more quickly than for a pattern."""
+    if start == 0 and body.startswith(key) and body[len(key) : len(key) + 1] in _BEHIND_KEY:
+        return len(key)
+    line = f"\n{key}"
+    at = body.find(line, max(start - 1, 0), end)
+    while at >= 0:
+        behind = at + len(line)
+        if body[behind : behind + 1] in _BEHIND_KEY:
+            return behind
+        at = body.find(line, behind, end)
+    return -1
 
 
 def _value_span(body: str, start: int, end: int, column: int) -> Span:
@@ -198,8 +212,7 @@ def _value_span(body: str, start: int, end: int, column: int) -> Span:
         return Span(first, match.end(), column)
     if first < line_end and body[first] == "#":
         raise _Odd
-    trailing = _TRAILING.search(body, start, end)
-    stop = trailing.start() if trailing else end
+    stop = _without_trailing(body, start, end)
     if first < line_end and body[first] in "[{" and stop > line_end:
         raise _Odd
     while first < stop and body[first] in " \n":
@@ -207,6 +220,13 @@ def _value_span(body: str, start: int, end: int, column: int) -> Span:
     if first >= stop:
         raise _Odd
     return Span(first, stop, column)
+
+
+def _without_trailing(body: str, start: int, end: int) -> int:
+    """Where a value ends: empty lines and comments below it are no part of it."""
+    while (line := body.rfind("\n", start, end)) >= 0 and body[line + 1 : end].lstrip(" ")[:1] in ("", "#"):
+        end = line
+    return end
 
 
 def _line_end(body: str, index: int) -> int:

@@ -16,7 +16,7 @@ from baselinekit.store.mergereading import place_of
 from baselinekit.store.mergesides import MergedRecord, MergeSide, Unreadable
 from baselinekit.store.recordmerge import read_side
 from baselinekit.tree.equality import identical
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 from baselinekit.tree.threeway import BothChanged, three_way
 
 _COMMENT = re.compile(r"(?:^|\s)#[^\n]*")

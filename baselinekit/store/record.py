@@ -28,7 +28,7 @@ from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 
 _VERDICTS = "verdicts"
 _MOST_BYTES = 64_000_000

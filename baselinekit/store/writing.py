@@ -26,7 +26,7 @@ from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.equality import canonical, identical
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 
 _AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
 

@@ -15,7 +15,7 @@ from baselinekit.tree.alignment import (
     unpaired,
 )
 from baselinekit.tree.equality import canonical, identical
-from baselinekit.tree.paths import render, with_values
+from baselinekit.tree.places import with_values
 
 Member = TypeVar("Member")
 
@@ -353,6 +353,8 @@ _LONG_TEXT = 200
 
 def row_pattern(path: Path, open: Container[int] | None = None) -> str:
     """The path with `[*]` for its indexes, or for those of them that stand at the `open` positions."""
+    from baselinekit.tree.paths import render  # for reports alone
+
     text = ""
     for position, key in enumerate(path):
         if isinstance(key, int):

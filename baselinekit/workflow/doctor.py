@@ -21,7 +21,8 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.refresh.evidence import evidence_for
 from baselinekit.replay.settings import Clients
 from baselinekit.texts import Mask, clipped
-from baselinekit.tree.paths import children, of_any_row, render
+from baselinekit.tree.paths import of_any_row, render
+from baselinekit.tree.places import children
 from baselinekit.variables import as_text
 from baselinekit.workflow.judging import check, target_of
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant

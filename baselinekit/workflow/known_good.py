@@ -18,7 +18,8 @@ from baselinekit.refresh.learning import Volatile
 from baselinekit.replay.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.texts import many
-from baselinekit.tree.paths import find, parse, render, suggest, value_at, with_values
+from baselinekit.tree.paths import find, parse, render, suggest
+from baselinekit.tree.places import value_at, with_values
 from baselinekit.variables import Redactor
 from baselinekit.workflow.asking import Asked, Replays, observe_as_they_come
 from baselinekit.workflow.context import RunContext

@@ -25,7 +25,8 @@ from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.report.values import short
 from baselinekit.secrets.finding import BY_NAME, likeness
-from baselinekit.tree.paths import children, render, value_at, with_values
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import children, value_at, with_values
 from baselinekit.variables import Redactor, Scope, names_in
 from baselinekit.workflow.project import Project
 

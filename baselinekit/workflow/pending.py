@@ -16,7 +16,8 @@ from baselinekit.placeholders.nature import Nature, SinceCapture, nature_of_chan
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.texts import many
 from baselinekit.tree.equality import canonical
-from baselinekit.tree.paths import children, render
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import children
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import CaptureEnvironment, environment_of, observed_for
 

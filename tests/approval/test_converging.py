@@ -22,7 +22,8 @@ from baselinekit.model.changes import RefreshPlan, Seen
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import recipe_hash
-from baselinekit.tree.paths import render, value_at
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import value_at
 from baselinekit.workflow.learning import ordered_singles
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import load

@@ -11,7 +11,7 @@ from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.splice import apply
 from baselinekit.errors import NotRecorded
 from baselinekit.model.values import Edit
-from baselinekit.tree.paths import with_values
+from baselinekit.tree.places import with_values
 
 LAST, COUNT = ("metadata", "last_passed"), ("metadata", "failure_count")
 

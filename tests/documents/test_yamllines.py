@@ -1,6 +1,7 @@
 """What is read line by line is what libyaml reads: the same values and places, or nothing at all."""
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 from storehelp import Hand, same, values
 
 from baselinekit.documents import libyaml
-from baselinekit.documents.languages import LONGEST, dump_yaml, read_plain
-from baselinekit.documents.text import Watched
+from baselinekit.documents.languages import LONGEST, dump_yaml, plain_events, read_plain
+from baselinekit.documents.text import END, Event, Watched
 from baselinekit.errors import BaselinekitError
 
 WRITTEN = """\
@@ -85,7 +86,15 @@ def agree(body: str) -> bool:
     assert same(found, whole[0]), (body, found, whole[0])
     for key, met in watched.items():
         assert met == whole[1][key] or not met, (body, key)
+    assert placed(plain_events(body)) == placed(libyaml.events(body)), body
     return True
+
+
+def placed(events: Iterator[Event]) -> list[tuple[object, ...]]:
+    """Every event; of where something ends whether a bracket ends it: a block just stops."""
+    return [
+        (END, end > start) if kind == END else (kind, start, end, *rest) for kind, start, end, *rest in events
+    ]
 
 
 def test_what_capture_writes_is_read_line_by_line() -> None:

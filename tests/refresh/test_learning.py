@@ -14,7 +14,8 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
-from baselinekit.tree.paths import render, with_values
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 

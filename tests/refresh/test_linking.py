@@ -9,7 +9,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import escape, tokens_in
 from baselinekit.refresh.learning import ReplayView, learn_places
 from baselinekit.refresh.linking import LinkView, Saved, linked
-from baselinekit.tree.paths import with_values
+from baselinekit.tree.places import with_values
 
 A = "9b2c1d34-5e6f-4a7b-8c9d-0e1f2a3b4c5d"
 B = "1f0e2d3c-4b5a-4968-8776-5a4b3c2d1e0f"

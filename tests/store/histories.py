@@ -10,7 +10,7 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode
 from baselinekit.model.values import Edit, Json, Path
-from baselinekit.tree.paths import value_at
+from baselinekit.tree.places import value_at
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 KEYS = ("last_passed", "failure_count")

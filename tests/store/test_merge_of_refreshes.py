@@ -16,7 +16,7 @@ from baselinekit.documents.renewal import renewed
 from baselinekit.model.values import Json
 from baselinekit.store.mergereading import read_any
 from baselinekit.store.mergesides import read_captured
-from baselinekit.tree.paths import value_at, with_values
+from baselinekit.tree.places import value_at, with_values
 from baselinekit.tree.threeway import BothChanged, three_way
 
 ROOT = Path(__file__).parent.parent.parent

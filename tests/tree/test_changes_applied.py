@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from baselinekit.model.values import Json
 from baselinekit.tree.changes import Hints, Rewrite, at_place, change, looked_up, only, rooted, sites
 from baselinekit.tree.equality import identical
-from baselinekit.tree.paths import value_at, with_values
+from baselinekit.tree.places import value_at, with_values
 
 VALUES = st.recursive(
     st.sampled_from([None, True, 1, 1.0, 2, "x", "y"]),

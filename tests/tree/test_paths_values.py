@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.equality import identical
-from baselinekit.tree.paths import children, value_at, with_values
+from baselinekit.tree.places import children, value_at, with_values
 
 VALUES = st.recursive(
     st.sampled_from([None, True, 1, 1.0, "x"]),

@@ -21,7 +21,8 @@ from baselinekit.placeholders.grammar import escape, escape_value, has_marker, s
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_places
 from baselinekit.refresh.steady import moments_of_now, steady_places
-from baselinekit.tree.paths import children, places, render, with_values
+from baselinekit.tree.paths import render
+from baselinekit.tree.places import children, places, with_values
 
 pytestmark = pytest.mark.slow
 
