@@ -23,7 +23,8 @@ where it fits."""
 class DraftRecipe:
     """A recipe that a file describes, and the line where it does. `needs`: variables that it uses and that
     the file has no value for; `formats`: what the values of its answer are by the file; `is_vouched`:
-    somebody has asked it so, and an answer that refuses it is as good as any."""
+    somebody has asked it so, and an answer that refuses it is as good as any; `status`: that of the answer
+    which the file holds."""
 
     id: str
     current: dict[str, Json]
@@ -34,15 +35,18 @@ class DraftRecipe:
     notes: tuple[str, ...] = ()
     formats: Formats | None = None
     is_vouched: bool = True
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that could not be carried over: where it stands, and what to do about it."""
+    """Something that could not be carried over: where it stands, and what to do about it. `file`: where that
+    is another one, which the file refers to."""
 
     line: int
     what: str
     hint: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ def named_apart(drafts: Sequence[DraftRecipe], taken: Iterable[str] = ()) -> lis
 def _ids(draft: DraftRecipe) -> Iterator[str]:
     """The id that it wishes for, that with the query of its request, that with its host, then numbers."""
     asked = draft.current["input"]
+    asked = asked.get("steps", [asked])[-1]
     yield draft.id
     endpoint = str(asked.get("endpoint", ""))
     if "?" in endpoint:

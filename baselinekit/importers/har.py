@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from email.message import Message
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -20,6 +21,7 @@ from baselinekit.importers.drafts import (
     ImportedFile,
     LeftOut,
     SourceText,
+    add_value,
     addressed,
     body_of,
 )
@@ -45,13 +47,16 @@ _DEEPEST = 12
 @dataclass(frozen=True, slots=True)
 class HarEntry:
     """One request with what came back. `cookies`: those that the answer set; `issued`: texts of the answer
-    that look like credentials, each with its path in the output."""
+    that look like credentials, each with its path in the output; `status`: that of the answer;
+    `unsent`: why no recipe can send it."""
 
     number: int
     request: dict[str, Any]
     media: str
     cookies: dict[str, str]
     issued: dict[str, Path]
+    status: int | None = None
+    unsent: str = ""
 
     @property
     def host(self) -> str:
@@ -79,8 +84,6 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             others += 1
         except (KeyError, TypeError, ValueError, AttributeError):
             left.append((number, "an entry that cannot be read", "save the file again"))
-        except _Unsent as reason:
-            left.append((number, str(reason), "write a curl line for it"))
     of_type = [entry for entry in entries if _is_wanted(entry.media, choices.types)]
     hosts = _hosts(of_type, source, choices)
     chosen = _once(
@@ -89,8 +92,11 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     asked = [entry for entry in chosen if choices.unsafe or entry.request["method"] in SAFE]
     credentials = HiddenValues()
     sessions = Sessions(entries)
-    drafts = [_draft(entry, sessions, credentials, choices) for entry in asked]
-    paths: list[Path] = [("log", "entries", entry.number) for entry in asked]
+    unsent = {entry.number: _unsent(entry, sessions) for entry in asked}
+    left += [(number, what, "write a curl line for it") for number, what in unsent.items() if what]
+    sendable = [entry for entry in asked if not unsent[entry.number]]
+    drafts = [_draft(entry, sessions, credentials, choices) for entry in sendable]
+    paths: list[Path] = [("log", "entries", entry.number) for entry in sendable]
     lines = source.lines([*paths, *(("log", "entries", number) for number, *_ in left)])
     return ImportedFile(
         tuple(replace(draft, line=line) for draft, line in zip(drafts, lines, strict=False)),
@@ -109,6 +115,19 @@ class _Unsent(Exception):
     """A request that no recipe can send."""
 
 
+def _unsent(entry: HarEntry, sessions: "Sessions") -> str:
+    """Why it cannot be asked, or one of those that have to be asked before it. Whole files stand on one line:
+    the request says which one it is."""
+    steps = (one for one in sessions.entries(entry) if one.unsent)
+    return next(
+        (
+            f"{one.request['method']} {urlsplit(one.request['url']).path or '/'}: {one.unsent}"
+            for one in steps
+        ),
+        "",
+    )
+
+
 def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
     request, response = raw["request"], raw["response"]
     url = str(request["url"]).partition("#")[0]
@@ -120,9 +139,17 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
         if not _OF_THE_BROWSER.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
     }
     asked: dict[str, Any] = {"method": str(request["method"]).upper(), "url": unexpanded(url)}
-    body = _body(request.get("postData"))
+    body, unsent = dict[str, Json](), ""
+    try:
+        body = _escaped(_body(request))
+    except _Unsent as reason:
+        unsent = str(reason)
     if body.keys() & {"json", "form"}:
-        plain = ("application/json", FORM_TYPE)
+        plain = (
+            ("application/json", FORM_TYPE, _MULTIPART)
+            if "files" in body
+            else ("application/json", FORM_TYPE)
+        )
         stated = {name: value for name, value in headers.items() if name.lower() == "content-type"}
         if all(value.partition(";")[0].strip().lower() in plain for value in stated.values()):
             headers = {name: value for name, value in headers.items() if name not in stated}
@@ -142,7 +169,10 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
         **{str(one["name"]): str(one["value"]) for one in response.get("cookies") or ()},
         **{name: value for line in set_cookies for one in line.splitlines() for name, value in _pairs(one)},
     }
-    return HarEntry(number, asked, media, received, dict(_issued(_answer(content), ("body",))))
+    issued = dict(_issued(_answer(content), ("body",)))
+    status = response.get("status")
+    status = status if isinstance(status, int) else None
+    return HarEntry(number, asked, media, received, issued, status, unsent)
 
 
 def _header(message: dict[str, Any], name: str) -> str:
@@ -157,17 +187,59 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _body(posted: Any) -> dict[str, Json]:
+def _body(request: dict[str, Any]) -> dict[str, Json]:
+    posted = request.get("postData")
+    stated = _header(request, "content-type")
     if not posted:
+        size = _header(request, "content-length") or str(request.get("bodySize", 0))
+        if stated and ((size.isdecimal() and int(size) > 0) or _media(stated) == _MULTIPART):
+            raise _Unsent("its body is not in the HAR file")
         return {}
-    media = str(posted.get("mimeType") or "").partition(";")[0].strip().lower()
+    written = str(posted.get("mimeType") or stated)
+    media, text = _media(written), posted.get("text")
+    if media == _MULTIPART:
+        return _parts(written, str(text or ""), posted.get("params") or ())
     if media.startswith("multipart/"):
-        raise _Unsent("a multipart body, of which the files are not in a HAR file")
-    text = posted.get("text")
-    if text is None:
+        raise _Unsent(f"a body of {media}")
+    if text is None or (not text and posted.get("params")):
         fields = [(one["name"], one.get("value", "")) for one in posted.get("params") or ()]
-        return body_of(urlencode(fields), FORM_TYPE) if fields else {}
-    return _escaped(body_of(str(text), media)) if text else {}
+        text, media = urlencode(fields), FORM_TYPE
+    return body_of(str(text), media) if text else {}
+
+
+def _media(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+_MULTIPART = "multipart/form-data"
+_DISPOSITION = re.compile(r"(?im)^content-disposition:[ \t]*([^\r\n]*)")
+_BOUNDARY = re.compile(r"""(?i);\s*boundary=(?:"([^"]+)"|([^;\s]+))""")
+
+
+def _parts(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
+    """The fields of a multipart form. Of its files a browser keeps the names at most."""
+    fields: dict[str, Json] = {}
+    boundary = _BOUNDARY.search(content_type)
+    if boundary and text:
+        for piece in re.split(rf"\r?\n?--{re.escape(boundary[1] or boundary[2])}(?:--)?\r?\n?", text):
+            head, *value = re.split(r"\r?\n\r?\n", piece, maxsplit=1)
+            about = Message()
+            about["Content-Disposition"] = found[1] if (found := _DISPOSITION.search(head)) else ""
+            name, file = about.get_param("name", None, "content-disposition"), about.get_filename()
+            _add_part(fields, name, "".join(value), file)
+    else:
+        for one in params:
+            _add_part(fields, one.get("name"), str(one.get("value") or ""), one.get("fileName"))
+    if not fields:
+        raise _Unsent("its body is not in the HAR file")
+    return {"form": fields, "files": {}}
+
+
+def _add_part(fields: dict[str, Json], name: Any, value: str, file: str | None) -> None:
+    if file is not None:
+        raise _Unsent(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
+    if isinstance(name, str):
+        add_value(fields, name, value)
 
 
 def _escaped(value: Any) -> Any:
@@ -237,9 +309,18 @@ class Sessions:
 
     def steps(self, entry: HarEntry) -> list[dict[str, Any]]:
         """The request behind those that it needs, each once, in the order in which they were sent."""
+        needed = self._needed(entry)
+        return [needed[number] for number in sorted(needed)]
+
+    def entries(self, entry: HarEntry) -> list[HarEntry]:
+        """The entries that those are of."""
+        needed = self._needed(entry)
+        return [one for one in self._entries if one.number in needed]
+
+    def _needed(self, entry: HarEntry) -> dict[int, dict[str, Any]]:
         needed: dict[int, dict[str, Any]] = {}
         self._add(entry, needed)
-        return [needed[number] for number in sorted(needed)]
+        return needed
 
     def _add(self, entry: HarEntry, needed: dict[int, dict[str, Any]]) -> None:
         request = dict(entry.request)
@@ -278,7 +359,7 @@ def _draft(
     entry: HarEntry, sessions: Sessions, credentials: HiddenValues, choices: ImportChoices
 ) -> DraftRecipe:
     steps = [credentials.hidden(step) for step in sessions.steps(entry)]
-    draft = draft_of(steps[-1], {}, 0, (), choices)
+    draft = replace(draft_of(steps[-1], {}, 0, (), choices), status=entry.status)
     if len(steps) == 1:
         return draft
     written = []

@@ -141,7 +141,7 @@ def summarize(
     ]
     for file, imported in files.items():
         problems += [
-            CannotReplay(Problem("BK551", left.what, left.hint, Place(file, left.line)))
+            CannotReplay(Problem("BK551", left.what, left.hint, Place(left.file or file, left.line)))
             for left in imported.left_out
         ]
     return ImportSummary(
@@ -242,24 +242,29 @@ def _describes(drafts: Mapping[str, DraftRecipe], options: CaptureOptions) -> De
     def described(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
         draft, output = drafts[baseline.id], outputs[0]
         status = output.get("status") if isinstance(output, dict) else None
-        if (
-            not draft.is_vouched
-            and isinstance(status, int)
-            and status >= 400
-            and not options.allow_error_status
-        ):
-            what = f"the answer is {status}: it is not stored as known-good"
-            hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
-            if status == 404:
-                hint = (
-                    "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
-                )
-            if status in (401, 403):
-                hint = "it needs other credentials than the document states; or pass --allow-error-status"
-            raise CannotReplay(Problem("BK521", what, hint))
+        if isinstance(status, int) and status >= 400 and not options.allow_error_status:
+            _refuse_status(draft, status)
         return draft.formats(outputs) if draft.formats else {}
 
     return described
+
+
+def _refuse_status(draft: DraftRecipe, status: int) -> None:
+    """An answer that refuses what the file describes otherwise: what lets it in may not stand in the file."""
+    before = draft.status
+    if draft.is_vouched and (before is None or before >= 400):
+        return
+    what = f"the answer is {status}{f', where the file has {before}' if before else ''}"
+    hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
+    if status in (401, 403):
+        hint = "it needs other credentials than the document states; or pass --allow-error-status"
+        if before:
+            hint = "save the file with its sensitive data, or pass --allow-error-status"
+    elif before:
+        hint = "save the file again, or pass --allow-error-status"
+    elif status == 404:
+        hint = "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
+    raise CannotReplay(Problem("BK521", f"{what}: it is not stored as known-good", hint))
 
 
 def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:

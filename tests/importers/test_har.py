@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import har
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText, named_apart
 from baselinekit.model.values import Json
 
 SHOP = "http://shop.test"
@@ -175,9 +175,7 @@ def test_bodies() -> None:
         {"method": "POST", "endpoint": "/fields", "form": {"a": "1"}},
         {"method": "POST", "endpoint": "/json", "json": {"q": "\\{{x}}"}},
     ]
-    assert [left.what for left in found.left_out] == [
-        "a multipart body, of which the files are not in a HAR file"
-    ]
+    assert [left.what for left in found.left_out] == ["POST /parts: its body is not in the HAR file"]
 
 
 def test_an_answer_in_base64_gives_its_token_too() -> None:
@@ -193,3 +191,124 @@ def test_an_entry_that_is_none_is_told_with_its_line() -> None:
     assert len(found.drafts) == 1
     (left,) = found.left_out
     assert (left.what, left.line > found.drafts[0].line > 1) == ("an entry that cannot be read", True)
+
+
+PARTS = (
+    '--x\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n\r\nthere\r\n'
+    '--x\r\nContent-Disposition: form-data; name="n"\r\nContent-Type: text/plain\r\n\r\n{{one}}\r\n'
+    '--x\r\nContent-Disposition: form-data; name="n"\r\n\r\n\r\n--x--\r\n'
+)
+A_FILE = 'Content-Disposition: form-data; name="f"; filename="a.txt"\r\nContent-Type: text/plain'
+
+
+@pytest.mark.parametrize(
+    ("posted", "expected"),
+    [
+        (
+            {"mimeType": "multipart/form-data; boundary=x", "text": PARTS},
+            {"form": {"note": "hello\r\n\r\nthere", "n": ["\\{{one}}", ""]}, "files": {}},
+        ),
+        (
+            {"mimeType": 'multipart/form-data; boundary="x"', "text": PARTS.replace("\r\n", "\n")},
+            {"form": {"note": "hello\n\nthere", "n": ["\\{{one}}", ""]}, "files": {}},
+        ),
+        (
+            {"mimeType": "multipart/form-data", "params": [{"name": "a", "value": "1"}]},
+            {"form": {"a": "1"}, "files": {}},
+        ),
+        (
+            {"mimeType": "multipart/form-data; boundary=x", "text": f"--x\r\n{A_FILE}\r\n\r\nabc\r\n--x--"},
+            "it sends the file a.txt, which is not in the HAR file",
+        ),
+        (
+            {"mimeType": "multipart/form-data", "params": [{"name": "f", "fileName": "a.txt"}]},
+            "it sends the file a.txt, which is not in the HAR file",
+        ),
+        ({"mimeType": "multipart/form-data; boundary=x", "text": ""}, "its body is not in the HAR file"),
+        ({"mimeType": "multipart/mixed; boundary=x", "text": PARTS}, "a body of multipart/mixed"),
+        (None, "its body is not in the HAR file"),
+    ],
+)
+def test_a_multipart_form(posted: Json, expected: Json) -> None:
+    one = entry("POST /parts", sent={"Content-Type": "multipart/form-data; boundary=x"})
+    one["request"] |= {"postData": posted} if posted else {}
+    found = read(one, unsafe=True)
+    if isinstance(expected, str):
+        assert ([left.what for left in found.left_out], found.drafts) == ([f"POST /parts: {expected}"], ())
+    else:
+        assert asked(found) == [{"method": "POST", "endpoint": "/parts", **expected}]
+    assert (read(one).unsafe, read(one).left_out) == (1, ()), "what was not asked for is not missed"
+
+
+def test_a_body_that_was_not_saved_is_missed_and_none_is_not() -> None:
+    """Browsers leave out a long one, or one that a worker sent."""
+    sent = {"Content-Type": "application/json"}
+    lost = entry("PUT /a", sent={**sent, "Content-Length": "17"})
+    none = entry("PUT /b", sent={**sent, "Content-Length": "0"})
+    found = read(lost, none, entry("GET /c", sent=sent), unsafe=True)
+    assert [left.what for left in found.left_out] == ["PUT /a: its body is not in the HAR file"]
+    assert [request["endpoint"] for request in asked(found)] == ["/b", "/c"]
+
+
+def test_what_needs_an_answer_that_cannot_be_asked_for_is_told() -> None:
+    login = json.loads(json.dumps(LOGIN))
+    login["request"]["postData"] = {
+        "mimeType": "multipart/form-data",
+        "params": [{"name": "f", "fileName": "k"}],
+    }
+    found = read(login, entry("GET /me", cookies={"sid": SID}), entry("GET /free"))
+    assert [left.what for left in found.left_out] == [
+        "POST /login: it sends the file k, which is not in the HAR file"
+    ]
+    assert [request["endpoint"] for request in asked(found)] == ["/free"]
+
+
+def test_steps_that_ask_the_same_path_are_told_apart_by_their_query() -> None:
+    pages = [entry(f"GET /cart?page={page}", cookies={"sid": SID}) for page in (1, 2)]
+    found = read(LOGIN, *pages)
+    assert [one.id for one in named_apart(found.drafts)] == ["get-cart", "get-cart-page-2"]
+
+
+def browser_file() -> dict[str, Any]:
+    """As Chromium's developer tools write one (HTTP/2, cookies left out, an icon from the cache), with what
+    Firefox adds."""
+    pseudo = {":method": "GET", ":authority": "shop.test", ":scheme": "https", ":path": "/api/me"}
+    me = entry("GET https://shop.test/api/me", sent={**pseudo, "priority": "u=1, i", "accept": "*/*"})
+    me["request"] |= {"httpVersion": "h2", "headersSize": -1, "bodySize": 0, "queryString": []}
+    me |= {
+        "_initiator": {"type": "script", "stack": {"callFrames": []}},
+        "_priority": "High",
+        "_resourceType": "fetch",
+        "_connectionId": "42",
+        "pageref": "page_1",
+        "cache": {},
+        "timings": {"blocked": 0.9, "_queued": 0.4},
+        "serverIPAddress": "127.0.0.1",
+        "_securityState": "secure",
+    }
+    icon = entry("GET https://shop.test/icon.png", mime="image/png")
+    icon["response"]["content"] |= {"encoding": "base64", "text": "iVBORw0KGgo="}
+    icon |= {"_fromCache": "memory", "cache": {"beforeRequest": None}}
+    lost = entry("GET https://shop.test/api/none", mime="x-unknown")
+    lost["response"] |= {"status": 0, "_error": "net::ERR_ABORTED", "cookies": []}
+    beacon = entry("POST https://metrics.test/e", sent={"Content-Type": "text/plain", "Content-Length": "9"})
+    sent = entry("GET https://shop.test/api/rows")
+    sent["response"]["content"] = {"size": 3, "mimeType": "application/json", "comment": "left out"}
+    sent["request"].pop("cookies")
+    pages = [{"id": "page_1", "title": "https://shop.test/", "pageTimings": {"onLoad": 93.1}}]
+    creator = {"name": "WebInspector", "version": "537.36"}
+    entries = [me, icon, lost, beacon, sent]
+    return {"log": {"version": "1.2", "creator": creator, "pages": pages, "entries": entries}}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_file_of_a_browser(indent: int | None) -> None:
+    source = SourceText("x.har", json.dumps(browser_file(), indent=indent))
+    assert har.recognises(source)
+    found = har.read(source, ImportChoices(hosts=["shop.test"]))
+    assert asked(found) == [
+        {"method": "GET", "endpoint": "/api/me"},
+        {"method": "GET", "endpoint": "/api/rows"},
+    ]
+    assert [draft.status for draft in found.drafts] == [200, 200]
+    assert (found.unsafe, found.unselected, found.left_out) == (0, 3, ())

@@ -205,3 +205,26 @@ def test_a_base_url_is_proposed_once_several_files_state_it(
     summary = summarize(desk.project, files, plain_record, CaptureOptions())
     base = summary.shared_base()
     assert (base and (base, *summary.sharing(base))) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "code"), [(200, 401, "BK521"), (200, 404, "BK521"), (404, 404, None), (200, 200, None)]
+)
+def test_a_har_file_without_what_let_it_in_stores_no_refusal(
+    tmp_path: Path, before: int, now: int, code: str | None
+) -> None:
+    """Browsers leave cookies and tokens out of what they save, unless they are asked."""
+    desk = ticking(tmp_path, a=lambda at, number: (now, {"n": 1}), b=lambda at, number: {"n": 2})
+    entries = [
+        {
+            "request": {"method": "GET", "url": f"http://desk/{name}", "headers": []},
+            "response": {"status": status, "content": {"mimeType": "application/json"}},
+        }
+        for name, status in (("a", before), ("b", 200))
+    ]
+    text = json.dumps({"log": {"entries": entries}})
+    files = {"x.har": read_requests("x.har", text, ImportChoices(base_url="http://desk"))}
+    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    found = capture_many(summary, CaptureOptions(repeat=None, allow_error_status=False), desk.ticking())
+    assert [problem.code for error in found.errors for problem in error.problems] == [code] * bool(code)
+    assert len(found.done) == (1 if code else 2)
