@@ -1,5 +1,6 @@
 """What every test may count on, whoever started the run."""
 
+import gc
 import os
 
 import clocks
@@ -34,3 +35,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(quickness.Quickness())
     known.settle(config.getoption("zone"))
     clocks.begin_at(config.getoption("at"))
+
+
+def pytest_collection() -> None:
+    """While tests are only read there is nothing to be looked through for garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay as they are to the end: they are neither looked through again and again, nor
+    copied page by page into every process that a test forks."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
