@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import httpx
 
 from baselinekit.model.recipes import Ask, Limits, Message, Model
-from baselinekit.models.dispatch import Models, World
+from baselinekit.models.dispatch import Models
+from baselinekit.models.post import World
 from baselinekit.replay.client import Client
 from benchmarks.measure import Engine, Say, about, in_turn, inside, median
 from benchmarks.results import Found, Note, Row, Scale, Versus

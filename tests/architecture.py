@@ -101,6 +101,9 @@ ENTRANCES = {
     "replay.settings": "what a replay is handed, and how much a file may ask for",
     "replay.environment": "where an output was captured",
     "replay.files": "the files that a recipe names",
+    "models.post": "what a model is handed, and what a form of it is made of, also in another package",
+    "models.recording": "answers kept of earlier questions",
+    "models.embedding": "whether the texts of a project can be compared by their meaning",
 }
 """What of a package with a dispatch.py is entered beside it, and what for."""
 

@@ -227,17 +227,9 @@ class HttpOptions:
 
 
 @dataclass(frozen=True)
-class SkillOptions:
-    """Run a skill and record its output."""
+class AskingOptions:
+    """Of what a model may answer."""
 
-    skill_name: str = argument(metavar="NAME")
-    params: tuple[str, ...] = several(
-        "--param", metavar="NAME=VALUE", help="A parameter: read as JSON if it is valid JSON."
-    )
-    input: str = option(
-        metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
-    )
-    timeout: float | None = option(type=float, metavar="SECONDS")
     grading: GradingOptions = including(GradingOptions)
     collect: tuple[str, ...] = collect_option("output", "tool_calls")
     new: NewBaselineOptions = including(NewBaselineOptions)
@@ -248,7 +240,21 @@ class SkillOptions:
 
 
 @dataclass(frozen=True)
-class PromptOptions:
+class SkillOptions(AskingOptions):
+    """Run a skill and record its output."""
+
+    skill_name: str = argument(metavar="NAME")
+    params: tuple[str, ...] = several(
+        "--param", metavar="NAME=VALUE", help="A parameter: read as JSON if it is valid JSON."
+    )
+    input: str = option(
+        metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
+    )
+    timeout: float | None = option(type=float, metavar="SECONDS")
+
+
+@dataclass(frozen=True)
+class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
     file: str = argument(metavar="FILE")
@@ -264,13 +270,7 @@ class PromptOptions:
     json_mode: bool = flag(help="Ask the server for JSON mode, if it has one.")
     tools: str | None = option(metavar="FILE", help="The tools that the model may call, in YAML or JSON.")
     timeout: float | None = option(type=float, metavar="SECONDS")
-    grading: GradingOptions = including(GradingOptions)
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
-    new: NewBaselineOptions = including(NewBaselineOptions)
-    cost: tuple[str, ...] = cost_option()
-    storing: StoringOptions = including(StoringOptions)
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
 
 
 @dataclass(frozen=True)

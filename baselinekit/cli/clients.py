@@ -186,14 +186,15 @@ class LazyModels:
             self._journal().clear()
 
     def load_embedding(self) -> Any:
-        from baselinekit.models.dispatch import Embedding, find_folder
+        from baselinekit.models.embedding import Embedding, find_folder
 
         named = self._project.config.models.get("embedding")
         return Embedding(find_folder(None if named is None else named.folder, self._project.root))
 
     def make_models(self) -> Any:
         if self._models is None:
-            from baselinekit.models.dispatch import Models, World
+            from baselinekit.models.dispatch import Models
+            from baselinekit.models.post import World
 
             project = self._project
             world = World(
@@ -213,7 +214,7 @@ class LazyModels:
 
     def wrap_recording(self, source: Any) -> Any:
         """The models behind what is kept of their answers."""
-        from baselinekit.models.dispatch import Recording
+        from baselinekit.models.recording import Recording
         from baselinekit.store.results import Cassettes
 
         project, wanted = self._project, self._wanted

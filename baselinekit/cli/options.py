@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -87,7 +87,8 @@ def command(
 
 
 def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
-    for field in fields(kind):
+    inherited = {field.name for base in kind.__bases__ if is_dataclass(base) for field in fields(base)}
+    for field in sorted(fields(kind), key=lambda field: field.name in inherited):  # its own come first
         if "group" in field.metadata:
             yield from _parameters(field.metadata["group"])
         elif "argument" in field.metadata:

@@ -12,9 +12,8 @@ from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Spent
 from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
 from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
-from baselinekit.models.embedding import Embedding, find_folder
 from baselinekit.models.post import DEFAULT_RETRIES, Again, Form, Lane, Question, Reply, World, persist
-from baselinekit.models.recording import AnswerSource, Mode, Recording, Shelf, parts_of
+from baselinekit.models.recording import parts_of
 from baselinekit.texts import shown
 from baselinekit.variables import Redactor, Secret
 
@@ -124,22 +123,6 @@ def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
         yield Problem("BK602", what, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
     if model.prices and min(model.prices.input, model.prices.output) < 0:
         yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
-
-
-__all__ = [
-    "Again",
-    "AnswerSource",
-    "Embedding",
-    "Form",
-    "Mode",
-    "Models",
-    "Question",
-    "Recording",
-    "Reply",
-    "Shelf",
-    "World",
-    "find_folder",
-]
 
 
 @dataclass(frozen=True, slots=True)

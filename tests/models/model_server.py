@@ -23,7 +23,8 @@ from baselinekit.model.recipes import (
     Request,
     Response,
 )
-from baselinekit.models.dispatch import Models, World
+from baselinekit.models.dispatch import Models
+from baselinekit.models.post import World
 from baselinekit.variables import Redactor, Scope, Secret
 
 KEY = "sk-live-5f0c/ä+secret=="

@@ -329,7 +329,7 @@ def test_another_package_can_bring_a_form_along(tmp_path: Path) -> None:
     (tmp_path / "plugin.py").write_text(
         textwrap.dedent("""
         from baselinekit.model.recipes import Answer
-        from baselinekit.models.dispatch import Form, Question, Reply
+        from baselinekit.models.post import Form, Question, Reply
         def ask(question: Question) -> Reply:
             return Reply(Answer(question.ask.messages[-1].content[::-1]))
         FORM, LIMIT = Form(ask), 5

@@ -19,8 +19,7 @@ import pytest
 import small_model
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.models.dispatch import Embedding, find_folder
-from baselinekit.models.embedding import MOST_CHARACTERS, MOST_PARTS, PACKAGE
+from baselinekit.models.embedding import MOST_CHARACTERS, MOST_PARTS, PACKAGE, Embedding, find_folder
 
 ROOT = Path(__file__).parent.parent.parent
 NEAR = 2e-6

@@ -30,8 +30,8 @@ from baselinekit.model.recipes import (
     Usage,
 )
 from baselinekit.model.values import Json
-from baselinekit.models.dispatch import Mode, Models, Recording
-from baselinekit.models.recording import answer_in, key_of, parts_of
+from baselinekit.models.dispatch import Models
+from baselinekit.models.recording import Mode, Recording, answer_in, key_of, parts_of
 from baselinekit.replay.client import Client
 from baselinekit.store.results import Cassettes
 
@@ -440,7 +440,7 @@ def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> 
             from concurrent.futures import ThreadPoolExecutor
             from model_server import models, question, world
             from baselinekit.model.recipes import Model
-            from baselinekit.models.dispatch import Recording
+            from baselinekit.models.recording import Recording
             from baselinekit.replay.client import Client
             from baselinekit.store.results import Cassettes
             client = Client(proxies={{}})
