@@ -16,7 +16,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import SHORTEST, Declared, Found, covering
+from baselinekit.secrets.declared import Declared, Found, covering, merged
 from baselinekit.secrets.finding import (
     covered,
     holding,
@@ -27,6 +27,7 @@ from baselinekit.secrets.finding import (
     suspects,
     texts_in,
 )
+from baselinekit.secrets.short import SHORTEST_WITHIN, ShortSecrets
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -160,7 +161,7 @@ def names_in(value: Any) -> Iterator[str]:
 
 class Redactor:
     """Keeps secrets out of whatever is written or shown: the declared ones in every spelling, and what looks
-    like one. A declared one of fewer than four characters cannot be kept: it is everywhere."""
+    like one. A declared one of fewer than six characters is masked as a whole value alone."""
 
     def __init__(
         self,
@@ -172,19 +173,23 @@ class Redactor:
         self._plain = set() if plain is None else plain
         """What looks random and was found to be no secret where it stands: an id, a tag of an edition."""
         known: Declared | None = others._declared if others else None
-        self._declared: Declared = Declared({name: secret.value for name, secret in secrets.items()}, known)
-        values = (secret.value for secret in secrets.values())
-        own = tuple(value for value in values if len(value) >= SHORTEST and _NUMBER.fullmatch(value))
+        long = {
+            name: secret.value for name, secret in secrets.items() if len(secret.value) >= SHORTEST_WITHIN
+        }
+        short = {name: secret.value for name, secret in secrets.items() if name not in long}
+        self._declared: Declared = Declared(long, known)
+        self._short: ShortSecrets = ShortSecrets(short, others._short if others else None)
+        own = tuple(value for value in long.values() if _NUMBER.fullmatch(value))
         self._numeric: tuple[str, ...] = own + (others._numeric if others else ())
 
     def mask_declared(self, text: str) -> str:
         """The text without the declared secrets: for what has to stay as different as it is otherwise."""
-        return covering(text, self._declared.find(text), MASK)
+        return covering(text, self.places_in(text), MASK)
 
     def mask(self, text: str, path: Path = ()) -> str:
         """The text without any secret. Where it stands, if that is known, says what it could be."""
         if says_secret(path) and not _STANDS_FOR.match(text):
-            return MASK if len(text) >= _SHORTEST_NAMED else text
+            return MASK if len(text) >= _SHORTEST_NAMED else self.mask_declared(text)
         masked = covered(self.mask_declared(text), path, MASK)
         if path and masked == text:
             self._plain.update(long_runs(text))
@@ -198,7 +203,11 @@ class Redactor:
     def mask_lines(self, lines: Sequence[str]) -> list[str]:
         """As `mask_said` for each line, and a secret that lies across several of them is masked in each."""
         places = holding(lines, self._declared) if self._declared else {}
-        return [covered(covering(line, places.get(line, ()), MASK), (), MASK, self._plain) for line in lines]
+        known = (merged((*places.get(line, ()), *self._short.find(line))) for line in lines)
+        return [
+            covered(covering(line, found, MASK), (), MASK, self._plain)
+            for line, found in zip(lines, known, strict=True)
+        ]
 
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
@@ -206,8 +215,11 @@ class Redactor:
             return self._masked(value, path, None)
         texts, keys = texts_in(value)
         places = holding(texts, self._declared) if self._declared else {}
+        if self._short:
+            short = {text: found for text in texts if (found := self._short.find(text))}
+            places |= {text: merged((*places.get(text, ()), *found)) for text, found in short.items()}
         dirty = suspects(texts) | places.keys()
-        has_number = self._numeric and self._is_numeric(" ".join(numbers_in(value)))
+        has_number = (self._numeric or self._short) and any(map(self._is_numeric, numbers_in(value)))
         clean = not dirty and not has_number and not says_secrets((*keys, *path))
         return value if clean else self._masked(value, path, dirty, places)
 
@@ -244,12 +256,13 @@ class Redactor:
         if isinstance(value, list | tuple):
             items = type(value)(self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value))
             return value if all(map(operator.is_, items, value)) else items
-        if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return MASK if self._is_numeric(str(value)) else value
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        if is_number and (self._numeric or self._short) and self._is_numeric(str(value)):
+            return MASK
         return value
 
     def _is_numeric(self, text: str) -> bool:
-        return any(number in text for number in self._numeric)
+        return any(number in text for number in self._numeric) or self._short.name_of(text) is not None
 
     def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
         if text not in places or (says_secret(path) and not _STANDS_FOR.match(text)):
@@ -257,7 +270,10 @@ class Redactor:
         return covered(covering(text, places[text], MASK), path, MASK)
 
     def _key(self, key: str, dirty: set[str] | None, places: Mapping[str, list[Found]]) -> str:
-        return key if dirty is not None and key not in dirty else self._text(key, (), places)
+        """A short secret is none as a key: that names a value, and is none."""
+        if (dirty is not None and key not in dirty) or self._short.name_of(key):
+            return key
+        return self._text(key, (), places)
 
     def knowing(self, value: Json) -> "Redactor":
         """One that masks what stands under the name of a secret in a value wherever else it turns up."""
@@ -268,7 +284,17 @@ class Redactor:
 
     def found_in(self, text: str) -> set[str]:
         """The names of the declared secrets that a text gives away."""
-        return {name for _, _, name in self._declared.find(text)}
+        return {name for _, _, name in self.places_in(text)}
+
+    def sent_in(self, parts: Sequence[str]) -> set[str]:
+        """The names of the declared secrets that go out with a request of these parts."""
+        names = {name for _, _, name in self._declared.find("\n".join(parts))}
+        return names.union(*({name for _, _, name in self._short.find(part)} for part in parts))
+
+    def places_in(self, text: str) -> list[Found]:
+        """Where the declared secrets are in a text."""
+        found = self._declared.find(text)
+        return merged((*found, *self._short.find(text))) if self._short else found
 
 
 def _without_lost(note: str, before: str, after: str) -> str:

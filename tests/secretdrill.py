@@ -25,7 +25,7 @@ def _made() -> Iterator[str]:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
     for n in range(40):
-        yield some(4 + n % 5)
+        yield some(6 + n % 5)
     for n in range(60):
         yield some(12 + n % 29)
     for _ in range(20):
@@ -52,11 +52,11 @@ def _made() -> Iterator[str]:
     yield from (
         "<<any_string>>x",
         "{{name}}x",
-        "a<<b",
+        "ab<<cd",
         "{{{{x9",
         "%41%42%43x",
         "\\\\n\\u0041x",
-        "end\\",
+        "end7q\\",
         "\\start9",
     )
     yield from ("a b\tc\nd-e-f-g", "9f8e7d9f8e7d", "aaaaaaaaaaaa", "ababababab", "***secret***", "x=1&y=2;z")

@@ -138,8 +138,8 @@ def test_every_spelling_of_a_secret_is_masked(secret: str) -> None:
 
 
 def test_the_longest_secret_is_masked_first() -> None:
-    redactor = Redactor({"short": Secret("abcd"), "long": Secret("abcdef")})
-    assert redactor.mask("abcdef abcd") == f"{MASK} {MASK}"
+    redactor = Redactor({"short": Secret("abcdef"), "long": Secret("abcdefgh")})
+    assert redactor.mask("abcdefgh abcdef") == f"{MASK} {MASK}"
 
 
 def test_values_keys_and_numbers_are_masked() -> None:
@@ -174,12 +174,8 @@ def test_what_was_judged_in_its_place_is_said_as_it_is() -> None:
     assert redactor.mask(PASSED) != PASSED  # what is written to a report depends on no other result
 
 
-def test_what_is_too_short_to_be_kept_is_left() -> None:
-    assert Redactor({"x": Secret("abc"), "y": Secret("")}).mask("abc") == "abc"
-
-
 @pytest.mark.slow
-@given(st.text(min_size=4, max_size=12), st.text(max_size=20), st.text(max_size=20))
+@given(st.text(min_size=6, max_size=12), st.text(max_size=20), st.text(max_size=20))
 def test_no_secret_survives_masking(secret: str, before: str, after: str) -> None:
     assume(secret.strip("*\0") and "\0" not in secret)
     redactor = Redactor({"it": Secret(secret)})

@@ -33,7 +33,7 @@ from baselinekit.suites.ratings import measured_file
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
-from baselinekit.workflow.doctor import Findings
+from baselinekit.workflow.doctor import Findings, find_short_secrets
 from baselinekit.workflow.project import Project
 
 # `baselinekit doctor`.
@@ -76,7 +76,8 @@ def doctor(options: DoctorOptions) -> int:
         # where a CI system runs this, nobody merges, and each clone is a new one
         git = Git(clients.execute, project.root)
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
-    findings = replace(findings, notes=(*findings.notes, *([missing] if missing else ())))
+    notes = (*findings.notes, *find_short_secrets(project), *([missing] if missing else ()))
+    findings = replace(findings, notes=notes)
     if options.as_json:
         allowed = {"allowed": describe_permissions(project)} if options.ci else {}
         screen.show_json(json.dumps(_document(findings) | allowed, indent=2, ensure_ascii=False) + "\n")

@@ -36,7 +36,7 @@ def redact(text: str) -> str:
 # What the terminal wants: colours or none, how wide, and text that any standard output can take.
 
 
-_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_SCALAR = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
 
 
 def style_of(color: str, verbose: bool = False) -> Style:
@@ -74,12 +74,22 @@ def show(text: str, err: bool = False) -> None:
 def show_json(written: str) -> None:
     """Print JSON, so that it is still JSON whatever the encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    shown = json_text(_TEXT.sub(lambda match: f'"{redact(match[1])}"', written))
+    shown = json_text(_SCALAR.sub(_redacted, written))
     try:
         shown.encode(encoding)
     except UnicodeEncodeError:
         shown = json_ascii(shown)
     show(shown)
+
+
+def _redacted(scalar: re.Match[str]) -> str:
+    """A scalar of a JSON text without secrets, and still one. A key is no whole value."""
+    if scalar["text"] is None:
+        return scalar[0] if redact(scalar[0]) == scalar[0] else '"***"'
+    if scalar["colon"]:
+        key = redact(f"{scalar['text']}:").removesuffix(":")
+        return f'"{key}"{scalar["colon"]}'
+    return f'"{redact(scalar["text"])}"'
 
 
 def line(text: str = "", err: bool = False) -> None:

@@ -44,6 +44,7 @@ from baselinekit.replay.settings import (
     url_of,
 )
 from baselinekit.secrets.names import is_secret_header
+from baselinekit.secrets.short import SHORTEST_WITHIN
 from baselinekit.trust import origin
 from baselinekit.variables import Secret, as_text, names_in
 
@@ -265,7 +266,8 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         step, shared = here.scope.expand(written, at), here.scope.expand(execution, EXECUTION)
         request = compose(step, shared, here, at)
         limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
-        response, took, again = _ask(request, *limits, here, cookies)
+        short = _short_secrets(written, execution, setting)
+        response, took, again = _ask(request, *limits, here, cookies, short)
         writes = writes or request.method not in SAFE
         body = read_answer(response, request)
         notes += [body.note] if body.note else []
@@ -298,7 +300,8 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
         problems += [problem for problem in undefined if problem not in problems]
         if not undefined and not saved.keys() & names:
             try:
-                _admitted(compose(scope.expand(step, at), scope.expand(execution), setting, at), setting)
+                request = compose(scope.expand(step, at), scope.expand(execution), setting, at)
+                _admitted(request, setting, _short_secrets(step, execution, setting))
             except InvalidInput as error:
                 problems += error.problems
             except Refused as error:
@@ -336,9 +339,10 @@ def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
 
 
 def _ask(
-    request: Request, redirects: int, retries: int, setting: Setting, cookies: Cookies
+    request: Request, redirects: int, retries: int, setting: Setting, cookies: Cookies, short: set[str]
 ) -> tuple[Response, float, int]:
-    """The answer after its redirects, the seconds that its requests took, and how many were asked again."""
+    """The answer after its redirects, the seconds that its requests took, and how many were asked again.
+    `short`: the short secrets in it, none of which is in a redirected one."""
     deadline = time.monotonic() + request.timeout
     seconds, retried = 0.0, 0
     for hop in range(max(0, redirects) + 1):
@@ -351,7 +355,8 @@ def _ask(
             out = replace(request, headers=(*rest, ("Cookie", "; ".join([*filter(None, own), *pairs]))))
         if hop:
             out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
-        response, tries = ask_with_retries(_admitted(out, setting), retries, setting)
+        admitted = _admitted(out, setting, () if hop else short)
+        response, tries = ask_with_retries(admitted, retries, setting)
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request, response)
         is_redirect = response.status in _REDIRECTS and response.header("location")
@@ -362,15 +367,25 @@ def _ask(
     raise cannot("BK308", f"more than {redirects} redirects", "set `redirects:` to a higher number")
 
 
-def _admitted(request: Request, setting: Setting) -> Request:
-    """The request with who decides on its address. Refused, unless it may go out with the secrets in it."""
+def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
+    """The secrets that a recipe names and that are too short to be found inside of its request."""
+    known = setting.scope.secrets
+    if all(len(secret.value) >= SHORTEST_WITHIN for secret in known.values()):
+        return set()
+    names = {*names_in(step), *names_in(execution), *names_in(setting.http.headers)}
+    return {name for name in names & known.keys() if len(known[name].value) < SHORTEST_WITHIN}
+
+
+def _admitted(request: Request, setting: Setting, used: Iterable[str] = ()) -> Request:
+    """The request with who decides on its address. Refused, unless it may go out with the secrets in it.
+    `used`: the names of short ones among them."""
     secrets: list[tuple[str, Secret]] = []
     if known := setting.scope.secrets:
         texts = [request.url, request.content.decode("utf-8", "replace")]
         texts += [text for pair in request.headers for text in pair]
         if request.digest:
             texts += [request.digest.username or "", request.digest.password or ""]
-        names = sorted(setting.redactor.found_in("\n".join(texts)))
+        names = sorted({*setting.redactor.sent_in(texts), *used})
         secrets = [(name, known[name]) for name in names if name in known]
     setting.trust.check_request(request.url, secrets)
     if isinstance(request.verify, str) and request.url[:6].lower() == "https:":

@@ -4,7 +4,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import PurePath
@@ -274,6 +274,12 @@ def read_config(data: bytes, shown: str) -> Config:
         for name, environment in config.environments.items()
     }
     return replace(config, variables=_variables(config.variables), environments=environments)
+
+
+def place_in_config(root: str, file: str, problems: Sequence[Problem]) -> list[Problem]:
+    """Problems of a configuration that can be read, each with its place in the file."""
+    body = decode(read(root, os.path.join(root, file)), file).body
+    return place_problems(body, file, {0: list(problems)})
 
 
 def _variables(stated: dict[str, Json]) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
@@ -20,6 +20,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.refresh.evidence import evidence_for
 from baselinekit.replay.settings import Clients
+from baselinekit.secrets.short import SHORTEST_WITHIN
+from baselinekit.store.project import place_in_config
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
@@ -71,6 +73,31 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     notes += firsts[True].rest()
     drafts = sum(baseline.baseline is None for baseline in baselines)
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
+
+
+def find_short_secrets(project: Project) -> list[Problem]:
+    """Secrets that are masked only as whole values, each where the configuration declares it."""
+    found, declared = [], []
+    for name, secret in sorted(project.scope.secrets.items()):
+        if not 0 < len(secret.value) < SHORTEST_WITHIN:
+            continue
+        what = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
+        what += ", so it is masked only as a whole value and not inside a longer text"
+        problem = Problem("BK510", what, f"use a secret of {SHORTEST_WITHIN} characters or more")
+        at = _place_of_variable(project, name)
+        if at is None or project.config_file is None or project.config_from is not None:
+            found.append(problem)
+        else:
+            declared.append(replace(problem, at=at))
+    placed = place_in_config(project.root, project.config_file or "", declared) if declared else []
+    return [*placed, *found]
+
+
+def _place_of_variable(project: Project, name: str) -> Path | None:
+    chosen = project.environment
+    if chosen is not None and name in project.config.environments[chosen].variables:
+        return "environments", chosen, "variables", name
+    return ("variables", name) if name in project.config.variables else None
 
 
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
