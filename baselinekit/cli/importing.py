@@ -20,9 +20,11 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, 
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.values import Json
+from baselinekit.store.project import project_root
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import declare_variables, state_base_url
 from baselinekit.texts import many
+from baselinekit.trust import check_inside
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import CapturedTogether, group_of
 from baselinekit.workflow.importing import (
@@ -101,6 +103,7 @@ def capture_from(options: DraftOptions) -> int:
             params=params,
             known=frozenset((*project.scope.values, *project.scope.secrets)),
             read=lambda name: recipes.content(f"@{name}"),
+            beside=_text_beside,
         )
         return project, {path: read_requests(path, text, choices) for path, text in texts.items()}
 
@@ -122,6 +125,16 @@ def _text(path: str) -> str | None:
         if path == "-":
             raise
         return None
+
+
+def _text_beside(document: str, way: str) -> str:
+    """A file that a document refers to, from its folder or, in a git repository, from all of that."""
+    folder = os.path.realpath("." if document == "-" else os.path.dirname(document) or ".")
+    target = os.path.realpath(os.path.join(folder, way))
+    check_inside(os.path.realpath(project_root(None, folder)), target, way)
+    if not os.path.isfile(target):
+        raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
+    return read_text("capture from", target, "a JSON or YAML file")
 
 
 def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class ImportedFile:
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
     """What the operator wants of a file. `base_url`: the address of the project, which goes before the one
-    that the file names; `known`: the variables that have a value; `read`: what gives a file's text."""
+    that the file names; `known`: the variables that have a value; `read`: what gives a file's text;
+    `beside`: the same of a file that another one refers to, by its way from that one's folder."""
 
     base_url: str | None = None
     unsafe: bool = False
@@ -74,6 +75,7 @@ class ImportChoices:
     params: Mapping[str, str] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
     read: Callable[[str], str] = lambda name: ""
+    beside: Callable[[str, str], str] = lambda document, way: ""
 
 
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))

@@ -3,7 +3,7 @@ document's examples, what varies in its answers from the formats of the schema, 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
@@ -20,6 +20,7 @@ from baselinekit.importers.drafts import (
     SourceText,
     slug,
 )
+from baselinekit.importers.openapifiles import Bundle, shown
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import many
@@ -41,26 +42,33 @@ def recognises(source: SourceText) -> bool:
 
 
 def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
-    document = OpenApiDocument(source.value)
+    bundle = Bundle(source, choices)
+    document = OpenApiDocument(bundle.root, bundle.unreached)
     if not isinstance(document.root.get("paths", {}), dict):
         raise InvalidInput(Problem("BK550", "`paths` is not a mapping", "", Place(source.name)))
     drafts: list[tuple[DraftRecipe, Path]] = []
     refused: list[tuple[CannotAskError, str]] = []
     unsafe = 0
-    for at, method, operation, shared in document.operations():
-        if method.upper() not in SAFE and not choices.unsafe:
-            unsafe += 1
-            continue
+    for path in document.root.get("paths", {}):
         try:
-            drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
+            operations = document.operations(path)
         except CannotAskError as error:
-            refused.append((error, f"{method.upper()} {at[1]}"))
+            refused.append((error, path))
+            continue
+        for at, method, operation, shared in operations:
+            if method.upper() not in SAFE and not choices.unsafe:
+                unsafe += 1
+                continue
+            try:
+                drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
+            except CannotAskError as error:
+                refused.append((error, f"{method.upper()} {path}"))
     refused = _without_repeats(refused)
-    lines = source.lines([*(at for _, at in drafts), *(error.at for error, _ in refused)])
-    placed = [replace(draft, line=line) for (draft, _), line in zip(drafts, lines, strict=False)]
+    places = bundle.places([*(at for _, at in drafts), *(error.at for error, _ in refused)])
+    placed = [replace(draft, line=line) for (draft, _), (_, line) in zip(drafts, places, strict=False)]
     left = [
-        LeftOut(line, f"{operation}: {error.what}", error.hint)
-        for (error, operation), line in zip(refused, lines[len(drafts) :], strict=True)
+        LeftOut(line, f"{operation}: {error.what}", error.hint, file)
+        for (error, operation), (file, line) in zip(refused, places[len(drafts) :], strict=True)
     ]
     return ImportedFile(tuple(placed), tuple(left), unsafe)
 
@@ -78,8 +86,8 @@ def _without_repeats(refused: list[tuple[CannotAskError, str]]) -> list[tuple[Ca
 class OpenApiDocument:
     """The document, with its references followed."""
 
-    def __init__(self, root: dict[str, Json]):
-        self.root = root
+    def __init__(self, root: dict[str, Json], unreached: Mapping[str, tuple[str, str]]):
+        self.root, self._unreached = root, unreached
         self.is_swagger = "swagger" in root
 
     def resolve(self, node: Json, at: Path) -> tuple[Json, Path]:
@@ -87,9 +95,11 @@ class OpenApiDocument:
         for _ in range(_MOST_REFERENCES):
             if not isinstance(node, dict) or not isinstance(reference := node.get("$ref"), str):
                 return node, at
-            if not reference.startswith("#"):
-                what = f"refers to another file, {reference}"
-                raise CannotAskError(at, what, "bundle the document into one file, as `redocly bundle` does")
+            if reference in self._unreached:
+                raise CannotAskError(at, *self._unreached[reference])
+            if not re.match(r"#(/|$)", reference):
+                what = f"refers to {shown(reference)}, which is no path"
+                raise CannotAskError(at, what, "refer to it as in #/components/schemas/Name")
             steps = [_unescaped(step) for step in reference.removeprefix("#").split("/")[1:]]
             node, at = self._reach(steps, at, reference)
         raise CannotAskError(at, "a reference that leads back to itself", "mend the document")
@@ -103,20 +113,23 @@ class OpenApiDocument:
             elif isinstance(node, dict) and step in node:
                 way.append(step)
             else:
-                raise CannotAskError(at, f"refers to {reference}, which is not there", "mend the reference")
+                what = f"refers to {shown(reference)}, which is not there"
+                raise CannotAskError(at, what, "mend the reference")
             node = cast(Any, node)[way[-1]]
         return node, tuple(way)
 
-    def operations(self) -> Iterator[tuple[Path, str, dict[str, Json], dict[str, Json]]]:
-        """Each with its place, its method, and the path item that it stands in."""
-        for path, written in self.root.get("paths", {}).items():
-            item, _ = self.resolve(written, ("paths", path))
-            if not isinstance(item, dict) or not str(path).startswith("/"):
-                continue
-            for method in _METHODS:
-                if isinstance(item.get(method), dict):
-                    at = ("paths", path, method) if "$ref" not in written else ("paths", path)
-                    yield at, method, item[method], item
+    def operations(self, path: str) -> list[tuple[Path, str, dict[str, Json], dict[str, Json]]]:
+        """Those of a path, each with its place, its method, and the path item that it stands in."""
+        written = self.root["paths"][path]
+        item, _ = self.resolve(written, ("paths", path))
+        if not isinstance(item, dict) or not path.startswith("/"):
+            return []
+        whole = "$ref" in written
+        return [
+            (("paths", path) if whole else ("paths", path, method), method, item[method], item)
+            for method in _METHODS
+            if isinstance(item.get(method), dict)
+        ]
 
     def server(self, operation: dict[str, Json], item: dict[str, Json], params: Mapping[str, str]) -> str:
         """The address that an operation is below; empty where the document names none."""

@@ -207,7 +207,7 @@ LEFT: list[tuple[dict[str, Json], str, str]] = [
     ),
     ({"/x/{id}": {"get": {}}}, "the required path parameter id has no example", "--param id=…"),
     (get({"$ref": "#/nowhere"}), "refers to #/nowhere, which is not there", "mend the reference"),
-    (get({"$ref": "other.yaml#/x"}), "refers to another file, other.yaml#/x", "bundle the document"),
+    (get({"$ref": "http://x/y.yaml#/x"}), "refers to http://x/y.yaml#/x, which is not fetched", "save it"),
     (get(query(schema={"$ref": "#/components/schemas/A"})), "a reference that leads back to itself", "mend"),
     (get(security=[{"none": []}]), "the security scheme none is not described", "mend the document"),
 ]
