@@ -6,7 +6,16 @@ from baselinekit.documents.languages import Language, language
 from baselinekit.documents.text import SCALAR, MarkedNode, Marks, Watched, decode, line_start, mark_each
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Edit, Json, Path
-from baselinekit.store.mergesides import KEYS, PLACES, MergedRecord, MergeSide, Span, Unreadable
+from baselinekit.store.mergesides import (
+    KEYS,
+    PLACES,
+    MergedRecord,
+    MergeSide,
+    Span,
+    Unreadable,
+    variant_id,
+)
+from baselinekit.tree.equality import canonical
 
 _WRAPPER = "regression_eval"
 _ELSEWHERE = {"baseline_version": ("baseline", "version"), "output": ("baseline", "response")}
@@ -19,7 +28,7 @@ def read_any(data: bytes, file: str) -> MergeSide:
         spoken = language(file)
         watched: Watched = {key: [] for key in KEYS}
         documents = spoken.load(body, file, watched) if body.strip() else []
-        raw = list(raw_records(documents))
+        raw = list(_raw_records(documents))
         marks = _marks(spoken, body, raw)
     except BaselinekitError as error:
         raise Unreadable(str(error)) from None
@@ -27,12 +36,9 @@ def read_any(data: bytes, file: str) -> MergeSide:
     of_marks = [key for key in PLACES if not (spoken.blocks and key in KEYS)]
     records: dict[str, MergedRecord] = {}
     twice = set()
-    for number, at, record in raw:
+    for number, at, record, name in raw:
         about = record.get("metadata")
         values = about if isinstance(about, dict) else {}
-        name = record.get("id", values.get("id"))
-        if not isinstance(name, str):
-            continue
         twice |= {name} & records.keys()
         places = {key: (*at, *place_of(record, key)) for key in of_marks}
         spans = _spans(body, marks.get(number, Marks()), places)
@@ -40,34 +46,55 @@ def read_any(data: bytes, file: str) -> MergeSide:
             start, end = known[key, id(about)]
             head = body[line_start(body, start) : start]
             spans[key] = Span(start, end, len(head) - len(head.lstrip(" -")))
-        kept = record.get("baseline")
+        kept = record if _is_variant(record) else record.get("baseline")
         captured = kept.get("captured_at") if isinstance(kept, dict) else None
         records[name] = MergedRecord(number, at, values, captured, spans)
     return MergeSide(file, body, bom, {name: one for name, one in records.items() if name not in twice})
 
 
-def raw_records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:
-    """Whatever stands where a baseline may stand, with its place."""
+def _raw_records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json], str]]:
+    """Whatever stands where a baseline may stand, with its place and its id. A variant follows as a record of
+    its own, since it has its own output and provenance: its id is that of its baseline and where it fits."""
     for number, document in enumerate(documents):
         at: Path = ()
         if isinstance(document, dict) and _WRAPPER in document:
             document, at = document[_WRAPPER], (_WRAPPER,)
-        if isinstance(document, dict):
-            yield number, at, document
-        elif isinstance(document, list):
-            yield from (
-                (number, (*at, index), item) for index, item in enumerate(document) if isinstance(item, dict)
-            )
+        found = [(at, document)] if isinstance(document, dict) else []
+        if isinstance(document, list):
+            found = [((*at, n), item) for n, item in enumerate(document) if isinstance(item, dict)]
+        for place, record in found:
+            about = record.get("metadata")
+            name = record.get("id", about.get("id") if isinstance(about, dict) else None)
+            if isinstance(name, str):
+                yield number, place, record, name
+                yield from ((number, (*place, *path), raw, id) for path, raw, id in _variants(record, name))
+
+
+def _variants(record: dict[str, Json], name: str) -> Iterator[tuple[Path, dict[str, Json], str]]:
+    known = record.get("baseline")
+    stated = known.get("variants") if isinstance(known, dict) else None
+    for number, variant in enumerate(stated if isinstance(stated, list) else ()):
+        if isinstance(variant, dict) and _is_variant(variant):
+            path = ("baseline", "variants", number)
+            yield path, variant, variant_id(name, canonical(variant["when"]))
+
+
+def _is_variant(record: dict[str, Json]) -> bool:
+    return "when" in record
 
 
 def place_of(record: dict[str, Json], key: str) -> Path:
-    """Where a record of either form has what PLACES names."""
+    """Where a record of either form, or a variant, has what PLACES names."""
+    if _is_variant(record):
+        return PLACES[key][-1:]
     return _ELSEWHERE[key] if key in _ELSEWHERE and "test_case" in record else PLACES[key]
 
 
-def _marks(spoken: Language, body: str, raw: Sequence[tuple[int, Path, dict[str, Json]]]) -> dict[int, Marks]:
+def _marks(
+    spoken: Language, body: str, raw: Sequence[tuple[int, Path, dict[str, Json], str]]
+) -> dict[int, Marks]:
     wanted: dict[int, list[Path]] = {}
-    for number, at, record in raw:
+    for number, at, record, _ in raw:
         wanted.setdefault(number, []).extend((*at, *place_of(record, key)) for key in PLACES)
     return mark_each(spoken.events(body), wanted)
 

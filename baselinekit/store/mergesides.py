@@ -63,6 +63,14 @@ class MergedRecord(NamedTuple):
         return parse_time(self.captured) or _AGES_AGO
 
 
+_OF_VARIANT = "\0"
+
+
+def variant_id(id: str, when: str) -> str:
+    """What a variant is called among the records."""
+    return f"{id}{_OF_VARIANT}{when}"
+
+
 class MergeSide:
     """One of the three texts, and what is to be changed in it: `splices` of its text, and values that have no
     place there yet."""
@@ -81,6 +89,11 @@ class MergeSide:
 
     def has(self, id: str, key: str) -> bool:
         return id in self.records and key in self.records[id].values
+
+    def last_captured(self, id: str) -> datetime:
+        """When a baseline was captured, or the last of its variants."""
+        ours = [one for name, one in self.records.items() if name.partition(_OF_VARIANT)[0] == id]
+        return max((one.captured_time for one in ours), default=_AGES_AGO)
 
     def literal(self, id: str, key: str) -> str | None:
         span = self.records[id].spans.get(key)
@@ -158,6 +171,8 @@ def _record(body: str, tops: Mapping[str, tuple[int, int] | None]) -> tuple[str,
                 raise _Odd  # in flow style, or nothing at all
             column = len(first[1])
             found = _entry(body, key, column, *whole)
+            if key == "output" and _entry(body, "variants", column, *whole) is not None:
+                raise _Odd  # rows, each with an output and a provenance
         else:
             continue
         if found is not None:

@@ -8,14 +8,15 @@ more. Only the later `last_passed` is kept then, unless the refresh took it away
 record is that of the later one.
 
 *The provenance* (when, where and of which version it was captured) of two different refreshes is that of the
-later one, whole: half of each would describe a place where nobody was. Who approved it, and why, is told of
-both.
+later one, whole: half of each would describe a place where nobody was. Each variant has its own. Who approved
+it, and why, is told of both.
 
 The values are settled in all three texts, the ancestor's too, so that whoever merges texts sees no change
 there. Everything else is left as it is. Git asks once a file, so that little is imported here."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store.mergesides import (
@@ -45,6 +46,7 @@ def settle(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, b
         for id in dict.fromkeys(id for side in sides for id in side.records):
             settle_record(id, *sides)
             settle_provenance(id, *sides)
+            settle_approval(id, *sides)
         return _text(sides[0]), _text(sides[1]), _text(sides[2])
     except Unreadable:
         return base, ours, theirs
@@ -122,10 +124,7 @@ def settle_provenance(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSi
     stated = [[side.literal(id, key) for key in _OF_ONE] for side in (base, ours, theirs)]
     if stated[0] in stated[1:]:
         return  # at most one side refreshed it
-    # at the same time: parts of one answer, approved on two branches; which of them counts must not hang on
-    # who merges whom
-    sides = sorted((ours, theirs), key=lambda side: side.literal(id, "environment") or "")
-    earlier, later = sorted(sides, key=lambda side: side.records[id].captured_time)
+    earlier, later = _by_time(id, ours, theirs, lambda side: side.records[id].captured_time)
     for key in _OF_ONE:
         text = later.literal(id, key)
         for side in (base, earlier):
@@ -137,10 +136,20 @@ def settle_provenance(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSi
                     return  # indented otherwise: it would not be the same text
                 side.splices.append((span.start, span.end, text))
             elif side is earlier and not side.is_json:
-                side.splices.append(entry_lines(side.body, span))
+                start, end, nothing = entry_lines(side.body, span)
+                if side.body[start : start + span.column].strip():
+                    return  # behind the dash of a variant
+                side.splices.append((start, end, nothing))
+
+
+def settle_approval(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide) -> None:
+    """Who approved it and why, of both sides: the earlier one first."""
+    if not all(id in side.records for side in (base, ours, theirs)):
+        return
     for key, between in _TOLD_OF_BOTH.items():
         stood = base.literal(id, key)
-        told = [text for side in (earlier, later) if (text := side.literal(id, key)) is not None]
+        sides = _by_time(id, ours, theirs, lambda side: side.last_captured(id))
+        told = [text for side in sides if (text := side.literal(id, key)) is not None]
         new = [text for text in dict.fromkeys(told) if text not in ("null", stood)]
         if stood is None and len(told) < 2:
             continue  # one side adds it
@@ -149,6 +158,15 @@ def settle_provenance(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSi
             span = side.records[id].spans.get(key)
             if span is not None and joined is not None:
                 side.splices.append((span.start, span.end, joined))
+
+
+def _by_time(
+    id: str, ours: MergeSide, theirs: MergeSide, time: Callable[[MergeSide], datetime]
+) -> list[MergeSide]:
+    """The earlier refresh first. At the same time: parts of one answer, approved on two branches; which of
+    them counts must not hang on who merges whom."""
+    sides = sorted((ours, theirs), key=lambda side: side.literal(id, "environment") or "")
+    return sorted(sides, key=time)
 
 
 def joined_texts(literals: list[str], between: str) -> str | None:
@@ -223,7 +241,7 @@ def _cuts(side: MergeSide) -> Iterator[tuple[int, int, str]]:
                 yield start, end, ""
             else:
                 yield span.start, span.end, _HIDDEN
-        if gone and record.values.keys() == gone.keys() & set(KEYS):
+        if gone.keys() & set(KEYS) and record.values.keys() == gone.keys() & set(KEYS):
             above = min(gone[key] for key in KEYS if key in gone) - 1
             start = side.body.rfind("\n", 0, max(above, 0)) + 1
             if _HEAD.fullmatch(side.body, start, max(above, 0)):

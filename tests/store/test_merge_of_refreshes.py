@@ -5,7 +5,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from baselinekit.documents.renewal import renewed
 from baselinekit.model.values import Json
 from baselinekit.store.mergereading import read_any
 from baselinekit.store.mergesides import read_captured
+from baselinekit.store.recordmerge import folded
 from baselinekit.tree.places import value_at, with_values
 from baselinekit.tree.threeway import BothChanged, three_way
 
@@ -327,3 +328,62 @@ def test_a_merge_of_two_records_loads_nothing_that_it_does_not_need(tmp_path: Pa
     assert code == "0"
     assert [name for name in loaded if name.startswith(HEAVY)] == []
     assert f"last_passed: {EARLY}\n  failure_count: 2\n" in (tmp_path / "o").read_text()
+
+
+OLD = "2026-01-01T10:00:00Z"
+SEEN = {OLD: "c1", EARLY: "f2", LATE: "a3"}
+"""The commit of each time: in another order than these."""
+
+
+def varied(name: str, outputs: Sequence[Json], when: Sequence[str], **more: Json) -> str:
+    """A baseline whose variants, one for each of two environments, were captured at these times."""
+    variants: list[Json] = [
+        {"when": {"environment": where}, "output": output, "captured_at": at, "environment": place(SEEN[at])}
+        for where, output, at in zip(("staging", "live"), outputs, when, strict=True)
+    ]
+    return written(record(BODY, variants=variants, **more), name)
+
+
+@pytest.mark.parametrize("name", ["x.yaml", "x.json"])
+def test_the_provenance_of_a_variant_is_that_of_its_later_refresh(tmp_path: Path, name: str) -> None:
+    """Each variant has its own; neighbouring values of its output merge as those of the output do."""
+    one, other = with_values(BODY, {("body", "name"): "Grace"}), with_values(BODY, {("body", "n"): 2})
+    both = with_values(one, {("body", "n"): 2})
+    base = varied(name, [BODY, BODY], [OLD, OLD], approved_by="Eve")
+    for first, second in ((EARLY, LATE), (LATE, EARLY)):
+        ours = varied(name, [one, BODY], [first, OLD], approved_by="Ada" if first == EARLY else "Grace")
+        theirs = varied(
+            name, [other, other], [second, EARLY], approved_by="Ada" if second == EARLY else "Grace"
+        )
+        code, text = merged(tmp_path, base, ours, theirs, name)
+        assert code == 0, text
+        expected = varied(name, [both, other], [LATE, EARLY], approved_by="Ada, Grace")
+        assert read(text, name) == read(expected, name)
+
+
+def test_a_variant_that_one_side_adds_hides_nothing_of_the_others(tmp_path: Path) -> None:
+    base = varied("x.yaml", [BODY, BODY], [OLD, OLD])
+    ours = base.replace(
+        "  variants:\n", "  variants:\n    - when:\n        platform: darwin-*\n      output: new\n", 1
+    )
+    changed = [with_values(BODY, {("status",): status}) for status in (201, 202)]
+    sides = varied("x.yaml", [changed[0], BODY], [LATE, OLD]), ours
+    code, text = merged(tmp_path, base, *sides)
+    assert code == 0, text
+    new, staging, live = read(text)["baseline"]["variants"]
+    assert (new["output"], staging["output"], live["output"]) == ("new", changed[0], BODY)
+    assert (staging["captured_at"], live["captured_at"]) == (LATE, OLD)
+
+
+def test_a_diff_leaves_the_provenance_of_variants_out() -> None:
+    text = varied("x.yaml", [BODY, BODY], [OLD, LATE])
+    shown = folded(text.encode(), "x.yaml").decode()
+    assert "captured_at" not in shown
+    assert "commit" not in shown
+    assert shown.count("- when:\n") == 2
+
+
+def test_a_diff_of_a_file_without_a_record() -> None:
+    """The provenance goes alone."""
+    text = f"id: a\nbaseline:\n  output: 1\n  captured_at: {OLD}\n"
+    assert folded(text.encode(), "x.yaml") == b"id: a\nbaseline:\n  output: 1\n"

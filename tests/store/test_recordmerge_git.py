@@ -193,3 +193,70 @@ def test_the_same_failure_on_both_sides_counts_twice(clone: Console) -> None:
     branched(clone, yaml(OLD), yaml(OLD, 1) + b"# one more line\n", yaml(OLD, 1))
     asked(clone, "git merge -q --no-edit other")
     assert (clone.folder / FILE).read_bytes() == yaml(OLD, 2) + b"# one more line\n"
+
+
+VARIANTS = """\
+id: users
+baseline_version: v1.0
+baseline:
+  output:
+    status: 200
+    name: Ada
+    role: admin
+  captured_at: "2026-01-01T00:00:00Z"
+  environment:
+    git:
+      commit: a1
+  variants:
+    - when:
+        environment: staging
+      output:
+        status: 200
+        name: Ada
+        role: admin
+      captured_at: "2026-01-01T00:00:00Z"
+      environment:
+        git:
+          commit: a1
+current:
+  input:
+    method: GET
+    endpoint: /users/1
+  execution:
+    type: http
+metadata:
+  last_passed: null
+  failure_count: 0
+"""
+
+
+def refreshed_variant(old: str, new: str, when: str, commit: str) -> bytes:
+    """The file with another line in the output of its variant, and where that came from."""
+    head, _, tail = VARIANTS.partition("  variants:\n")
+    variant, _, rest = tail.partition("current:\n")
+    for before, after in ((old, new), ("2026-01-01T00:00:00Z", when), ("commit: a1", f"commit: {commit}")):
+        variant = variant.replace(before, after)
+    return f"{head}  variants:\n{variant}current:\n{rest}".encode()
+
+
+@pytest.mark.parametrize("how", ["merge -q --no-edit other", "rebase -q other", "cherry-pick other"])
+def test_two_branches_refresh_one_variant(clone: Console, how: str) -> None:
+    one = refreshed_variant("name: Ada", "name: Grace", NEW, "c2")
+    other = refreshed_variant("role: admin", "role: owner", OLD.replace("00:00Z", "00:01Z"), "b3")
+    branched(clone, VARIANTS.encode(), one, other)
+    asked(clone, f"git {how}")
+    assert (clone.folder / FILE).read_bytes() == one.replace(
+        b"role: admin\n      cap", b"role: owner\n      cap"
+    )
+
+
+def test_two_branches_refresh_one_value_of_a_variant(clone: Console) -> None:
+    one = refreshed_variant("name: Ada", "name: Grace", NEW, "c2")
+    other = refreshed_variant("name: Ada", "name: Alan", OLD.replace("00:00Z", "00:01Z"), "b3")
+    branched(clone, VARIANTS.encode(), one, other)
+    said = asked(clone, "git merge other", 1)
+    assert f"CONFLICT (content): Merge conflict in {FILE}" in said
+    text = (clone.folder / FILE).read_text()
+    within = text[text.index("<<<<<<< ") : text.index(">>>>>>> ")]
+    assert [line.strip() for line in within.splitlines()[1:]] == ["name: Grace", "=======", "name: Alan"]
+    assert text.count(f'captured_at: "{NEW}"') == 1
