@@ -100,6 +100,7 @@ def text_format(
     check: Callable[[str], bool] | None = None,
     narrower_than: tuple[str, ...] = (),
     types: frozenset[str] | None = frozenset({"string"}),
+    bounded: bool = False,
 ) -> PlaceholderType:
     """A row of a format: an expression for one without arguments, else what builds its kind. `lengths` are
     those of its texts. A kind without arguments is made once, when the first of them is met."""
@@ -118,7 +119,7 @@ def text_format(
             take(name, args, name)
         return plain() if isinstance(build, str) or not args else complete(build(args, words.now))
 
-    return PlaceholderType(name, kind_of, types, learnt)
+    return PlaceholderType(name, kind_of, types, learnt, bounded)
 
 
 def _known(lengths: tuple[int, int | None], *names: str) -> Extent:
@@ -293,6 +294,7 @@ FORMATS = (
             in_rows=True,
         ),
         narrower_than=("any_hostname", "any_base64", "any_token"),
+        bounded=True,
     ),
     text_format(
         "any_jwt",
@@ -359,6 +361,7 @@ FORMATS = (
             argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
             narrowed="IP addresses of version {}",
         ),
+        bounded=True,
     ),
     text_format(
         "any_email",
@@ -394,6 +397,7 @@ FORMATS = (
             narrowed="{} hexadecimal digits",
             part=r"(?=.*[0-9])[0-9a-fA-F]{8,}",
         ),
+        bounded=True,
     ),
     text_format(
         "any_base64",

@@ -300,12 +300,14 @@ class LearningRule:
 class PlaceholderType:
     """A placeholder as one row: its name, the kind that its arguments make of it (in the words of a project),
     the types of the values that are stored as it (None: any), and how it is learnt, if it is. The extent of
-    its kind says what else it is narrower than."""
+    its kind says what else it is narrower than. `bounded`: its arguments are limits or a version, and without
+    them it means the same and accepts more."""
 
     name: str
     build: Callable[[Args, Any], Kind]
     types: frozenset[str] | None = frozenset({"string"})
     learnt: LearningRule | None = None
+    bounded: bool = False
 
 
 def bad_args(name: str, why: str, example: str) -> InvalidInput:

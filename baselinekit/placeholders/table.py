@@ -402,6 +402,7 @@ _ROWS = (
             part="-?[0-9]+",
             in_rows=True,
         ),
+        bounded=True,
     ),
     PlaceholderType(
         "any_number",
@@ -416,9 +417,13 @@ _ROWS = (
             part=NUMBER_IN_TEXT,
             in_rows=True,
         ),
+        bounded=True,
     ),
     PlaceholderType(
-        "any_float", lambda args, words: number(args, words, "any_float", only=float), _IS_NUMBER
+        "any_float",
+        lambda args, words: number(args, words, "any_float", only=float),
+        _IS_NUMBER,
+        bounded=True,
     ),
     PlaceholderType("number", number_near, _IS_NUMBER),
     *FIRST,
@@ -429,7 +434,9 @@ _ROWS = (
         lambda args, words: string(args, words, "any_nonempty_string", 1),
         learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
     ),
-    PlaceholderType("any_string", string, learnt=LearningRule("texts", when="type", in_rows=True)),
+    PlaceholderType(
+        "any_string", string, learnt=LearningRule("texts", when="type", in_rows=True), bounded=True
+    ),
     PlaceholderType("regex", regex),
     text_test(
         "contains",
@@ -447,6 +454,7 @@ _ROWS = (
         array,
         frozenset({"array"}),
         LearningRule("any arrays", "array", "type", in_rows=True),
+        bounded=True,
     ),
     PlaceholderType("any", without_args("any", _ANY), None),
     PlaceholderType("one_of", one_of, None),

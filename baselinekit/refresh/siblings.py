@@ -12,14 +12,11 @@ from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.moments import NEAR, moments_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import with_new_keys
 
 _HOUR = 3600
-_BOUNDED = frozenset(
-    ("any_number", "any_integer", "any_float", "any_string", "any_array", "any_uuid", "any_hex", "any_ip")
-)
 _IDS = frozenset(("any_uuid", "any_ulid", "any_jwt"))
 _ENOUGH = 3
 """So many single values that all hold one placeholder say what stands beside them."""
@@ -42,7 +39,9 @@ class Judge:
     def without_bounds(self, stored: str, value: Json) -> str | None:
         """A placeholder alone without its arguments, if it accepts a value then."""
         token = next(tokens_in(stored), None)
-        if token is None or token.text != stored or token.key or not token.args or token.name not in _BOUNDED:
+        if token is None or token.text != stored or token.key or not token.args:
+            return None
+        if token.name not in TABLE or not TABLE[token.name].bounded:
             return None
         wider = f"<<{token.name}{'?' * token.optional}{'|null' * token.nullable}>>"
         return wider if self.accepts(wider, value) else None
