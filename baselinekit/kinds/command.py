@@ -3,12 +3,13 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema.records import check
 from baselinekit.texts import Mask
 
 
@@ -53,6 +54,9 @@ class ExitCode(OutcomePlace):
         return f"the program ended with exit code {number}"
 
 
+_EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}
+
+
 class CommandKind(RecipeKind):
     name = "command"
     execution = CommandExecution
@@ -60,6 +64,15 @@ class CommandKind(RecipeKind):
     noun = "result"
     parts = ("exit_code", "stdout", "stderr", "files")
     answer = "stdout"
+    eval_input = "command"
+    eval_content = _EVAL_CONTENT
+
+    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
+        is_argv = isinstance(content, list)
+        stated, problems = check(CommandInput, {"argv": content} if is_argv else content)
+        if is_argv:
+            problems = [replace(problem, at=(problem.at or ())[1:]) for problem in problems]
+        return stated, problems
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         argv = recipe.input.argv

@@ -13,6 +13,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema.records import check
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots
 
@@ -112,6 +113,9 @@ class HttpStatus(OutcomePlace):
         return f"{who} says that the request was refused"
 
 
+_EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
+
+
 class HttpKind(RecipeKind):
     name = "http"
     execution = HttpExecution
@@ -121,6 +125,12 @@ class HttpKind(RecipeKind):
     headers = "headers"
     paths_start_in_answer = True
     asks_address = True
+    eval_input = "api_call"
+    eval_content = _EVAL_CONTENT
+
+    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
+        request, problems = check(HttpRequest, content)
+        return (None if problems else self.normalize(request)), problems
 
     def current_of(self, asked: Json) -> type[Any]:
         return FlowCurrent if isinstance(asked, dict) and "steps" in asked else HttpCurrent

@@ -245,6 +245,21 @@ class RecipeKind:
         """The input that asks this text; None where a text cannot be asked."""
         return None
 
+    # What asks it in an eval.
+
+    eval_input: ClassVar[str] = ""
+    """The `type` of an `input:` that only this kind is asked with; none where texts ask it."""
+
+    eval_content: ClassVar[Mapping[str, Any]] = {}
+    """The JSON Schema of the `content` of such an input."""
+
+    names_target: ClassVar[str] = ""
+    """What an `execution:` must say besides its type; empty where the type alone is one."""
+
+    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
+        """The input that such a content means, or what is wrong with it, with places below the content."""
+        raise NotImplementedError
+
 
 def check_limits(stated: object, at: Path) -> Iterator[Problem]:
     """What one request may take, wherever that is said."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
+from baselinekit.errors import Problem
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
@@ -35,6 +36,8 @@ class SkillKind(RecipeKind):
     execution = SkillExecution
     currents = (SkillCurrent,)
     asks_models = "sometimes"
+    eval_input = "skill"
+    names_target = "skill_name: …"
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         asked_model = "model" in observation.environment
@@ -59,8 +62,11 @@ class SkillKind(RecipeKind):
         skill = skills.get(recipe.execution.skill_name)
         return skill is None or skill.folder is not None
 
-    def input_of_text(self, text: str, context: Json) -> Json:
+    def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}
+
+    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
+        return self.input_of_text(content, context), []
 
 
 KIND = SkillKind()

@@ -1,7 +1,7 @@
 """For authors of eval files: the JSON Schema that editors use, and the example that `init` writes."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from baselinekit.grade.by_function import Program
@@ -12,7 +12,7 @@ from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_o
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects.dialect import EXECUTIONS, Dialect, StatedInput
+from baselinekit.suites.dialects.dialect import EXECUTIONS, INPUTS, Dialect, StatedInput
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
 
@@ -58,17 +58,10 @@ def add_recipes(parts: Parts) -> None:
     for name, kind in EXECUTIONS.items():
         add_part(parts, f"{name.title()}Target", kind)
     parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in EXECUTIONS]}
-    content: Mapping[str, Schema] = {
-        "prompt": {"type": "string"},
-        "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
-        "api_call": ref("HttpRequest"),
-        "skill": _ANYTHING,
-        "command": {"anyOf": [ref("CommandInput"), {"type": "array", "items": {"type": "string"}}]},
-    }
     kinds = []
-    for name, schema in content.items():
+    for name, schema in INPUTS.items():
         part = f"Asked_{name}"
-        add_part(parts, part, StatedInput, type={"const": name}, content=schema)
+        add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
         kinds.append(ref(part))
     parts["Input"] = {"oneOf": kinds}
 

@@ -6,20 +6,17 @@ from typing import Any, Literal
 
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
-from baselinekit.kinds import command, http, skill
-from baselinekit.kinds.command import CommandInput
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader
-from baselinekit.model.recipes import Execution, HttpRequest, Recipe, Seconds
+from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.complaints import Parts, Schema, describe_value
 from baselinekit.schema.records import below, check, place_problems
 from baselinekit.store import records
-from baselinekit.store.dialects.native import recipe as native_recipe
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import same_ids
 from baselinekit.store.records import beside
@@ -271,7 +268,7 @@ EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items
 class StatedInput:
     """The `input:` of a case."""
 
-    type: Literal["prompt", "file", "api_call", "skill", "command"]
+    type: Json
     content: Json
     context: Json = None
 
@@ -305,9 +302,13 @@ def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
 def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     """The recipe of a case, or what is wrong with its input. `own`: whom the case itself says to ask."""
     asked, problems = check(StatedInput, raw)
-    if asked is None:
+    type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
+    if not isinstance(type, str) or type not in _READ:
+        what = f"expected one of {', '.join(_READ)}, found {describe_value(type)}"
+        problems.insert(0, Problem("BK105", what, nearest(str(type), _READ), at=("type",)))
+    if asked is None or problems:
         return None, problems
-    made, problems = _KINDS[asked.type](asked, own, where)
+    made, problems = _READ[asked.type](asked, own, where)
     if made is not None and not problems:
         for problem in kind_of(made).check(made):  # of the recipe: in the file it stands below the content
             at = problem.at or ()
@@ -341,40 +342,25 @@ def _texted(text: str, asked: StatedInput, own: Execution | None, where: CaseOri
     return None, [Problem("BK715", what, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
-def _request(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    request, problems = check(HttpRequest, asked.content)
-    target, other = _target(asked, own, where, http.KIND, "type: http")
-    if request is None or other:
+def _asked(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
+    kind = _ASKED[asked.type]
+    question, problems = kind.input_of_case(asked.content, asked.context)
+    target, other = _target(asked, own, where, kind)
+    if problems or other:
         return None, [*below(problems, ("content",)), *other]
-    return native_recipe(request, target), []
-
-
-def _skill(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    target, other = _target(asked, own or where.target, where, skill.KIND, "type: skill, skill_name: …")
-    content = asked.content if asked.context is None else {"content": asked.content, "context": asked.context}
-    return None if other else Recipe(content, target), other
-
-
-def _command(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    content = {"argv": asked.content} if isinstance(asked.content, list) else asked.content
-    stated, problems = check(CommandInput, content)
-    if isinstance(asked.content, list):
-        problems = [replace(one, at=(one.at or ())[1:]) for one in problems]
-    target, other = _target(asked, own, where, command.KIND, "type: command")
-    if stated is None or other:
-        return None, [*below(problems, ("content",)), *other]
-    return Recipe(stated, target), []
+    return Recipe(question, target), []
 
 
 def _target(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin, kind: RecipeKind, words: str
+    asked: StatedInput, own: Execution | None, where: CaseOrigin, kind: RecipeKind
 ) -> tuple[Execution, list[Problem]]:
     """Whom an input of one kind is asked of, and what is wrong where the case itself names another kind."""
-    usual = where.target.type == kind.name
-    target: Execution = own or (where.target if usual else kind.execution(kind.name))
+    is_usual = where.target.type == kind.name or kind.names_target
+    target: Execution = own or (where.target if is_usual else kind.execution(kind.name))
     if target.type == kind.name:
         return target, []
     what = f"an input of `type: {asked.type}` cannot be sent to an execution of `type: {target.type}`"
+    words = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
     return target, [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
 
 
@@ -395,10 +381,15 @@ def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | No
         return None, replace(problem, message=what, place=None, at=())
 
 
-_KINDS: dict[str, Callable[[StatedInput, Execution | None, CaseOrigin], ReadRecipe]] = {
+_ASKED = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}
+_READ: dict[str, Callable[[StatedInput, Execution | None, CaseOrigin], ReadRecipe]] = {
     "prompt": _prompt,
     "file": _file,
-    "api_call": _request,
-    "skill": _skill,
-    "command": _command,
+    **dict.fromkeys(_ASKED, _asked),
 }
+INPUTS: dict[str, Mapping[str, Any]] = {
+    "prompt": {"type": "string"},
+    "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
+    **{name: kind.eval_content for name, kind in _ASKED.items()},
+}
+"""The types of an input, each with the JSON Schema of its content."""
