@@ -79,7 +79,9 @@ def lines(one: Captured, is_counted: bool) -> Iterator[str]:
     varies = f"{count} path{'s' * (count != 1)} var{'y' if count != 1 else 'ies'}" if count else "they agree"
     unlearnt = f", {len(one.unlearnt)} of them without a placeholder" if one.unlearnt else ""
     if one.replays == 1:
-        varies = "1 path holds a moment of now" if count == 1 else f"{count} paths hold a moment of now"
+        are_moments = all("of now" in learnt.found.proposal.reason for learnt in one.learnt)
+        what = "a moment of now" if are_moments else "what is made anew each time"
+        varies = f"1 path holds {what}" if count == 1 else f"{count} paths hold {what}"
     yield f"  {many(one.replays, 'replay')}: {varies}{unlearnt}"
     for learnt in one.learnt[:_MOST_PATHS]:
         yield from describe_learnt(learnt.found, learnt.place)

@@ -28,6 +28,7 @@ from baselinekit.workflow.learning import (
     IN_A_NAME,
     CaptureLesson,
     Templating,
+    counted_once,
     evidence_of,
     learn,
     secrets_in,
@@ -267,8 +268,30 @@ def _learnt_from(
         lesson = learn(project, candidate, replays, templating.text, is_new=is_new, now=now)
     count = 0 if options.exact else len(described)
     formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
-    notes = (*remarks_on(draft, replays), *templating.notes(), *formats, *describe_hidden(hidden), *unmet)
+    notes = (
+        *remarks_on(draft, replays),
+        *_asked_once(draft, len(replays), lesson),
+        *templating.notes(),
+        *formats,
+        *describe_hidden(hidden),
+        *unmet,
+    )
     return Learnable(draft, folder, replays, lesson, notes)
+
+
+def _asked_once(draft: Baseline, replays: int, lesson: CaptureLesson) -> Iterator[str]:
+    """What a write that was asked once may answer otherwise next time, and how that is found out."""
+    if replays > 1 or not kind_of(draft.current).writes(draft.current):
+        return
+    counted = [render(path) for path in counted_once(lesson.output)]
+    if counted or lesson.lookalikes:
+        names = ", ".join(counted[:_MOST_NAMED]) + (", …" if len(counted) > _MOST_NAMED else "")
+        counts = f"; {names} count{'s' * (len(counted) == 1)} by name" if counted else ""
+        how = f"baselinekit refresh {draft.id} --learn finds what varies, and sends it 3 times more"
+        yield f"a write is asked once{counts}: {how}"
+
+
+_MOST_NAMED = 3
 
 
 def _known_good(

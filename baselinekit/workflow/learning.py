@@ -12,7 +12,8 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
-from baselinekit.placeholders.nature import named
+from baselinekit.placeholders.narrowest import is_alone
+from baselinekit.placeholders.nature import is_amount, is_counted, named
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import (
@@ -22,13 +23,14 @@ from baselinekit.refresh.learning import (
     learn_places,
 )
 from baselinekit.refresh.linking import LinkView, linked
+from baselinekit.refresh.made import made_by_write
 from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.report.values import short
 from baselinekit.secrets.declared import Found, merged
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.short import SHORTEST_WITHIN, ShortSecrets
 from baselinekit.tree.paths import render
-from baselinekit.tree.places import children, value_at, with_values
+from baselinekit.tree.places import children, places, value_at, with_values
 from baselinekit.variables import Redactor, Scope, Secret, names_in
 from baselinekit.workflow.project import Project
 
@@ -222,6 +224,7 @@ def learn(
         wholes = ((), *kind_of(draft.current).answers(draft.current))
         of_now = moments_of_now(steady.found, now, write, words)
         volatile += [one for one in of_now if one.places[0] not in wholes and steady.compared(one.places)]
+    volatile += _made(draft, outputs, steady, volatile, now, write, words)
     volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
     if steady.found:
         taken = {place for one in volatile for place in one.places}
@@ -242,6 +245,38 @@ def learn(
         )
 
     return CaptureLesson(output, masked(volatile), tuple(refusals), masked(same))
+
+
+def _made(
+    draft: Baseline,
+    outputs: Sequence[Json],
+    steady: "_Steady",
+    known: Sequence[Volatile],
+    now: float,
+    write: Write,
+    words: Words,
+) -> list[Volatile]:
+    """What a write has made that was asked once, where the stored output has it as it came."""
+    kind = kind_of(draft.current)
+    if len(outputs) > 1 or not kind.writes(draft.current):
+        return []
+    taken, wholes = {place for one in known for place in one.places}, kind.answers(draft.current)
+    found = [
+        one
+        for one in made_by_write(outputs[0], draft.current.input, now, write, words)
+        if one.places[0] not in taken and _is_literal(_stored(draft), one.places[0], one.values[0])
+        if one.places[0] not in wholes or not is_alone(one.proposal.text)
+    ]
+    compared = steady.compared([one.places[0] for one in found]) if found else ()
+    return [one for one in found if one.places[0] in compared]
+
+
+def counted_once(output: Json) -> Iterator[Path]:
+    """The places whose name says that their number counts what the service does."""
+    for path, value in places(output):
+        is_leaf = not isinstance(value, bool | dict | list)
+        if is_leaf and is_amount(value) and is_counted(named(path, output), value):
+            yield path
 
 
 def _link_view(

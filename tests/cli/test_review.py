@@ -90,7 +90,7 @@ class Tty:
 
 
 @contextmanager
-def _tty(
+def in_terminal(
     folder: Path,
     *words: str,
     rows: int = 24,
@@ -165,7 +165,7 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def test_keys_decide_and_the_end_writes(folder: Path) -> None:
-    with _tty(folder) as tty:
+    with in_terminal(folder) as tty:
         tty.until("q quit")
         assert _screen(tty.seen)[1].startswith("1 of 1  one  baselines/one.yaml:3")
         tty.type("m", "1 of 3")
@@ -193,7 +193,7 @@ def test_keys_decide_and_the_end_writes(folder: Path) -> None:
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 def test_ctrl_c_writes_nothing_and_leaves_the_terminal_as_it_was(folder: Path, key: str) -> None:
     before = _files(folder)
-    with _tty(folder) as tty:
+    with in_terminal(folder) as tty:
         attributes = termios.tcgetattr(tty.fd)
         tty.until("q quit")
         tty.type("ma", "2 of 3")
@@ -207,7 +207,7 @@ def test_ctrl_c_writes_nothing_and_leaves_the_terminal_as_it_was(folder: Path, k
 
 def test_a_signal_ends_it_as_ctrl_c_does(folder: Path) -> None:
     before = _files(folder)
-    with _tty(folder) as tty:
+    with in_terminal(folder) as tty:
         tty.until("q quit")
         tty.type("ma", "2 of 3")
         tty.child.send_signal(signal.SIGTERM)
@@ -217,7 +217,7 @@ def test_a_signal_ends_it_as_ctrl_c_does(folder: Path) -> None:
 
 
 def test_another_size_draws_the_screen_anew(folder: Path) -> None:
-    with _tty(folder) as tty:
+    with in_terminal(folder) as tty:
         tty.until("q quit")
         start = len(tty.seen)
         tty.resize(12, 40)
@@ -232,7 +232,7 @@ def test_another_size_draws_the_screen_anew(folder: Path) -> None:
 
 
 def test_what_was_written_while_it_was_stopped_stays(folder: Path) -> None:
-    with _tty(folder) as tty:
+    with in_terminal(folder) as tty:
         tty.until("q quit")
         start = len(tty.seen)
         tty.child.send_signal(signal.SIGCONT)
@@ -244,7 +244,7 @@ def test_what_was_written_while_it_was_stopped_stays(folder: Path) -> None:
 
 def test_a_yes_before_the_question_is_no_answer(folder: Path) -> None:
     """Keys that come early wait for their turn, but not to say yes to what nobody has seen."""
-    with _tty(folder) as tty:
+    with in_terminal(folder) as tty:
         tty.until("q quit")
         tty.type("mAyyy", "accept all 3 that remain")
         time.sleep(0.3)
@@ -254,7 +254,7 @@ def test_a_yes_before_the_question_is_no_answer(folder: Path) -> None:
 
 
 def test_a_terminal_that_cannot_move_its_cursor_is_shown_one_screen_after_the_other(folder: Path) -> None:
-    with _tty(folder, term="dumb") as tty:
+    with in_terminal(folder, term="dumb") as tty:
         tty.until("q quit")
         tty.type("i", "recipe")
         tty.type("q", "left")
@@ -263,7 +263,7 @@ def test_a_terminal_that_cannot_move_its_cursor_is_shown_one_screen_after_the_ot
 
 
 def test_the_diff_stays_on_the_screen(folder: Path) -> None:
-    with _tty(folder, "one") as tty:
+    with in_terminal(folder, "one") as tty:
         tty.until("q quit")
         tty.type("d", "q quit")
         tty.type("s", "left")

@@ -161,3 +161,40 @@ def test_an_error_of_the_second_replay_says_so(tmp_path: Path) -> None:
     with pytest.raises(CannotReplay, match="replay 2 of 2: the line is dead"):
         asked(desk, "x")
     assert not list(tmp_path.glob("baselines/**/*.yaml"))
+
+
+def test_what_a_write_has_made_for_certain_is_learnt_at_once(tmp_path: Path) -> None:
+    """It was asked once: the id of what was created and of the request; all else stays, and is told."""
+    answer = {
+        "id": made_up(1),
+        "tenant_id": SAME,
+        "request_id": "req_9sd8F7gh2KLm3x",
+        "revision": "7",
+        "n": 3,
+    }
+    desk = ticking(tmp_path, x=lambda now, number: (201, answer))
+    captured = asked(desk, "x", "POST")
+    assert desk.counts["/x"] == 1
+    stored = body(captured)
+    assert (stored["id"], stored["tenant_id"], stored["revision"]) == ("<<any_uuid(4)>>", SAME, "7")
+    assert stored["request_id"] == "<<any_token(9)>>"
+    (note,) = captured.notes
+    assert note == (
+        "a write is asked once; body.revision counts by name: "
+        "baselinekit refresh x --learn finds what varies, and sends it 3 times more"
+    )
+    desk.service["/exact"] = desk.service["/x"]
+    assert body(asked(desk, "exact", "POST", exact=True)) == answer
+
+
+def test_what_only_reads_shows_by_its_second_answer_what_varies(tmp_path: Path) -> None:
+    answer = {"id": made_up(1), "request_id": "req_9sd8F7gh2KLm3x"}
+    desk = ticking(tmp_path, x=lambda now, number: (201, answer))
+    assert body(asked(desk, "x")) == answer
+
+
+def test_the_id_of_a_request_within_an_xml_answer_is_learnt(tmp_path: Path) -> None:
+    text = "<R><Users/><RequestId>5hvKJVFpsU7eptT60DbgeIm1MJ8wuBDC</RequestId></R>"
+    desk = ticking(tmp_path, x=lambda now, number: text)
+    captured = asked(desk, "x", "POST")
+    assert body(captured) == "<R><Users/><RequestId><<any_token>></RequestId></R>"

@@ -1,0 +1,118 @@
+"""What an answer to a write holds that the write has made: it was asked once, and another request would not
+get the same. Only what is certain: how often it errs is measured in tests/refresh/test_made.py."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.moments import NEAR
+from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
+from baselinekit.placeholders.nature import looks_like_id, name_of, named
+from baselinekit.placeholders.pieces import Write
+from baselinekit.placeholders.table import Words
+from baselinekit.refresh.learning import Volatile
+from baselinekit.tree.places import places
+
+# Ids that hold the time at which they were made: one of now was made by this request, or just before it.
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID = re.compile(rf"0[{_CROCKFORD}]{{25}}")
+_OBJECT_ID = re.compile(r"[0-9a-f]{24}")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([167])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_SNOWFLAKE = re.compile(r"[1-9][0-9]{16,18}")
+_EPOCHS = (1_288_834_974.657, 1_420_070_400.0)
+"""From which two public kinds of snowflakes count their milliseconds."""
+
+_GREGORIAN = 12_219_292_800
+"""Seconds from 1582, where the older UUIDs begin to count, to 1970."""
+
+
+def _moments_of_id(text: str) -> Iterator[float]:
+    """When an id may have been made, in seconds since 1970, by each kind that it could be of."""
+    if _ULID.fullmatch(text):
+        number = 0
+        for sign in text[:10]:
+            number = number * 32 + _CROCKFORD.index(sign)
+        yield number / 1000
+    elif _OBJECT_ID.fullmatch(text):
+        yield float(int(text[:8], 16))
+    elif match := _UUID.fullmatch(text.lower()):
+        first, second, third = text.split("-")[:3]
+        ticks = {
+            "1": f"{third[1:]}{second}{first}",
+            "6": f"{first}{second}{third[1:]}",
+            "7": f"{first}{second}",
+        }[match[1]]
+        yield int(ticks, 16) / 1000 if match[1] == "7" else int(ticks, 16) / 10**7 - _GREGORIAN
+    elif _SNOWFLAKE.fullmatch(text):
+        yield from ((int(text) >> 22) / 1000 + epoch for epoch in _EPOCHS)
+
+
+def _is_made_now(value: Json, now: float) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return False
+    return any(abs(when - now) <= NEAR for when in _moments_of_id(str(value)))
+
+
+# Ids of a request, by their name; and the id of what a request has created, where the status says so.
+
+_OF_REQUEST = r"(?:x[-_])?(?:amzn?[-_]?)?(?:request|trace|span|correlation|invocation)[-_]?id"
+_REQUEST_NAME = re.compile(_OF_REQUEST, re.IGNORECASE)
+_REQUEST_ELEMENT = re.compile(
+    rf"(?i:<(?P<name>{_OF_REQUEST})>)(?P<value>[A-Za-z0-9._/+=-]{{8,100}})</(?P=name)>"
+)
+_ID_NAME = re.compile(r"_?(?:id|uid|uuid|guid)", re.IGNORECASE)
+_WORDS_OR_NUMBER = re.compile(r"[a-z]+(?:[ _-][a-z]+)*|[A-Z][a-z]+|[A-Z]+|-?[0-9]+|")
+_CREATED = 201
+
+
+def _created(output: Json) -> Path | None:
+    """Where the id of what was created stands: the one of the topmost object that has one."""
+    if not isinstance(output, dict) or output.get("status") != _CREATED:
+        return None
+    found = [
+        path
+        for path, value in places(output.get("body"), ("body",))
+        if isinstance(path[-1], str) and _ID_NAME.fullmatch(path[-1]) and isinstance(value, str)
+        if not any(isinstance(key, int) for key in path)
+    ]
+    least = min(map(len, found), default=0)
+    topmost = [path for path in found if len(path) == least]
+    return topmost[0] if len(topmost) == 1 else None
+
+
+def made_by_write(output: Json, asked: Json, now: float, write: Write, words: Words) -> Iterator[Volatile]:
+    """The places whose value the write has made, none of them part of what was asked."""
+    said = json.dumps(asked, default=str, ensure_ascii=False)
+    created = _created(output)
+    for path, value in places(output):
+        if isinstance(value, dict | list) or str(value) in said:
+            continue
+        if isinstance(value, str) and (text := _without_request_ids(value, write)) is not None:
+            reason = "the id of a request in it, made anew each time"
+            yield Volatile(path, (path,), (value,), PlaceholderProposal(text, reason))
+            continue
+        name = name_of(named(path, output))
+        if _is_made_now(value, now):
+            reason = "made now"
+        elif _REQUEST_NAME.fullmatch(name) and looks_like_id(value, (name,)):
+            reason = "of this request, by its name"
+        elif path == created and not _WORDS_OR_NUMBER.fullmatch(str(value)):
+            reason = "of what was created"
+        else:
+            continue
+        proposal = narrowest([value], write, words)[0]
+        yield Volatile(
+            path, (path,), (value,), PlaceholderProposal(proposal.text, f"{proposal.reason}, {reason}")
+        )
+
+
+def _without_request_ids(text: str, write: Write) -> str | None:
+    """An XML text with a placeholder for the id of its request; None where it has none."""
+    written, position = "", 0
+    for match in _REQUEST_ELEMENT.finditer(text):
+        if looks_like_id(match["value"], (match["name"],)):
+            written += f"{write(text[position : match.start('value')], True)}<<any_token>>"
+            position = match.end("value")
+    return f"{written}{write(text[position:], False)}" if position else None
