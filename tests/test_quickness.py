@@ -12,7 +12,7 @@ import quickness
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: x")
-    config.pluginmanager.register(quickness.Quickness(most_of_one=0.3))
+    config.pluginmanager.register(quickness.Quickness(most_of_one=0.1))
 """
 TESTS = """\
 import pytest
@@ -31,11 +31,11 @@ def test_marked():
     raise AssertionError
 
 """
-DEAR = "def test_dear():\n    burn(1.5)\n"
+DEAR = "def test_dear():\n    burn(0.5)\n"
 STARTS = """\
 def test_starts():
     import subprocess, sys
-    code = "import time\\nwhile time.process_time() < 1.5: pass"
+    code = "import time\\nwhile time.process_time() < 0.5: pass"
     subprocess.run([sys.executable, "-c", code], check=True)
 """
 

@@ -32,10 +32,14 @@ current:
 metadata: {{last_passed: null, failure_count: 0}}
 """
 OWNS_ITS_TERMINAL = """\
-import fcntl, termios
+import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+tests, slept = sys.argv[1:3]
+del sys.argv[1:3]
+sys.path.append(tests)
+from at import by_clock
 from baselinekit.cli.main import main
-main()
+main(**by_clock(0.0, slept))
 """
 _MOVE = re.compile(r"\x1b\[(\d*)([AJm])")
 
@@ -111,7 +115,16 @@ def in_terminal(
     fd, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     child = subprocess.Popen(
-        [sys.executable, "-P", "-c", OWNS_ITS_TERMINAL, command, *words],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            OWNS_ITS_TERMINAL,
+            str(ROOT / "tests"),
+            f"{folder}-slept",
+            command,
+            *words,
+        ],
         cwd=folder,
         env=environ,
         stdin=inner,

@@ -81,7 +81,8 @@ class Attacked:
         with warmly() as runs:
             if runs is None:
                 return self.measured(*words, env=env, base_url=base_url)
-            ended = runs.run(self.folder, *words, env=self._environment(env, base_url))
+            environment = self._environment(env, base_url)
+            ended = runs.run(self.folder, *words, env=environment, slept=f"{self.folder}-slept")
         return Ran(ended.exit_code, ended.out, ended.err, ended.seconds)
 
     def measured(self, *words: str, env: Mapping[str, str] | None = None, base_url: str | None = None) -> Ran:

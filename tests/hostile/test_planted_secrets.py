@@ -158,7 +158,7 @@ def environment() -> dict[str, str]:
 
 
 def nothing_is_out(project: Attacked, *runs: Ran) -> None:
-    places = {str(run.exit_code): run.said for run in runs}
+    places = {f"run {number}": run.said for number, run in enumerate(runs)}
     for file in project.folder.rglob("*"):
         if file.is_file() and file.suffix != ".pyc":
             places[str(file)] = file.read_bytes().decode("utf-8", "replace")
