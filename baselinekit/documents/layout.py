@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from baselinekit.documents.jsontext import compact, pretty, tight_json
 from baselinekit.documents.languages import (
@@ -15,7 +14,17 @@ from baselinekit.documents.languages import (
     yaml_quoted,
     yaml_scalar,
 )
-from baselinekit.documents.text import MAPPING, SCALAR, SEQUENCE, MarkedNode, line_end, line_start, newline
+from baselinekit.documents.text import (
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    MarkedNode,
+    Splice,
+    Unplannable,
+    line_end,
+    line_start,
+    newline,
+)
 from baselinekit.model.values import Json
 
 # Text of several lines below a `|` or a `>`: the new text has the indentation and the line length of the old.
@@ -91,16 +100,6 @@ _KEY = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s
 _DASH = re.compile(r"[ -]*-(?= |$)")
 _AFTER_COLON = re.compile(r'":([ \t]*)')
 LONGEST_FLOW = 100
-
-
-class Splice(NamedTuple):
-    start: int
-    end: int
-    text: str
-
-
-class Unplannable(Exception):
-    """Not an error yet: a plainer way may do."""
 
 
 class Layout:

@@ -8,9 +8,20 @@ from typing import NamedTuple
 
 from baselinekit.documents.jsontext import plain_scalar
 from baselinekit.documents.languages import Language, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
-from baselinekit.documents.layout import LONGEST_FLOW, Layout, Splice, Unplannable, above_comments
-from baselinekit.documents.splice import Shared, apply, impossible, parted, shared, spliced
-from baselinekit.documents.text import MAPPING, SCALAR, SEQUENCE, MarkedNode, line_end, line_start, mark
+from baselinekit.documents.layout import LONGEST_FLOW, Layout, above_comments
+from baselinekit.documents.splice import Shared, apply, impossible, parted, shared
+from baselinekit.documents.text import (
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    MarkedNode,
+    Splice,
+    Unplannable,
+    line_end,
+    line_start,
+    mark,
+    spliced,
+)
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.tree.changes import (

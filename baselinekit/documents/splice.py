@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import Language
-from baselinekit.documents.layout import Layout, Splice, Unplannable, without_anchor
+from baselinekit.documents.layout import Layout, without_anchor
 from baselinekit.documents.text import (
     ALIAS,
     DOCUMENT,
@@ -15,7 +15,10 @@ from baselinekit.documents.text import (
     Event,
     MarkedNode,
     Marks,
+    Splice,
+    Unplannable,
     mark,
+    spliced,
 )
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.values import Edit, Json, Path
@@ -139,18 +142,6 @@ def _freed(marks: Marks, chain: list[MarkedNode], path: Path, value: Json, layou
             if depth < len(path):
                 splices.append(without_anchor(layout.body, node.start))
     return splices
-
-
-def spliced(body: str, splices: Sequence[Splice]) -> str:
-    """The text with other texts in the place of some of its parts."""
-    parts = []
-    end = len(body)
-    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):
-        if splice.end > end:
-            raise Unplannable
-        parts += [body[splice.end : end], splice.text]
-        end = splice.start
-    return body[:end] + "".join(reversed(parts))
 
 
 # A change below one of several names of a value must not be seen under the others.

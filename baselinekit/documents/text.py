@@ -1,7 +1,7 @@
-"""The text of a file, decoded without losing a byte, and where something stands in it."""
+"""The text of a file, decoded without losing a byte, and where something stands in it or is put instead."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -263,3 +263,25 @@ class _Walk:
         self.in_text_block = event[4] in ("|", ">")
         if event[0] == ALIAS:
             self.marks.aliases.append(MarkedNode(ALIAS, event[1], event[2], event[3], "", None, False))
+
+
+class Splice(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+class Unplannable(Exception):
+    """Not an error yet: a plainer way may do."""
+
+
+def spliced(body: str, splices: Sequence[Splice]) -> str:
+    """The text with other texts in the place of some of its parts."""
+    parts = []
+    end = len(body)
+    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):
+        if splice.end > end:
+            raise Unplannable
+        parts += [body[splice.end : end], splice.text]
+        end = splice.start
+    return body[:end] + "".join(reversed(parts))

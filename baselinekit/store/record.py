@@ -20,9 +20,7 @@ from itertools import groupby
 from baselinekit.documents import jsontext
 from baselinekit.documents.jsontext import plain_scalar
 from baselinekit.documents.languages import Language, language, yaml_quoted, yaml_scalar
-from baselinekit.documents.layout import Splice
-from baselinekit.documents.splice import apply, spliced
-from baselinekit.documents.text import MAPPING, SCALAR, Marks, decode, encode, mark
+from baselinekit.documents.text import MAPPING, SCALAR, Marks, Splice, decode, encode, mark, spliced
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
@@ -342,7 +340,11 @@ class RecordEditor:
         paths = [(*at, "metadata", key) for at, _ in targets for key in records.RECORD_KEYS]
         marks = mark(self.language.events(body), document, paths)
         edits = [edit for at, passed in targets for edit in self.edits(body, document, marks, at, passed)]
-        return apply(body, edits, document, self.language, records.RECORD_KEYS, marks) if edits else body
+        if not edits:
+            return body
+        from baselinekit.documents.splice import apply  # a value that stands there already needs no plan
+
+        return apply(body, edits, document, self.language, records.RECORD_KEYS, marks)
 
     def edits(self, body: str, document: int, marks: Marks, at: Path, passed: bool) -> list[Edit]:
         when, count = ((*at, "metadata", key) for key in records.RECORD_KEYS)
