@@ -5,13 +5,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers.answers import CannotAskError, formats_of
 from baselinekit.importers.credentials import variable_name
 from baselinekit.importers.drafts import (
+    FORM_TYPE,
     SAFE,
     DraftRecipe,
     ImportChoices,
@@ -20,7 +21,8 @@ from baselinekit.importers.drafts import (
     SourceText,
     slug,
 )
-from baselinekit.importers.openapifiles import Bundle, shown
+from baselinekit.importers.openapidocument import OpenApiDocument
+from baselinekit.importers.openapifiles import Bundle
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import many
@@ -29,10 +31,9 @@ from baselinekit.variables import as_text, unexpanded
 FORM = "an OpenAPI document"
 
 _KEY = re.compile(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MULTILINE)
-_METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_MOST_REFERENCES = 32
-_DEEPEST = 24
+_MULTIPART = "multipart/form-data"
+_FORMS = (FORM_TYPE, _MULTIPART)
 
 
 def recognises(source: SourceText) -> bool:
@@ -83,144 +84,6 @@ def _without_repeats(refused: list[tuple[CannotAskError, str]]) -> list[tuple[Ca
     ]
 
 
-class OpenApiDocument:
-    """The document, with its references followed."""
-
-    def __init__(self, root: dict[str, Json], unreached: Mapping[str, tuple[str, str]]):
-        self.root, self._unreached = root, unreached
-        self.is_swagger = "swagger" in root
-
-    def resolve(self, node: Json, at: Path) -> tuple[Json, Path]:
-        """What a node is, or refers to, and where that stands."""
-        for _ in range(_MOST_REFERENCES):
-            if not isinstance(node, dict) or not isinstance(reference := node.get("$ref"), str):
-                return node, at
-            if reference in self._unreached:
-                raise CannotAskError(at, *self._unreached[reference])
-            if not re.match(r"#(/|$)", reference):
-                what = f"refers to {shown(reference)}, which is no path"
-                raise CannotAskError(at, what, "refer to it as in #/components/schemas/Name")
-            steps = [_unescaped(step) for step in reference.removeprefix("#").split("/")[1:]]
-            node, at = self._reach(steps, at, reference)
-        raise CannotAskError(at, "a reference that leads back to itself", "mend the document")
-
-    def _reach(self, steps: list[str], at: Path, reference: str) -> tuple[Json, Path]:
-        node: Json = self.root
-        way: list[str | int] = []
-        for step in steps:
-            if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
-                way.append(int(step))
-            elif isinstance(node, dict) and step in node:
-                way.append(step)
-            else:
-                what = f"refers to {shown(reference)}, which is not there"
-                raise CannotAskError(at, what, "mend the reference")
-            node = cast(Any, node)[way[-1]]
-        return node, tuple(way)
-
-    def operations(self, path: str) -> list[tuple[Path, str, dict[str, Json], dict[str, Json]]]:
-        """Those of a path, each with its place, its method, and the path item that it stands in."""
-        written = self.root["paths"][path]
-        item, _ = self.resolve(written, ("paths", path))
-        if not isinstance(item, dict) or not path.startswith("/"):
-            return []
-        whole = "$ref" in written
-        return [
-            (("paths", path) if whole else ("paths", path, method), method, item[method], item)
-            for method in _METHODS
-            if isinstance(item.get(method), dict)
-        ]
-
-    def server(self, operation: dict[str, Json], item: dict[str, Json], params: Mapping[str, str]) -> str:
-        """The address that an operation is below; empty where the document names none."""
-        if self.is_swagger:
-            host = self.root.get("host")
-            schemes = [*operation.get("schemes", ()), *self.root.get("schemes", ())] or ["https"]
-            scheme = "https" if "https" in schemes else schemes[0]
-            prefix = str(self.root.get("basePath") or "").rstrip("/")
-            return f"{scheme}://{host}{prefix}" if host else prefix
-        for holder in (operation, item, self.root):
-            servers = holder.get("servers")
-            if isinstance(servers, list) and servers and isinstance(servers[0], dict):
-                url = str(servers[0].get("url", ""))
-                for name, variable in (servers[0].get("variables") or {}).items():
-                    url = url.replace(f"{{{name}}}", str(params.get(name, variable.get("default", ""))))
-                return url.rstrip("/")
-        return ""
-
-    def schemes(self) -> dict[str, Json]:
-        if self.is_swagger:
-            return self.root.get("securityDefinitions") or {}
-        return (self.root.get("components") or {}).get("securitySchemes") or {}
-
-    def example(self, node: Json, at: Path, deep: int = 0) -> Json:
-        """A value that the document gives for a parameter or a schema; ABSENT where it gives none."""
-        node, at = self.resolve(node, at)
-        if not isinstance(node, dict) or deep > _DEEPEST:
-            return ABSENT
-        for key in ("example", "x-example"):
-            if node.get(key) is not None:
-                return node[key]
-        if (found := self._first_of(node.get("examples"), at)) is not ABSENT:
-            return found
-        for key in ("default", "const"):
-            if node.get(key) is not None:
-                return node[key]
-        if isinstance(node.get("enum"), list) and node["enum"]:
-            return node["enum"][0]
-        if node.get("type") == "array" and (inner := self._inside(node, "items", at, deep)) is not ABSENT:
-            return [inner]
-        for key in ("schema", "allOf", "oneOf", "anyOf"):
-            if (inner := self._inside(node, key, at, deep)) is not ABSENT:
-                return inner
-        media = next(iter((node.get("content") or {}).values()), None) if "content" in node else None
-        return ABSENT if media is None else self.example(media, (*at, "content"), deep + 1)
-
-    def _first_of(self, examples: Json, at: Path) -> Json:
-        """`examples` is a list of values in a schema, and a mapping of described ones elsewhere."""
-        if isinstance(examples, list) and examples:
-            return examples[0]
-        if isinstance(examples, dict):
-            for named in examples.values():
-                node, _ = self.resolve(named, at)
-                if isinstance(node, dict) and node.get("value") is not None:
-                    return node["value"]
-        return ABSENT
-
-    def _inside(self, node: dict[str, Json], key: str, at: Path, deep: int) -> Json:
-        choices = node.get(key)
-        for choice in choices if isinstance(choices, list) else [choices]:
-            if (found := self.example(choice, (*at, key), deep + 1)) is not ABSENT:
-                return found
-        return ABSENT
-
-    def body_value(self, node: Json, at: Path, deep: int = 0) -> Json:
-        """A value for a body: the example, else made of those of its required properties."""
-        if (found := self.example(node, at)) is not ABSENT:
-            return found
-        node, at = self.resolve(node, at)
-        if not isinstance(node, dict) or deep > _DEEPEST:
-            raise CannotAskError(at, "the body has no example", "write `example:` there")
-        properties, required = dict(node.get("properties") or {}), list(node.get("required") or ())
-        for part in node.get("allOf") or ():
-            inner, _ = self.resolve(part, at)
-            if isinstance(inner, dict):
-                properties |= inner.get("properties") or {}
-                required += inner.get("required") or ()
-        if not properties and node.get("type") != "object":
-            raise CannotAskError(at, "the body has no example", "write `example:` there")
-        return {
-            name: self.body_value(properties.get(name), (*at, "properties", name), deep + 1)
-            for name in properties
-            if name in required or self.example(properties[name], at) is not ABSENT
-        }
-
-
-def _unescaped(step: str) -> str:
-    """A step of a JSON pointer in a fragment."""
-    return unquote(step).replace("~1", "/").replace("~0", "~")
-
-
 class _Operation:
     """One operation as a request."""
 
@@ -240,6 +103,7 @@ class _Operation:
         self.headers: dict[str, Json] = {}
         self.cookies: dict[str, Json] = {}
         self.form: dict[str, Json] = {}
+        self.files: dict[str, Json] | None = None
         self.body: dict[str, Json] = {}
         self.auth: dict[str, Json] = {}
         self.needs: list[str] = []
@@ -256,6 +120,7 @@ class _Operation:
         request: dict[str, Json] = {"method": self.method.upper(), "endpoint": f"{prefix}{self.path}"}
         parts = {"headers": self.headers, "params": self.query, "form": self.form}
         request |= {name: part for name, part in parts.items() if part} | self.body
+        request |= {} if self.files is None else {"files": self.files}
         request |= {"auth": self.auth} if self.auth else {}
         request |= {"cookies": self.cookies} if self.cookies else {}
         execution = {"type": "http"} | ({"base_url": base_url} if base_url else {})
@@ -297,8 +162,7 @@ class _Operation:
     def _take(self, parameter: dict[str, Json], at: Path) -> None:
         """What is not required is left out, unless the operator gives it."""
         name, where = str(parameter.get("name")), parameter.get("in")
-        params = self.choices.params
-        given = params.get(f"{self.operation.get('operationId')}.{name}", params.get(name, ABSENT))
+        given = self._given(name)
         if (given is ABSENT and not parameter.get("required") and where != "path") or (
             where in ("body", "formData") and self.method.upper() in SAFE
         ):
@@ -310,6 +174,11 @@ class _Operation:
             self.needs.append(variable_name(name))
             parts = self.query if where == "query" else self.headers
             parts[name] = f"{{{{{variable_name(name)}}}}}"
+            return
+        if where == "formData" and parameter.get("type") == "file":
+            if given is ABSENT:
+                raise CannotAskError(at, *_no_file(name))
+            self.files = {**(self.files or {}), name: given}
             return
         value = self.document.example(parameter, at) if given is ABSENT else given
         if value is ABSENT:
@@ -323,7 +192,15 @@ class _Operation:
         elif where == "cookie":
             self.cookies[name] = _escaped(_joined(value, ","))
         elif where == "formData":
-            self.form[name] = _escaped(value)
+            self.form[name] = _field(value)
+            sent = self.operation.get("consumes") or self.document.root.get("consumes") or ()
+            if _MULTIPART in sent and FORM_TYPE not in sent:
+                self.files = self.files or {}
+
+    def _given(self, name: str) -> Any:
+        """What the operator gives for a parameter or a field, of this operation or of all."""
+        params = self.choices.params
+        return params.get(f"{self.operation.get('operationId')}.{name}", params.get(name, ABSENT))
 
     def _in_query(self, name: str, parameter: dict[str, Json], value: Json) -> dict[str, Json]:
         separators = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "spaceDelimited": " "}
@@ -348,8 +225,12 @@ class _Operation:
         content = body.get("content") if isinstance(body, dict) else None
         if not isinstance(content, dict) or not content:
             return
-        media = next((name for name in content if "json" in name), next(iter(content)))
+        known = [name for name in content if "json" in name] + [name for name in _FORMS if name in content]
+        media = next(iter((*known, *content)))
         there = (*at, "content", media)
+        if media in _FORMS and isinstance(content[media], dict):
+            self._take_form(content[media], there, media)
+            return
         value = self.document.example(content[media], there)
         if value is ABSENT:
             value = self.document.body_value(content[media].get("schema"), (*there, "schema"))
@@ -357,14 +238,31 @@ class _Operation:
             self.body = {"json": _escaped(value)}
             if media != "application/json":
                 self.headers["Content-Type"] = media
-        elif media == "application/x-www-form-urlencoded" and isinstance(value, dict):
-            self.form = _escaped(value)
         elif isinstance(value, str):
             self.headers["Content-Type"] = media
             self.body = {"body": _escaped(value)}
         else:
-            hint = "write a curl line for it: baselinekit capture 'curl -F …'"
+            hint = "write a curl line for it: baselinekit capture curl --data-binary …"
             raise CannotAskError(there, f"a body of {media} is not made from a schema", hint)
+
+    def _take_form(self, content: dict[str, Json], at: Path, media: str) -> None:
+        """The fields that are required or have an example. Its files are the operator's to name."""
+        there = (*at, "schema")
+        properties, required = self.document.members(content.get("schema"), there)
+        files = {name for name, part in properties.items() if self.document.is_file(part, there)}
+        given = {name: text for name in properties if (text := self._given(name)) is not ABSENT}
+        value = self.document.example(content, at)
+        if value is ABSENT:
+            value = self.document.body_value(content.get("schema"), there, without=files | given.keys())
+        if not isinstance(value, dict):
+            raise CannotAskError(at, "a form that is no object", "write a curl line for it")
+        for name in sorted(files & set(required) - given.keys()):
+            raise CannotAskError(there, *_no_file(name))
+        fields = {name: part for name, part in value.items() if name not in files and part is not None}
+        fields |= {name: text for name, text in given.items() if name not in files}
+        self.form = {name: _field(part) for name, part in fields.items()}
+        if media == _MULTIPART:
+            self.files = {name: given[name] for name in files & given.keys()}
 
     def _take_security(self) -> None:
         """The first way to be let in of which all variables are known, else the first; none where a way is
@@ -421,6 +319,17 @@ class _Operation:
 def _no_value(where: Json, name: str) -> tuple[str, str]:
     hint = f"write `example:` there, or pass --param {name}=…"
     return f"the required {where} parameter {name} has no example", hint
+
+
+def _no_file(name: str) -> tuple[str, str]:
+    return f"the required file {name} is not in the document", f"pass --param {name}=FILE"
+
+
+def _field(value: Json) -> Json:
+    """A field of a form: what is no text and no list of texts goes as JSON."""
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return [_field(item) for item in value]
+    return _escaped(as_text(value) if isinstance(value, dict | list) else value)
 
 
 def _joined(value: Json, separator: str) -> str:

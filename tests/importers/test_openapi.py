@@ -403,3 +403,82 @@ def test_what_is_no_document(text: str) -> None:
     from baselinekit.importers.table import importer_of
 
     assert importer_of(SourceText("x", text)) is None
+
+
+A_FORM = {
+    "required": ["name", "photo"],
+    "properties": {
+        "name": {"type": "string", "example": "a b"},
+        "tags": {"type": "array", "items": {"type": "string"}, "example": ["x", "y"]},
+        "about": {"type": "object", "example": {"k": [1]}},
+        "photo": {"type": "string", "format": "binary"},
+        "more": {
+            "type": "array",
+            "items": {"type": "string", "contentMediaType": "application/octet-stream"},
+        },
+        "inline": {"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"},
+    },
+}
+FIELDS = {"name": "a b", "tags": ["x", "y"], "about": '{"k": [1]}'}
+
+
+@pytest.mark.parametrize(
+    ("media", "schema", "params", "expected"),
+    [
+        ("multipart/form-data", A_FORM, {"photo": "me.png"}, {"form": FIELDS, "files": {"photo": "me.png"}}),
+        (
+            "multipart/form-data",
+            {"allOf": [{"$ref": "#/components/schemas/Form"}, {"required": ["name"]}]},
+            {"send.photo": "me.png", "name": "b", "more": "x.bin"},
+            {"form": {**FIELDS, "name": "b"}, "files": {"photo": "me.png", "more": "x.bin"}},
+        ),
+        ("multipart/form-data", A_FORM, {}, "the required file photo is not in the document"),
+        (
+            "multipart/form-data",
+            {"properties": {"n": {"default": 1}}},
+            {},
+            {"form": {"n": 1}, "files": {}},
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            {"required": ["a"], "properties": {"a": {"enum": ["x"]}, "b": {}}},
+            {},
+            {"form": {"a": "x"}},
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            {"required": ["a"], "properties": {"a": {"type": "string"}}},
+            {"a": "given"},
+            {"form": {"a": "given"}},
+        ),
+        ("application/x-www-form-urlencoded", {"example": "a=b"}, {}, "a form that is no object"),
+    ],
+)
+def test_forms(media: str, schema: Json, params: dict[str, str], expected: Json) -> None:
+    operation = {"operationId": "send", "requestBody": {"content": {media: {"schema": schema}}}}
+    document = three({"/x": {"post": operation}}, components={"schemas": {"Form": A_FORM}})
+    choices = ImportChoices(base_url="http://desk", unsafe=True, params=params)
+    if isinstance(expected, str):
+        assert [left.what for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
+    else:
+        assert asked(document, choices) == {"endpoint": "/v1/x", **expected}
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"photo": "me.png"}, {"form": {"note": "hi"}, "files": {"photo": "me.png"}}),
+        ({}, "the required file photo is not in the document"),
+    ],
+)
+def test_forms_of_swagger(params: dict[str, str], expected: Json) -> None:
+    parameters = [
+        {"name": "note", "in": "formData", "type": "string", "required": True, "x-example": "hi"},
+        {"name": "photo", "in": "formData", "type": "file", "required": True},
+    ]
+    document = two({"/x": {"post": {"consumes": ["multipart/form-data"], "parameters": parameters}}})
+    choices = ImportChoices(base_url="http://desk", unsafe=True, params=params)
+    if isinstance(expected, str):
+        assert [left.what for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
+    else:
+        assert asked(document, choices) == {"endpoint": "/v1/x", **expected}
