@@ -121,7 +121,10 @@ def _text(path: str) -> str | None:
         return None
     try:
         return read_text("capture from", path, "a file of requests")
-    except InvalidInput:
+    except InvalidInput as error:
+        if any(problem.code == "BK106" for problem in error.problems):
+            hint = "take out of it what is not to be asked, and give the parts"
+            raise InvalidInput(*(replace(problem, hint=hint) for problem in error.problems)) from None
         if path == "-":
             raise
         return None

@@ -185,3 +185,14 @@ def test_files_are_read_in_the_repository_and_nowhere_else(
     (tmp_path / "repo/.git").rmdir()
     assert run(words) == 3  # nothing can be asked
     assert capsys.readouterr().err.count("BK551") == len(refs)
+
+
+def test_a_document_that_is_too_large_is_told_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not as a baseline that has to be split."""
+    with open(tmp_path / "api.json", "wb") as file:
+        file.truncate(64_000_001)
+    assert run(["capture", "from", str(tmp_path / "api.json"), "--dry-run"]) == 2
+    told = capsys.readouterr().err
+    assert "api.json is larger than 64,000,000 bytes: take out of it what is not to be asked" in told
