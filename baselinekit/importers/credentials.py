@@ -3,12 +3,13 @@ that takes its place."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.finding import says_secret, secret_parts
+from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.names import is_secret_header, is_secret_key
+from baselinekit.secrets.short import SHORTEST_WITHIN, KnownValues, with_variables
 from baselinekit.tree.paths import render
 from baselinekit.variables import names_in
 
@@ -18,6 +19,22 @@ _PREFERENCE = re.compile(
     r"(?i)(.*[-_])?(theme|lang|language|locale|tz|timezone|currency|country|region|mode|consent|cookies?_?ok)"
 )
 """A cookie that is called so holds what somebody likes, and lets nobody in."""
+
+
+_IN_REQUESTS = re.compile(
+    r"(.*_)?(PWD|PASS|PASSCODE|OTP|TOTP|JWT|AUTH|SESSION|SESSION_?ID|SESSID|SID|APPID"
+    r"|(AUTH|APP|APPLICATION|CLIENT|SUBSCRIPTION|LICENSE)_?KEY)"
+)
+"""What credentials are called in what is sent; in an answer, these names stand for other things as well."""
+_OF_THE_SYSTEM = frozenset(
+    ("PWD", "OLDPWD", "PATH", "HOME", "USER", "SHELL", "HOST", "HOSTNAME", "LANG", "TERM")
+)
+_NO_VALUE = re.compile(
+    r"(?i)true|false|null|none|yes|no|on|off|basic|bearer|digest|required|optional|[01]|\*+"
+)
+_PAIR = re.compile(r"(?:\A|&)([^=&\s]{1,80})=([^&\s]+)")
+_QUOTED_PAIR = re.compile(r"\"([^\"\\]{1,80})\"\s*:\s*\"([^\"\\]+)\"")
+_ELEMENT = re.compile(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +50,7 @@ class Credential:
 
 def credentials_in(current: Mapping[str, Json]) -> list[Credential]:
     """Each secret once, in the order of the request. What refers to a variable holds none."""
-    found: dict[str, Credential] = {}
-    names: set[str] = set()
-    for one in (*_where_they_stand(current["input"]), *_alike(current["input"], ())):
-        if one.value in found or any(one.value in known for known in found):
-            continue
-        name, number = one.name, 2
-        while name in names:
-            name, number = f"{one.name}_{number}", number + 1
-        names.add(name)
-        found[one.value] = Credential(one.message, one.value, name, one.is_declared)
-    return list(found.values())
+    return list(HiddenValues().found_in(current["input"]))
 
 
 def with_one_cookie(request: dict[str, Json]) -> dict[str, Json]:
@@ -59,7 +66,7 @@ def with_one_cookie(request: dict[str, Json]) -> dict[str, Json]:
 
 def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
     for header, text in _texts(request.get("headers")):
-        if is_secret_header(header):
+        if is_secret_header(header) or _is_credential(header, text):
             scheme = _AFTER_SCHEME.match(text) if header.lower().endswith("authorization") else None
             name = "API_TOKEN" if scheme else variable_name(header)
             yield Credential(
@@ -78,10 +85,17 @@ def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
     query = urlsplit(str(request.get("endpoint") or request.get("url") or "")).query
     pairs = [pair.partition("=")[::2] for pair in query.split("&")]
     for parameter, text in pairs:
-        if is_secret_key(parameter) and text and not any(names_in(text)):
+        if _is_credential(parameter, text):
             yield Credential(
                 f"the query parameter {parameter} is a credential", text, variable_name(parameter)
             )
+
+
+def _is_credential(name: str, text: str) -> bool:
+    """Whether what is sent under a name lets somebody in."""
+    if not text or _NO_VALUE.fullmatch(text) or any(names_in(text)):
+        return False
+    return is_secret_key(name) or bool(_IN_REQUESTS.fullmatch(variable_name(name)))
 
 
 def _texts(values: Json) -> Iterator[tuple[str, str]]:
@@ -104,11 +118,16 @@ def _alike(value: Json, path: Path) -> Iterator[Credential]:
         name = next((key for key in reversed(path) if isinstance(key, str)), "")
         name = "SECRET" if name in ("endpoint", "url", "body") else variable_name(name)
         message = f"{render(('input', *path))} holds what looks like a secret"
-        for start, end in secret_parts(value, path):
-            yield Credential(message, value[start:end], name, is_declared=False)
-            return
-        if says_secret(path) and len(value) >= 8 and not any(names_in(value)):
+        parts = [value[start:end] for start, end in secret_parts(value, path)][:1]
+        yield from (Credential(message, part, name, is_declared=False) for part in parts)
+        if not parts and _is_credential(str(path[-1]), value):
             yield Credential(message, value, name, is_declared=False)
+        if path == ("body",):
+            for pattern in (_PAIR, _QUOTED_PAIR, _ELEMENT):
+                for called, text in pattern.findall(value):
+                    own = called.rpartition(":")[2]  # without the prefix of an XML namespace
+                    if text not in parts and _is_credential(own, text):
+                        yield Credential(message, text, variable_name(own), is_declared=False)
     for key, child in (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     ):
@@ -117,8 +136,10 @@ def _alike(value: Json, path: Path) -> Iterator[Credential]:
 
 
 def variable_name(text: str) -> str:
-    """`X_API_KEY` for X-Api-Key and for xApiKey."""
+    """`X_API_KEY` for X-Api-Key and for xApiKey. No name that means something else in every environment."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", text).strip("_").upper()
+    if name in _OF_THE_SYSTEM:
+        return f"API_{name}"
     return name if re.match(r"[A-Z_]", name) else f"SECRET_{name}".rstrip("_")
 
 
@@ -142,10 +163,6 @@ def assign(
     return values, left
 
 
-_SHORTEST_PART = 4
-"""A shorter value is replaced only where it stands alone: in other texts it occurs by chance."""
-
-
 class HiddenValues:
     """The credentials of one file as variables: the same value has the same name throughout."""
 
@@ -161,15 +178,21 @@ class HiddenValues:
     def hidden(self, request: dict[str, Json]) -> dict[str, Json]:
         """A recipe's `input` with variables for its credentials."""
         host = urlsplit(str(request.get("url", ""))).netloc
-        values = {}
         asked = {key: value for key, value in request.items() if key != "save"}
-        for one in credentials_in({"input": asked}):
-            if one.value:
-                name = self._name(one.value, one.name)
-                values[one.value] = f"{{{{{name}}}}}"
-                self._hosts.setdefault(name, set()).add(host)
-        hidden: dict[str, Json] = _replaced(asked, values)
+        secrets = {one.name: one.value for one in self.found_in(asked)}
+        for name in secrets:
+            self._hosts.setdefault(name, set()).add(host)
+        hidden: dict[str, Json] = with_variables(asked, KnownValues({}, secrets))
         return hidden | {key: request[key] for key in ("save",) if key in request}
+
+    def found_in(self, request: Mapping[str, Json]) -> list[Credential]:
+        """The credentials of a request, each value once, by their names in this file."""
+        found: dict[str, Credential] = {}
+        for one in (*_where_they_stand(request), *_alike(request, ())):
+            if any(one.value == known or _is_part(one.value, known) for known in found):
+                continue
+            found[one.value] = replace(one, name=self._name(one.value, one.name))
+        return list(found.values())
 
     def _name(self, value: str, wish: str) -> str:
         if value not in self._names:
@@ -180,12 +203,6 @@ class HiddenValues:
         return self._names[value]
 
 
-def _replaced(value: Json, values: Mapping[str, str]) -> Json:
-    if isinstance(value, str):
-        for secret in sorted(values, key=len, reverse=True):
-            if value == secret or len(secret) >= _SHORTEST_PART:
-                value = value.replace(secret, values[secret])
-        return value
-    if isinstance(value, dict):
-        return {key: _replaced(item, values) for key, item in value.items()}
-    return [_replaced(item, values) for item in value] if isinstance(value, list) else value
+def _is_part(value: str, known: str) -> bool:
+    """Whether a variable for the whole stands for this part of it, too: `a1` is by chance in `b2a1x7`."""
+    return len(value) >= SHORTEST_WITHIN and value in known

@@ -8,6 +8,7 @@ import json
 import re
 import string
 from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 from baselinekit.secrets.declared import Found, merged
@@ -138,3 +139,39 @@ def _spellings(secret: str) -> Iterator[str]:
     ):
         yield text
         yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text)
+
+
+class KnownValues:
+    """Where the values of variables stand in a text, as they are. Those of secrets of few characters count
+    only as whole values."""
+
+    def __init__(self, values: Mapping[str, str], secrets: Mapping[str, str]):
+        secret = {value: name for name, value in secrets.items() if value}
+        short = {value: name for value, name in secret.items() if len(value) < SHORTEST_WITHIN}
+        self._names = {**{value: name for name, value in values.items()}, **secret}
+        self._short = ShortSecrets({name: value for value, name in short.items()})
+        longest_first = sorted(self._names.keys() - short.keys(), key=lambda value: (-len(value), value))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def find(self, text: str) -> list[Found]:
+        matches = self._pattern.finditer(text) if self._pattern else ()
+        short = (one for one in self._short.find(text) if text[one[0] : one[1]] in self._names)
+        return merged((*((*match.span(), self._names[match[0]]) for match in matches), *short))
+
+
+def with_variables(value: Any, known: KnownValues, name: str = "") -> Any:
+    """A recipe with `{{name}}` wherever such a value was typed. `name`: of what stands there."""
+    if isinstance(value, str):
+        lead = (
+            "authorization: " if name.lower().endswith("authorization") else ""
+        )  # any scheme goes before it
+        text, written, position = lead + value, "", 0
+        for start, end, variable in known.find(text):
+            written += f"{text[position:start]}{{{{{variable}}}}}"
+            position = end
+        return (written + text[position:]).removeprefix(lead)
+    if isinstance(value, list):
+        return [with_variables(item, known) for item in value]
+    if isinstance(value, dict):
+        return {key: with_variables(item, known, str(key)) for key, item in value.items()}
+    return value

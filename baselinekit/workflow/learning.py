@@ -1,7 +1,6 @@
 """What several replays of a new baseline teach, and the stored output that is made of them."""
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -26,12 +25,11 @@ from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.made import made_by_write
 from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.report.values import short
-from baselinekit.secrets.declared import Found, merged
 from baselinekit.secrets.finding import BY_NAME, likeness
-from baselinekit.secrets.short import SHORTEST_WITHIN, ShortSecrets
+from baselinekit.secrets.short import KnownValues, with_variables
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, value_at, with_values
-from baselinekit.variables import Redactor, Scope, Secret, names_in
+from baselinekit.variables import Redactor, Scope, names_in
 from baselinekit.workflow.project import Project
 
 # What came back, as a stored output: texts that look like placeholders escaped, declared values named.
@@ -40,28 +38,6 @@ from baselinekit.workflow.project import Project
 DECLARED = "the secret"
 IN_A_NAME = ", in its name"
 _SHORTEST_VALUE = 8
-
-
-class _DeclaredValues:
-    """Where values that somebody declared stand in a text, as they are. Short secrets count only as whole
-    values."""
-
-    def __init__(self, values: Mapping[str, str], secrets: Mapping[str, Secret]):
-        named = {secret.value: name for name, secret in secrets.items() if secret.value}
-        short = {value: name for value, name in named.items() if len(value) < SHORTEST_WITHIN}
-        self._names = {**{value: name for name, value in values.items()}, **named}
-        self._short = ShortSecrets({name: value for value, name in short.items()})
-        longest_first = sorted(self._names.keys() - short.keys(), key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-    def find(self, text: str) -> list[Found]:
-        found = (
-            [(*match.span(), self._names[match[0]]) for match in self._pattern.finditer(text)]
-            if self._pattern
-            else []
-        )
-        short = self._short.find(text)
-        return merged((*found, *(one for one in short if text[one[0] : one[1]] in self._names)))
 
 
 class Templating:
@@ -74,7 +50,8 @@ class Templating:
             for name, value in scope.values.items()
             if isinstance(value, str) and len(value) >= _SHORTEST_VALUE
         }
-        self._declared = _DeclaredValues(values, scope.secrets)
+        secrets = {name: secret.value for name, secret in scope.secrets.items()}
+        self._declared = KnownValues(values, secrets)
         self._used: set[str] = set()
 
     def template(self, value: Json) -> Json:
@@ -110,21 +87,8 @@ def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:
 
 def with_names(value: Json, scope: Scope) -> Json:
     """A recipe with `{{name}}` wherever the value of a secret was typed."""
-    return _with_names(value, _DeclaredValues({}, scope.secrets)) if scope.secrets else value
-
-
-def _with_names(value: Json, declared: _DeclaredValues) -> Json:
-    if isinstance(value, str):
-        named, position = "", 0
-        for start, end, name in declared.find(value):
-            named += f"{value[position:start]}{{{{{name}}}}}"
-            position = end
-        return named + value[position:]
-    if isinstance(value, list):
-        return [_with_names(item, declared) for item in value]
-    if isinstance(value, dict):
-        return {key: _with_names(item, declared) for key, item in value.items()}
-    return value
+    secrets = {name: secret.value for name, secret in scope.secrets.items()}
+    return with_variables(value, KnownValues({}, secrets)) if secrets else value
 
 
 def secrets_in(
