@@ -1,6 +1,5 @@
 """A flow that makes a record is captured once, and passes however its ids come out; a mix-up fails."""
 
-import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from console import Console, console
+from little_orders import Orders
 
 pytestmark = pytest.mark.slow
 
@@ -29,52 +29,6 @@ BY_ID = FLOW.replace("SAVE", "order_id: body.id").replace("GET", "/orders/{{orde
 BY_PLACE = FLOW.replace("SAVE", "where: headers.location").replace("GET", "{{where}}")
 
 
-class Orders:
-    """Orders whose ids a test makes. `mixed`: the list tells another id than that of the order."""
-
-    def __init__(self, new_id: Callable[[], Any]) -> None:
-        self.kept: dict[str, Any] = {"/orders/first": {"id": "first", "title": "coffee"}}
-        self.mixed = False
-        orders = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _answer(self, status: int, value: object, location: str = "") -> None:
-                body = json.dumps(value).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                if location:
-                    self.send_header("Location", location)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_GET(self) -> None:
-                listed = list(orders.kept.values())
-                if orders.mixed:
-                    listed[-1] = {**listed[-1], "id": new_id()}
-                self._answer(200, listed if self.path == "/orders" else orders.kept[self.path])
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                made = new_id()
-                where = f"/orders/{made}"
-                orders.kept[where] = {"id": made, **asked, "links": {"self": where}, "state": "open"}
-                self._answer(201, orders.kept[where], where)
-
-            def do_DELETE(self) -> None:
-                self._answer(200, {"id": orders.kept.pop(self.path)["id"]})
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-
-
 @pytest.fixture(params=["uuid", "number", "short"])
 def orders(request: pytest.FixtureRequest) -> Iterator[Orders]:
     numbers = iter(range(7, 1000))
@@ -83,10 +37,9 @@ def orders(request: pytest.FixtureRequest) -> Iterator[Orders]:
         "number": lambda: next(numbers),
         "short": lambda: f"{next(numbers):03x}f",
     }
-    service = Orders(make[request.param])
+    service = Orders(make[request.param], kept={"/orders/first": {"id": "first", "title": "coffee"}})
     yield service
-    service.server.shutdown()
-    service.server.server_close()
+    service.close()
 
 
 @pytest.fixture
