@@ -20,7 +20,7 @@ from baselinekit.placeholders.grammar import escape_value
 pytestmark = pytest.mark.slow
 
 PAIRS = int(
-    os.environ.get("BASELINEKIT_PAIRS", "100000" if os.environ.get("BASELINEKIT_THOROUGH") else "24000")
+    os.environ.get("BASELINEKIT_PAIRS", "100000" if os.environ.get("BASELINEKIT_THOROUGH") else "12000")
 )
 ROUNDS = 20
 
