@@ -29,10 +29,10 @@ from baselinekit.tree.changes import (
     Rewrite,
     RewrittenEntry,
     at_place,
-    change,
     looked_up,
     only,
     plainer,
+    rewrite,
     rooted,
     sites,
 )
@@ -255,8 +255,8 @@ def paths_of(whole: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
         names = old if isinstance(old, dict) else range(len(old))
         yield from ((*at, name) for name in names)
     for entry in whole.entries or ():
-        if entry.change is not None and entry.old is not None:
-            yield from paths_of(entry.change, old[entry.old], (*at, entry.old))
+        if entry.rewrite is not None and entry.old is not None:
+            yield from paths_of(entry.rewrite, old[entry.old], (*at, entry.old))
 
 
 class Rewriter:
@@ -288,12 +288,12 @@ class Rewriter:
         return self.layout.on_one_line() if whole.plainly else self.layout
 
     def inside(self, entry: RewrittenEntry, chain: Chain, old: Json) -> list[Splice]:
-        if entry.change is None or entry.old is None:
+        if entry.rewrite is None or entry.old is None:
             return []
         child = chain[-1].children.get(entry.old)
         if child is None:
             raise Unplannable
-        return self.splices(entry.change, [*chain, child], old[entry.old])
+        return self.splices(entry.rewrite, [*chain, child], old[entry.old])
 
     def between(self, start: int, end: int, inner: Sequence[Splice]) -> str:
         """A part of the text, with its splices and those that fall into it from elsewhere."""
@@ -397,7 +397,7 @@ def renewed(
         return apply(body, [Edit(path, new)], document, language, hints.siblings)
     except IndexError:
         raise impossible(".".join(map(str, path)) or "the file") from None
-    inner = change(old, new, hints)
+    inner = rewrite(old, new, hints)
     if inner is None:
         return body
     work = _RenewalJob(body, language, document, documents, hints.ordered)

@@ -60,14 +60,15 @@ class RewrittenEntry:
     old: str | int | None
     name: str | int
     value: Json
-    change: "Rewrite | None" = None
+    rewrite: "Rewrite | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What is to become of a value. Without `entries` it is written anew as a whole; `rebuilt`: entries come,
-    go or move (`entries` are all of them then, in their order), else they only change. `plainly`: on one
-    line, since the nicer way did not do."""
+    """What is to be written where a value stood; what a person approves of it is a `model.changes.Change`.
+    Without `entries` it is written anew as a whole; `rebuilt`: entries come, go or move (`entries` are all of
+    them then, in their order), else they only change. `plainly`: on one line, since the nicer way did not
+    do."""
 
     value: Json
     entries: tuple[RewrittenEntry, ...] | None = None
@@ -75,14 +76,14 @@ class Rewrite:
     plainly: bool = False
 
     def below(self, name: str | int) -> "Rewrite | None":
-        return next((entry.change for entry in self.entries or () if entry.old == name), None)
+        return next((entry.rewrite for entry in self.entries or () if entry.old == name), None)
 
 
 GONE = Rewrite(None)
 """What has become of a place that is not there any more, or was written anew with all around it."""
 
 
-def change(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
+def rewrite(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
     """None: they are equal."""
     if identical(old, new, hints.ordered):
         return None
@@ -98,7 +99,7 @@ def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: 
     if not old.keys() & new.keys():
         return Rewrite(new)
     entries = tuple(
-        RewrittenEntry(key, key, new[key], change(old[key], new[key], hints, (*path, key)))
+        RewrittenEntry(key, key, new[key], rewrite(old[key], new[key], hints, (*path, key)))
         if key in old
         else RewrittenEntry(None, key, new[key])
         for key in order
@@ -113,7 +114,7 @@ def _of_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -> Rew
     entries = tuple(
         RewrittenEntry(None, place, value)
         if before is None
-        else RewrittenEntry(before, place, value, change(old[before], value, hints, (*path, before)))
+        else RewrittenEntry(before, place, value, rewrite(old[before], value, hints, (*path, before)))
         for place, (before, value) in enumerate(zip(continued, new, strict=True))
     )
     return Rewrite(new, entries, continued != list(range(len(old))))
@@ -140,9 +141,9 @@ def plainer(whole: Rewrite) -> Rewrite:
     while isinstance(leaf, dict | list) and leaf:
         step, leaf = list(leaf.items())[-1] if isinstance(leaf, dict) else (len(leaf) - 1, leaf[-1])
         path = (*path, step)
-    if last.old is not None and last.change is None and isinstance(leaf, str) and leaf.endswith("\n\n"):
+    if last.old is not None and last.rewrite is None and isinstance(leaf, str) and leaf.endswith("\n\n"):
         # a block that keeps its empty lines would take in those below
-        last = replace(last, change=rooted(Rewrite(leaf, plainly=True), last.value, path))
+        last = replace(last, rewrite=rooted(Rewrite(leaf, plainly=True), last.value, path))
     return replace(whole, entries=(*others, last), plainly=True)
 
 
@@ -151,8 +152,8 @@ def sites(whole: Rewrite, at: Path = ()) -> Iterator[Path]:
     if whole.entries is None or whole.rebuilt:
         yield at
     for entry in whole.entries or ():
-        if entry.change is not None and entry.old is not None:
-            yield from sites(entry.change, (*at, entry.old))
+        if entry.rewrite is not None and entry.old is not None:
+            yield from sites(entry.rewrite, (*at, entry.old))
 
 
 def looked_up(whole: Rewrite | None, path: Path) -> Rewrite | None:
@@ -165,7 +166,7 @@ def looked_up(whole: Rewrite | None, path: Path) -> Rewrite | None:
         entry = next((entry for entry in whole.entries if entry.old == step), None)
         if entry is None:
             return GONE if whole.rebuilt else None
-        whole = entry.change
+        whole = entry.rewrite
     return whole
 
 
@@ -178,11 +179,11 @@ def only(whole: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrit
     for entry in whole.entries:
         if entry.old is not None:
             before = old[entry.old]
-            inner = only(entry.change, before, allowed, (*at, entry.old)) if entry.change else None
-            entry = replace(entry, change=inner, value=inner.value if inner else before)
+            inner = only(entry.rewrite, before, allowed, (*at, entry.old)) if entry.rewrite else None
+            entry = replace(entry, rewrite=inner, value=inner.value if inner else before)
         entries.append(entry)
     if not rebuilt:
-        entries = [entry for entry in entries if entry.change is not None]
+        entries = [entry for entry in entries if entry.rewrite is not None]
         if not entries:
             return None
     if isinstance(old, dict):
@@ -204,8 +205,8 @@ def at_place(whole: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
     entries = []
     for entry in whole.entries:
         if entry.old == path[0]:
-            below = at_place(entry.change, path[1:], new) if path[1:] and entry.change is not None else new
-            entry = replace(entry, change=below)
+            below = at_place(entry.rewrite, path[1:], new) if path[1:] and entry.rewrite is not None else new
+            entry = replace(entry, rewrite=below)
         entries.append(entry)
     return replace(whole, entries=tuple(entries))
 

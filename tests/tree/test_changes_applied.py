@@ -6,7 +6,7 @@ import copy
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json
-from baselinekit.tree.changes import Hints, Rewrite, at_place, change, looked_up, only, rooted, sites
+from baselinekit.tree.changes import Hints, Rewrite, at_place, looked_up, only, rewrite, rooted, sites
 from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at, with_values
 
@@ -25,7 +25,7 @@ def applied(whole: Rewrite | None, old: Json) -> Json:
     if whole.entries is None:
         return whole.value
     made = [
-        (entry.name, entry.value if entry.old is None else applied(entry.change, old[entry.old]))
+        (entry.name, entry.value if entry.old is None else applied(entry.rewrite, old[entry.old]))
         for entry in whole.entries
     ]
     if not whole.rebuilt:
@@ -38,7 +38,7 @@ def applied(whole: Rewrite | None, old: Json) -> Json:
 @given(VALUES, VALUES, HINTS)
 def test_a_change_makes_the_old_value_the_new_one(old: Json, new: Json, hints: Hints) -> None:
     before = copy.deepcopy((old, new))
-    whole = change(old, new, hints)
+    whole = rewrite(old, new, hints)
     assert (whole is None) == identical(old, new, hints.ordered)
     assert identical(applied(whole, old), new, hints.ordered)
     assert whole is None or identical(whole.value, new, hints.ordered)
@@ -49,7 +49,7 @@ def test_a_change_makes_the_old_value_the_new_one(old: Json, new: Json, hints: H
 def test_all_sites_make_the_new_value_none_the_old_and_some_what_lies_between(
     old: Json, new: Json, hints: Hints, data: st.DataObject
 ) -> None:
-    whole = change(old, new, hints)
+    whole = rewrite(old, new, hints)
     if whole is None:
         return
     places = list(sites(whole))
@@ -66,7 +66,7 @@ def test_all_sites_make_the_new_value_none_the_old_and_some_what_lies_between(
 
 @given(VALUES, VALUES, HINTS)
 def test_a_change_at_a_path_of_a_document_is_found_there(old: Json, new: Json, hints: Hints) -> None:
-    inner = change(old, new, hints)
+    inner = rewrite(old, new, hints)
     if inner is None:
         return
     document = {"other": [1, 2], "list": ["first", {"value": old}]}
