@@ -103,9 +103,14 @@ def _checked(merged: bytes, before: Sequence[bytes], texts: Sequence[bytes], nam
 
 
 def git_textconv(words: Sequence[str]) -> int:
-    """Print a file as a diff is to show it."""
+    """Print a file as a diff is to show it. Whatever goes wrong with us, git is to show it."""
+    data = _read(words[0])
+    try:
+        shown = recordmerge.folded(data, os.path.basename(words[0]))
+    except Exception:
+        shown = data
     sys.stdout.flush()
-    sys.stdout.buffer.write(recordmerge.folded(_read(words[0]), os.path.basename(words[0])))
+    sys.stdout.buffer.write(shown)
     return 0
 
 

@@ -116,7 +116,9 @@ def _plan(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layout) -> l
         path = edit.path[: len(edit.path) - len(rest)]
         growth = grown.setdefault(id(chain[-1]), _Growth(chain, path))
         growth.value = with_values(growth.value, {rest: edit.value})
-    for growth in grown.values():
+    # Where two mappings end on one line, what goes into the inner one stands first: `spliced` puts the later
+    # one of the same place before the others.
+    for growth in sorted(grown.values(), key=lambda growth: len(growth.chain)):
         node = growth.chain[-1]
         if node.kind == MAPPING:
             splices.extend(layout.insert(node, growth.value))

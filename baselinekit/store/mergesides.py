@@ -166,8 +166,8 @@ def _record(body: str, tops: Mapping[str, tuple[int, int] | None]) -> tuple[str,
         if len(place) == 1:
             found = _entry(body, key, 0, 0, len(body))
         elif (whole := tops[str(place[0])]) is not None:
-            first = _FIRST.match(body, _line_end(body, whole[0]))
-            if first is None or body[whole[0] : _line_end(body, whole[0])].split("#")[0].strip():
+            first = _FIRST.match(body, line_end(body, whole[0]))
+            if first is None or body[whole[0] : line_end(body, whole[0])].split("#")[0].strip():
                 raise _Odd  # in flow style, or nothing at all
             column = len(first[1])
             found = _entry(body, key, column, *whole)
@@ -218,17 +218,17 @@ def _key_end(body: str, key: str, start: int, end: int) -> int:
 
 
 def _value_span(body: str, start: int, end: int, column: int) -> Span:
-    line_end = _line_end(body, start)
-    first = start + len(body[start:line_end]) - len(body[start:line_end].lstrip(" "))
-    if first < line_end and body[first] not in "#|>[{":
+    first_end = line_end(body, start)
+    first = start + len(body[start:first_end]) - len(body[start:first_end].lstrip(" "))
+    if first < first_end and body[first] not in "#|>[{":
         match = _SCALAR.match(body, first)
-        if match is None or body[line_end:end].strip():
+        if match is None or body[first_end:end].strip():
             raise _Odd  # it goes on below
         return Span(first, match.end(), column)
-    if first < line_end and body[first] == "#":
+    if first < first_end and body[first] == "#":
         raise _Odd
     stop = _without_trailing(body, start, end)
-    if first < line_end and body[first] in "[{" and stop > line_end:
+    if first < first_end and body[first] in "[{" and stop > first_end:
         raise _Odd
     while first < stop and body[first] in " \n":
         first += 1
@@ -244,7 +244,7 @@ def _without_trailing(body: str, start: int, end: int) -> int:
     return end
 
 
-def _line_end(body: str, index: int) -> int:
+def line_end(body: str, index: int) -> int:
     end = body.find("\n", index)
     return len(body) if end < 0 else end
 

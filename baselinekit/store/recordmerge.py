@@ -25,6 +25,7 @@ from baselinekit.store.mergesides import (
     MergeSide,
     Span,
     Unreadable,
+    line_end,
     read_captured,
     spliced,
 )
@@ -152,12 +153,32 @@ def settle_approval(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide
         told = [text for side in sides if (text := side.literal(id, key)) is not None]
         new = [text for text in dict.fromkeys(told) if text not in ("null", stood)]
         if stood is None and len(told) < 2:
+            if told:
+                _tell_too(id, key, told[0], *sides)
             continue  # one side adds it
         joined = joined_texts(new, between)
         for side in (base, ours, theirs):
             span = side.records[id].spans.get(key)
             if span is not None and joined is not None:
                 side.splices.append((span.start, span.end, joined))
+
+
+def _tell_too(id: str, key: str, text: str, *sides: MergeSide) -> None:
+    """What one side adds, on the other one too if that approved as well: to git, which compares lines, these
+    are two versions of one place."""
+    beside = next(other for other in _TOLD_OF_BOTH if other != key)
+    for side in sides:
+        spans = side.records[id].spans
+        near = spans.get(beside)
+        if key in spans or near is None or "\n" in text:
+            continue
+        name, end = (f'"{key}"', ",") if side.is_json else (key, "")
+        if key < beside:  # in the order in which they are written
+            head = side.body.rfind(f'"{beside}"' if side.is_json else f"{beside}:", 0, near.start)
+            side.splices.append((head, head, f"{name}: {text}{end}\n{' ' * near.column}"))
+        else:
+            behind = near.end if side.is_json else line_end(side.body, near.end)
+            side.splices.append((behind, behind, f"{end}\n{' ' * near.column}{name}: {text}"))
 
 
 def _by_time(

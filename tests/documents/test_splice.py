@@ -209,3 +209,11 @@ def test_json_is_edited_in_place_too(record: dict[str, Any], new: Any, indent: A
     assert kept(text, edited) >= len(text)
     back = apply(edited, [Edit(("new",), 0)], 0, JSON)
     assert same(JSON.load(back, "")[0], {**record, "new": 0})
+
+
+def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
+    """Each goes to the end of its own, whichever is named first."""
+    body = "a:\n  b:\n    c: 1\nd: 2\n"
+    edits = [Edit(("a", "b", "e"), 3), Edit(("a", "f"), 4)]
+    for order in (edits, edits[::-1]):
+        assert apply(body, order, 0, YAML) == "a:\n  b:\n    c: 1\n    e: 3\n  f: 4\nd: 2\n"

@@ -387,3 +387,21 @@ def test_a_diff_of_a_file_without_a_record() -> None:
     """The provenance goes alone."""
     text = f"id: a\nbaseline:\n  output: 1\n  captured_at: {OLD}\n"
     assert folded(text.encode(), "x.yaml") == b"id: a\nbaseline:\n  output: 1\n"
+
+
+@pytest.mark.parametrize("name", ["x.yaml", "x.json"])
+@pytest.mark.parametrize("alone", ["approved_by", "reason"])
+def test_an_approval_that_says_less_is_no_conflict(tmp_path: Path, name: str, alone: str) -> None:
+    """One side says who and why, the other one of the two."""
+    base = written(record(BODY), name)
+    whole = {"approved_by": "Ada", "reason": "new names"}
+    sides = [
+        refreshed(base, name, BODY | {"status": status}, when, **more)
+        for status, when, more in ((200, EARLY, whole), (201, LATE, {alone: "Grace"}))
+    ]
+    for ours, theirs in (sides, sides[::-1]):
+        code, text = merged(tmp_path, base, ours, theirs, name)
+        assert code == 0, text
+        known = read(text, name)["baseline"]
+        both = ", " if alone == "approved_by" else "; "
+        assert {key: known[key] for key in whole} == whole | {alone: f"{whole[alone]}{both}Grace"}
