@@ -13,7 +13,7 @@ from typing import Any
 import architecture
 import pytest
 
-from benchmarks import client, data, disk, matcher, measure, server, table, tools, unordered
+from benchmarks import client, data, disk, matcher, measure, server, startup, table, tools, unordered
 from benchmarks.child import SUBJECTS
 from benchmarks.measure import Engine, Spent, WrongAnswerError, in_turn, inside, process
 from benchmarks.results import Row, Scale, Versus
@@ -239,3 +239,13 @@ def test_the_file_of_each_tool_holds_every_check(tool: tools.Tool, tmp_path: Pat
 def test_the_scale_of_a_quick_run_is_small() -> None:
     picks: list[Callable[[int, int], int]] = [Scale(quick=True).pick, Scale().pick]
     assert [pick(1, 2) for pick in picks] == [1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", startup.MERGES)
+def test_the_merge_driver_takes_a_few_starts_of_python(tmp_path: Path, what: str) -> None:
+    """Git starts it once a file. Processor time, the least of several rounds: others may use the machine."""
+    bare = measure.whole("bare", [sys.executable, "-c", "pass"], lambda ended: ended.exit_code == 0)
+    times = in_turn([startup.merging(tmp_path, what), bare], 7, quiet)
+    ours, python = (min(one.cpu for one in times[name]) for name in (what, "bare"))
+    assert ours <= 4.5 * python, f"{ours * 1000:.0f} ms beside {python * 1000:.0f} ms of Python alone"
