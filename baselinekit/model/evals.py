@@ -5,6 +5,7 @@ from typing import Literal
 
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.grades import Grader
+from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.results import Metric, Report
 from baselinekit.model.values import Json, Path
@@ -28,9 +29,22 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Scripts:
+    """Programs around an attempt, by their files from the project's root. `before` may stop it by its exit
+    code, and what it prints as NAME=VALUE are inputs; `after` says whether the answer holds. Both find
+    `environment`, and under the `prefix` the inputs and where the answer stands."""
+
+    before: str | None = None
+    after: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One case. It passes when all its required graders pass. `retries`: how often a failed attempt is tried
-    again; a first attempt that failed stays on record."""
+    again; a first attempt that failed stays on record. `judge_after_failure`: whether models are asked what
+    a check by rules has already found wrong. `folder`: the prompt that it is a case of."""
 
     id: str
     recipe: Recipe
@@ -50,6 +64,9 @@ class Case:
     weight: float = 1.0
     skip: str | None = None
     baseline: Baseline | None = None
+    judge_after_failure: bool = True
+    scripts: Scripts = Scripts()
+    folder: PromptFolder | None = None
     source: Source = field(default_factory=lambda: Source(""))
 
 

@@ -20,9 +20,19 @@ GraderKind = Literal["code", "model", "human"]
 
 
 @dataclass(frozen=True, slots=True)
+class Classified:
+    """Into which class a grader put something whose right class is known: an entry of a confusion table. `given` is
+    None where it decided nothing."""
+
+    wanted: str
+    given: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """What one grader says. `score` is from 0 to 1, and None where nothing was decided. `verdict` is a word
-    beside the outcome: pending, disputed, borderline, not judged. `details` is what the report shows."""
+    beside the outcome: pending, disputed, borderline, not judged, unparseable. `details` is what the report
+    shows."""
 
     grader: str
     kind: GraderKind
@@ -35,6 +45,7 @@ class Grade:
     weight: float = 1.0
     required: bool = True
     usage: Usage = field(default_factory=Usage)
+    classified: Classified | None = None
 
 
 @dataclass(frozen=True, slots=True)
