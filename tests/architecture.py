@@ -107,7 +107,7 @@ ENTRANCES = {
 }
 """What of a package with a dispatch.py is entered beside it, and what for."""
 
-RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt"}
+RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo"}
 KNOW_KINDS = {"kinds", "replay"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
@@ -273,6 +273,8 @@ STANDS_ALONE = {
     "model.values": "everything stands on it",
     "tree.places": "whoever edits a file needs it, and not the patterns of tree.paths",
     "programs.call": "a program of its own, run by path",
+    "kinds.echo": "a recipe kind",
+    "replay.echo": "a recipe kind",
     "programs.children": "how a child is started, for adapters that may not import the client",
 }
 

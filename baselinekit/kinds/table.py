@@ -1,11 +1,11 @@
 """The recipe kinds, one row each."""
 
-from baselinekit.kinds import command, http, prompt, skill
+from baselinekit.kinds import command, echo, http, prompt, skill
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 
 KINDS: dict[str, RecipeKind] = {
-    kind.name: kind for kind in (http.KIND, command.KIND, skill.KIND, prompt.KIND)
+    kind.name: kind for kind in (http.KIND, command.KIND, skill.KIND, prompt.KIND, echo.KIND)
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replay.command import check_command, replay_command
+from baselinekit.replay.echo import check_echo, replay_echo
 from baselinekit.replay.files import read_bytes
 from baselinekit.replay.http import check_http, files_of_http, replay_http
 from baselinekit.replay.prompt import check_prompt, files_of_prompt, replay_prompt
@@ -66,6 +67,7 @@ REPLAYED = {
     "command": _Row(check_command, replay_command),
     "skill": _Row(check_skill, replay_skill, files_of_skill),
     "prompt": _Row(check_prompt, replay_prompt, files_of_prompt),
+    "echo": _Row(check_echo, replay_echo),
 }
 
 

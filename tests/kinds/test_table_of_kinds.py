@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
+from baselinekit.kinds.echo import EchoCurrent, EchoExecution
 from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
 from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
@@ -22,6 +23,7 @@ RUN = Recipe(CommandInput(["bin/tool", "-v"], cwd="sub"), CommandExecution("comm
 SKILL = Recipe({"diff": "x"}, SkillExecution("skill", "review"))
 ASK = Recipe(PromptInput(text="What is\n what?"), PromptExecution("prompt", "small"))
 FILE = Recipe(PromptInput("prompts/sum.mary.md"), PromptExecution("prompt"))
+ECHO = Recipe("as it\nis written", EchoExecution("echo"))
 
 
 def flow(collect: Any = None) -> Recipe:
@@ -29,9 +31,9 @@ def flow(collect: Any = None) -> Recipe:
 
 
 def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
-    assert [*KINDS] == ["http", "command", "skill", "prompt"] == [*dispatch.REPLAYED]
+    assert [*KINDS] == ["http", "command", "skill", "prompt", "echo"] == [*dispatch.REPLAYED]
     forms = [form for kind in KINDS.values() for form in kind.currents]
-    assert forms == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent]
+    assert forms == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent, EchoCurrent]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,7 @@ def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
         (SKILL, "skill review", "review"),
         (ASK, "prompt What is what? (small)", "prompt"),
         (FILE, "prompt prompts/sum.mary.md (default)", "sum.mary"),
+        (ECHO, "echo as it is written", "echo"),
     ],
 )
 def test_whom_a_recipe_asks(recipe: Recipe, target: str, group: str) -> None:
@@ -64,6 +67,7 @@ def test_the_group_of_a_request_without_a_base_url(recipe: Recipe, group: str) -
         (RUN, ("commands", "bin/tool")),
         (SKILL, ("skills", "review")),
         (ASK, ("models", "small")),
+        (ECHO, ("", "")),
     ],
 )
 def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, asks: object) -> None:
@@ -80,6 +84,7 @@ def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, as
         (RUN, [()], [("stdout",), ("stderr",)]),
         (SKILL, [], []),
         (ASK, [], []),
+        (ECHO, [], []),
     ],
 )
 def test_where_responses_and_answers_stand(
@@ -119,6 +124,7 @@ def test_where_responses_and_answers_stand(
         (ASK, " \n", (), ["the model's answer is empty"], []),
         (ASK, [], (), [], []),
         (ASK, {}, (), ["the model's answer is empty"], []),
+        (ECHO, "", (), [], []),
     ],
 )
 def test_what_says_that_it_went_wrong(
@@ -143,19 +149,25 @@ def test_an_answer_that_calls_a_tool_is_not_empty() -> None:
 
 def test_which_recipes_ask_a_model() -> None:
     skills = {"review": Skill(command=["review"])}
-    asked = [kind_of(one).asks_model(one, skills) for one in (GET, RUN, SKILL, ASK)]
-    assert asked == [False, False, False, True]
+    asked = [kind_of(one).asks_model(one, skills) for one in (GET, RUN, SKILL, ASK, ECHO)]
+    assert asked == [False, False, False, True, False]
     assert kind_of(SKILL).asks_model(SKILL, {})
     assert kind_of(SKILL).asks_model(SKILL, {"review": Skill(folder="x")})
     told = [kind.was_asked_of_model({}, Usage(tokens_in=1)) for kind in KINDS.values()]
-    assert told == [False, False, True, True]
-    assert [kind.was_asked_of_model({}, Usage()) for kind in KINDS.values()] == [False, False, False, True]
+    assert told == [False, False, True, True, False]
+    assert [kind.was_asked_of_model({}, Usage()) for kind in KINDS.values()] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
     assert KINDS["skill"].was_asked_of_model({"model": "m"}, Usage())
 
 
 def test_a_path_may_start_in_the_body_of_a_response_only() -> None:
     output = {"status": 200, "body": {"status": "ok"}}
-    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2, 1, 1, 1]
+    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2, 1, 1, 1, 1]
 
 
 def test_a_limit_of_time_shortens_what_states_one() -> None:
@@ -175,6 +187,14 @@ def test_the_question_of_a_command_is_what_its_program_is_given() -> None:
 
 def test_what_is_asked_as_a_judge_reads_it() -> None:
     messages = Recipe(PromptInput(messages=[Message("user", "a"), Message("user", "b")]), ASK.execution)
-    wanted: list[Json] = ["", "", ["bin/tool", "-v"], {"diff": "x"}, ["a", "b"], "prompts/sum.mary.md"]
-    recipes = (GET, flow(), RUN, SKILL, messages, FILE)
+    wanted: list[Json] = [
+        "",
+        "",
+        ["bin/tool", "-v"],
+        {"diff": "x"},
+        ["a", "b"],
+        "prompts/sum.mary.md",
+        ECHO.input,
+    ]
+    recipes = (GET, flow(), RUN, SKILL, messages, FILE, ECHO)
     assert [kind_of(recipe).asked(recipe) for recipe in recipes] == wanted

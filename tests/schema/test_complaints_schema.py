@@ -81,7 +81,7 @@ def test_it_has_every_key_of_the_model() -> None:
     for part in (Known, Metadata, Rules, HttpRequest):
         assert set(SCHEMA["$defs"][part.__name__]["properties"]) == {field.name for field in fields(part)}
     assert "default" not in SCHEMA["$defs"]["HttpRequest"]["properties"]["json"]
-    assert len(SCHEMA["$defs"]["Record"]["properties"]["current"]["oneOf"]) == 5
+    assert len(SCHEMA["$defs"]["Record"]["properties"]["current"]["oneOf"]) == 6
 
 
 HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}

@@ -12,6 +12,7 @@ from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.kinds.command import CommandInput
+from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
@@ -328,6 +329,32 @@ def test_an_api_call_goes_to_http_whatever_the_others_ask(tmp_path: Path) -> Non
     """
     (case,) = cases(tmp_path, text)
     assert case.recipe.execution == HttpExecution("http", "http://x")
+
+
+@pytest.mark.parametrize(
+    ("input", "asked"),
+    [
+        ("{type: echo, content: '{{name}}'}", "{{name}}"),
+        ("{type: echo, content: [1, {a: null}]}", [1, {"a": None}]),
+        ("{type: echo, content: a, context: b}", {"content": "a", "context": "b"}),
+    ],
+)
+def test_an_echo_asks_nobody_whoever_is_asked_otherwise(tmp_path: Path, input: str, asked: object) -> None:
+    text = f"""
+    metadata: {{id: f}}
+    config: {{execution: {{type: skill, skill_name: s}}}}
+    test_cases:
+    - {{id: a, input: {input}, expected: {{value: 1}}}}
+    """
+    (case,) = cases(tmp_path, text)
+    assert (case.recipe.input, case.recipe.execution) == (asked, EchoExecution("echo"))
+
+
+def test_an_echo_of_a_file_grades_the_file(tmp_path: Path) -> None:
+    write(tmp_path, "evals/notes.txt", "as {{it}} is\n")
+    text = "id: a\ninput: {type: file, content: notes.txt}\nexecution: {type: echo}\nexpected: {value: y}"
+    (case,) = cases(tmp_path, text)
+    assert (case.recipe.input, case.recipe.execution) == ("as \\{{it}} is\n", EchoExecution("echo"))
 
 
 def test_h61_a_case_says_it_before_its_file(tmp_path: Path) -> None:

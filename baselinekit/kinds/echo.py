@@ -1,0 +1,55 @@
+"""An echo: nobody is asked, the output is the input. What is written down is graded as an answer would be."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import Json
+from baselinekit.texts import Mask, clipped
+from baselinekit.variables import as_text
+
+_LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class EchoExecution:
+    """Nobody is asked."""
+
+    type: Literal["echo"]
+
+
+@dataclass(frozen=True, slots=True)
+class EchoCurrent:
+    """`current:` whose output is its input, which is anything."""
+
+    execution: EchoExecution
+    input: Json = None
+
+
+class EchoKind(RecipeKind):
+    name = "echo"
+    execution = EchoExecution
+    currents = (EchoCurrent,)
+    noun = "result"
+    eval_input = "echo"
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        words = " ".join(as_text(recipe.input).split())
+        return f"echo {clipped(words, _LONGEST_SHOWN, mask, counted=False)}"
+
+    def only_reads(self, recipe: Recipe) -> bool:
+        return True
+
+    def within(self, recipe: Recipe, limit: int | float) -> Recipe:
+        return recipe
+
+    def input_of_text(self, text: Json, context: Json) -> Json:
+        return text if context is None else {"content": text, "context": context}
+
+    def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
+        return self.input_of_text(content, context), []
+
+
+KIND = EchoKind()
