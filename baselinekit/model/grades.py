@@ -21,8 +21,8 @@ GraderKind = Literal["code", "model", "human"]
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """Into which class a grader put something whose right class is known: an entry of a confusion table. `given` is
-    None where it decided nothing."""
+    """Into which class a grader put something whose right class is known: an entry of a confusion table.
+    `given` is None where it decided nothing."""
 
     wanted: str
     given: str | None

@@ -1,5 +1,5 @@
-"""Prompt folders: a prompt with its description, its cases and its scripts, and what was noted of its runs and
-uses."""
+"""Prompt folders: a prompt with its description, its cases and its scripts, and what was noted of its runs
+and uses."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -49,8 +49,8 @@ class PromptMeta:
 
 @dataclass(frozen=True, slots=True)
 class PromptFolder:
-    """A prompt and what lies beside it; files are named from the project's root. `content`: 16 hex digits over
-    all that a verdict on its cases hangs on."""
+    """A prompt and what lies beside it; files are named from the project's root. `content`: 16 hex digits
+    over all that a verdict on its cases hangs on."""
 
     path: str
     meta: PromptMeta
