@@ -28,6 +28,7 @@ from baselinekit.model.results import Report
 from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges
+from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
@@ -153,6 +154,7 @@ def _print(project: Project, report: Report, kept: list[str], options: RunOption
         screen.show(format_metrics(report, style))
         if report.suite is not None:
             screen.show(format_lines(describe_judges(report.suite.judges)))
+        screen.show(format_lines(describe_classes(report, style)))
         screen.show(format_lines(describe_earlier(report.earlier, style)))
     screen.line(terminal.format_summary(report, style))
     if options.quiet:

@@ -32,7 +32,7 @@ class Classified:
 class Grade:
     """What one grader says. `score` is from 0 to 1, and None where nothing was decided. `verdict` is a word
     beside the outcome: pending, disputed, borderline, not judged, unparseable. `details` is what the report
-    shows."""
+    shows. `line`: where the grader stands in the file of its case, if somebody has to look there."""
 
     grader: str
     kind: GraderKind
@@ -46,6 +46,7 @@ class Grade:
     required: bool = True
     usage: Usage = field(default_factory=Usage)
     classified: Classified | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

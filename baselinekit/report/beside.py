@@ -9,6 +9,7 @@ from baselinekit.metrics import wilson
 from baselinekit.model.grades import Agreement, JudgeFacts
 from baselinekit.model.results import VERDICTS, Against, CaseChange, Earlier, Metric, Report, Revised, Share
 from baselinekit.model.values import Json
+from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
 from baselinekit.report.resultfile import AGAINST, EARLIER, JUDGE
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import Style
@@ -223,6 +224,7 @@ def describe_beside(report: Report) -> list[str]:
     return [
         *describe_weakened(report.against, plain),
         *describe_judges(judges),
+        *describe_classes(report, plain),
         *describe_earlier(report.earlier, plain),
     ]
 
@@ -235,6 +237,8 @@ def beside_document(report: Report) -> dict[str, Json]:
         document["metrics"] = [metric_document(metric) for metric in report.suite.metrics]
         if report.suite.judges:
             document["judges"] = [JUDGE.write(judge) for judge in report.suite.judges]
+    if classified := classes_documents(report):
+        document["classified"] = classified
     if report.earlier is not None:
         document["compared_to"] = EARLIER.write(report.earlier)
     if report.against is not None:
@@ -264,6 +268,7 @@ def list_figures(report: Report) -> Iterator[tuple[str, str]]:
         if metric.value is not None:
             between = f" ({format_interval(metric)})" if format_interval(metric) else ""
             yield f"{metric.name} ({metric.view})", f"{metric.value:.3f}{between}"
+    yield from class_figures(report)
     if report.earlier is not None:
         yield "compared_to", report.earlier.run
         for verdict, number in count_verdicts(report.earlier):

@@ -12,7 +12,7 @@ from typing import Any
 from baselinekit.documents.jsontext import load_json, to_bytes
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
-from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Grade, JudgeFacts
+from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.results import (
     VERDICTS,
@@ -32,6 +32,7 @@ from baselinekit.model.results import (
     SuiteFacts,
 )
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.report.confusion import classes_documents
 from baselinekit.report.values import page, pieces
 from baselinekit.report.wording import count_differences
 from baselinekit.schema.records import (
@@ -139,6 +140,11 @@ GRADE = RecordForm(
     details=Field(dict, optional=True),
     weight=_WEIGHT,
     required=Field(bool, optional=True),
+    classified=record(
+        RecordForm(Classified, wanted=TEXT, given=NULLABLE_TEXT),
+        optional=True,
+    ),
+    line=Field(int, least=1, optional=True),
 )
 ATTEMPT = RecordForm(
     Attempt,
@@ -313,6 +319,7 @@ _RUN = RecordForm(
     interrupted=Field(bool, optional=True),
     spent=record(_SPENT, optional=True),
     suite=record(SUITE, optional=True),
+    classified=Field(list, optional=True, derived=True, of=classes_documents),
     earlier=record(EARLIER, optional=True),
     warnings=texts(optional=True),
     not_recorded=texts(optional=True),

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.grades import OUTCOMES, Attempt, Grade
+from baselinekit.model.grades import OUTCOMES, Attempt, Classified, Grade
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.results import CaseFacts, Coverage, Metric, Report, Result, Shard, Spot, SuiteFacts
 from baselinekit.model.values import ABSENT
@@ -57,6 +57,8 @@ GRADES = st.builds(
     weight=st.floats(0, 5),
     required=st.booleans(),
     usage=USAGES,
+    classified=st.none() | st.builds(Classified, wanted=TEXT, given=st.none() | TEXT),
+    line=st.none() | st.integers(1, 10**6),
 )
 ATTEMPTS = st.builds(
     Attempt,

@@ -8,6 +8,7 @@ from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.evals import Judged
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.report import beside
+from baselinekit.report.confusion import markdown_classes
 from baselinekit.report.evals.evalreport import (
     FAULTS,
     because,
@@ -96,6 +97,7 @@ def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     for line in beside.describe_judges(report.suite.judges if report.suite else ()):
         yield from ("", f"> {markdown_text(cut_line(line))}")
+    yield from markdown_classes(report, most, mark)
     if report.earlier is not None:
         yield beside.earlier_markdown(report.earlier, most, mark).rstrip("\n")
 

@@ -22,6 +22,7 @@ from baselinekit.report.evals.evalreport import format_share
 from baselinekit.report.grouping import SharedChange, share
 from baselinekit.report.history import format_rate, worst_first
 from baselinekit.report.html import markup, results
+from baselinekit.report.html.confusion import classes_section
 from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table
 from baselinekit.report.next_commands import typed_of
 from baselinekit.report.values import cut_line, short
@@ -236,6 +237,7 @@ def eval_sections(report: Report) -> Iterator[Markup]:
         for metric in metrics:
             if metric.value is None and metric.why:
                 yield element("p", f"{metric.name} is not available: {cut_line(metric.why)}", class_="dim")
+    yield from classes_section(report)
     if report.earlier is not None:
         yield from _earlier(report.earlier)
     if cases:

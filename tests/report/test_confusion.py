@@ -1,0 +1,227 @@
+"""Graders that put things into classes: the table of what is right and what was said, in every form."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from report.evalruns import case
+from report.pages import Page
+from report.reports import NASTY, report
+
+from baselinekit.metrics import clustered_interval
+from baselinekit.model.grades import Attempt, Classified, Grade
+from baselinekit.model.results import Report, Result, SuiteFacts
+from baselinekit.report.confusion import (
+    class_figures,
+    classes_documents,
+    classifications,
+    describe_accuracy,
+    describe_classes,
+)
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.resultfile import read
+from baselinekit.report.wording import Style
+
+PLAIN = Style(width=80)
+_OUTCOMES: Any = {True: "passed", False: "failed"}
+
+
+def decided(
+    wanted: str, *given: str | None, id: str = "", retried: int = 0, grader: str = "trigger"
+) -> Result:
+    """A case of which each attempt was put into one of these classes."""
+    attempts = tuple(
+        Attempt(
+            number,
+            outcome := "error" if said is None else _OUTCOMES[said == wanted],
+            None,
+            (Grade(grader, "model", outcome, None, classified=Classified(wanted, said)),),
+        )
+        for number, said in enumerate(given, 1)
+    )
+    made = case(id or f"refactor/triggering/{wanted}-{len(given)}", attempts[-1].outcome, attempts=attempts)
+    facts = made.case
+    assert facts is not None
+    return replace(made, name=f"query {made.id[-5:]}", case=replace(facts, retried=retried))
+
+
+def a_run(*results: Result) -> Report:
+    return report(*results, suite=SuiteFacts("refactor"))
+
+
+STEADY = a_run(
+    decided("YES", "YES", id="refactor/triggering/should-match-1"),
+    decided("YES", "NO", id="refactor/triggering/should-match-2"),
+    decided("NO", "NO", id="refactor/triggering/should-not-match-1"),
+    decided("NO", None, id="refactor/triggering/should-not-match-2"),
+    case("refactor/fine", "passed"),
+)
+FLIPPING = a_run(
+    decided("YES", "YES", "YES", "YES", id="refactor/triggering/should-match-1"),
+    decided("NO", "YES", "NO", "NO", None, id="refactor/triggering/should-not-match-1"),
+)
+
+
+def test_e12_what_was_not_decided_has_a_column_of_its_own_and_is_no_wrong_answer() -> None:
+    (one,) = classifications(STEADY)
+    assert (one.group, one.grader, one.classes) == ("refactor", "trigger", ["YES", "NO"])
+    assert [[one.count(wanted, given) for given in ("YES", "NO", None)] for wanted in ("YES", "NO")] == [
+        [1, 1, 0],
+        [0, 1, 1],
+    ]
+    assert (one.decided, one.right, one.undecided, one.accuracy) == (3, 2, 1, 2 / 3)
+    assert one.interval == clustered_interval([(1, 1), (1, 0), (1, 1)])
+    assert (
+        describe_accuracy(one)
+        == "2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision"
+    )
+
+
+def test_e10_the_terminal_shows_a_small_table() -> None:
+    assert list(describe_classes(STEADY, PLAIN)) == [
+        "refactor: trigger  2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision",
+        "  should   YES    NO  no decision",
+        "  YES        1     1            0",
+        "  NO         0     1            1",
+    ]
+
+
+def test_e10_which_query_flips_over_attempts_is_told_with_how_often() -> None:
+    (one,) = classifications(FLIPPING)
+    assert [query.id for query in one.flipping] == ["refactor/triggering/should-not-match-1"]
+    assert list(describe_classes(FLIPPING, PLAIN))[-1] == (
+        "  flips query tch-1: NO 2, YES 1, no decision 1 (should be NO)"
+    )
+    assert dict(class_figures(FLIPPING)) == {
+        "refactor: trigger accuracy": "0.833 (0.087 to 1.000, n=6)",
+        "refactor: trigger no decision": "1",
+        "refactor: trigger flips": "1",
+    }
+
+
+def test_attempts_of_one_query_tell_less_than_as_many_queries() -> None:
+    (clustered,) = classifications(
+        a_run(decided("NO", *["NO"] * 8, *["YES"] * 2), decided("YES", *["YES"] * 10))
+    )
+    single = [decided("NO", "NO" if n < 18 else "YES", id=f"refactor/q{n}") for n in range(20)]
+    (independent,) = classifications(a_run(*single))
+    assert clustered.accuracy == independent.accuracy == 0.9
+    assert clustered.interval[1] - clustered.interval[0] > independent.interval[1] - independent.interval[0]
+
+
+def test_once_undecided_and_once_decided_is_no_flip() -> None:
+    (one,) = classifications(a_run(decided("YES", "YES", None)))
+    assert one.flipping == []
+
+
+def test_nothing_decided_has_no_accuracy() -> None:
+    (one,) = classifications(a_run(decided("YES", None)))
+    assert (one.accuracy, describe_accuracy(one)) == (None, "nothing decided, 1 without a decision")
+    assert classes_documents(a_run(decided("YES", None)))[0]["low"] is None
+
+
+def test_what_was_only_tried_again_because_it_failed_counts_in_no_table() -> None:
+    (one,) = classifications(a_run(decided("YES", "NO", "YES", retried=1)))
+    assert (one.decided, one.right) == (1, 0)
+
+
+def test_each_prompt_and_each_grader_has_a_table_of_its_own() -> None:
+    run = a_run(
+        decided("YES", "YES", id="refactor/a"),
+        decided("YES", "YES", id="weather/a"),
+        decided("spam", "ham", id="weather/b", grader="kind"),
+        decided("spam", "spam", id="alone", grader="kind"),
+    )
+    assert [(one.group, one.grader, one.decided) for one in classifications(run)] == [
+        ("refactor", "trigger", 1),
+        ("weather", "trigger", 1),
+        ("weather", "kind", 1),
+        (run.results[3].file, "kind", 1),
+    ]
+
+
+def test_a_run_without_classes_says_nothing_of_them() -> None:
+    run = a_run(case("fine", "passed"))
+    assert list(describe_classes(run, PLAIN)) == classes_documents(run) == list(class_figures(run)) == []
+    for path in ("x.md", "x.html", "x.json", "x.eval.json", "x.eval.md", "x.junit.xml", "x.ctrf.json"):
+        assert "classified" not in render_report(run, path).lower(), path
+        assert "no decision" not in render_report(run, path), path
+
+
+def test_many_classes_are_counted_together_beyond_those_that_are_shown() -> None:
+    run = a_run(*(decided(f"class {n}", f"class {n}", id=f"many/q{n}") for n in range(12)))
+    lines = list(describe_classes(run, PLAIN))
+    assert "4 others" in lines[1]
+    assert len(lines) == 10
+    assert len(classes_documents(run)[0]["table"]) == 12
+
+
+def test_the_result_file_has_it_for_programs_and_reads_back_to_the_same_bytes() -> None:
+    text = render_report(FLIPPING, "x.json")
+    assert render_report(read(text, "x.json"), "x.json") == text
+    stated = json.loads(text)["run"]["classified"]
+    assert (
+        stated
+        == classes_documents(FLIPPING)
+        == json.loads(render_report(FLIPPING, "x.eval.json"))["eval_report"]["classified"]
+    )
+    assert stated[0]["table"] == [
+        {"should": "YES", "did": {"YES": 3, "NO": 0}, "no_decision": 0},
+        {"should": "NO", "did": {"YES": 1, "NO": 2}, "no_decision": 1},
+    ]
+    assert stated[0]["cases"][1] == {
+        "id": "refactor/triggering/should-not-match-1",
+        "name": "query tch-1",
+        "should": "NO",
+        "did": {"YES": 1, "NO": 2},
+        "no_decision": 1,
+        "flips": True,
+    }
+    assert json.loads(render_report(FLIPPING, "x.ctrf.json"))["results"]["extra"]["classified"] == stated
+
+
+@pytest.mark.parametrize("path", ["x.md", "x.eval.md"])
+def test_markdown_has_the_table(path: str) -> None:
+    told = render_report(FLIPPING, path)
+    assert "| should be | said YES | said NO | no decision |\n|---|---:|---:|---:|\n" in told
+    assert "| `NO` | 1 | 2 | 1 |" in told
+    assert "- flips: `query tch-1`: NO 2, YES 1, no decision 1 (should be NO)" in told
+
+
+def test_the_page_has_tables_whose_heads_are_heads() -> None:
+    text = render_report(FLIPPING, "x.html")
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', text)
+    assert {"should be", "said YES", "said NO", "no decision", "case", "said, how often"} <= set(heads)
+    assert '<th scope="row">NO</th>' in text
+    assert "Over several attempts, 1 of 2 flip" in Page(text).text
+
+
+def test_a_class_of_a_hostile_name_breaks_out_of_nothing() -> None:
+    run = a_run(decided(NASTY, f"{NASTY}|x", NASTY, id="a/b"))
+    assert "\x1b" not in "".join(describe_classes(run, PLAIN))
+    shown = Page(render_report(a_run(decided("<script>", "<b>", id="a/b")), "x.html"))
+    assert "said <b>" in shown.text
+    for path in ("x.md", "x.eval.md"):
+        rows = [line for line in render_report(run, path).splitlines() if line.startswith("| should be")]
+        assert len(rows) == 1
+        assert len(re.findall(r"(?<!\\)\|", rows[0])) == 5, rows
+    for path in ("x.html", "x.junit.xml", "x.json", "x.ctrf.json", "x.sarif"):
+        assert "\x1b" not in render_report(run, path)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("AB"), st.lists(st.sampled_from(["A", "B", None]), min_size=1)), min_size=1
+    )
+)
+def test_every_decision_stands_in_one_cell(stated: list[tuple[str, list[str | None]]]) -> None:
+    run = a_run(*(decided(wanted, *given, id=f"x/{n}") for n, (wanted, given) in enumerate(stated)))
+    (one,) = classifications(run)
+    cells = [one.count(wanted, given) for wanted in one.wanted for given in (*one.classes, None)]
+    assert sum(cells) == sum(len(given) for _, given in stated) == one.decided + one.undecided
+    if one.accuracy is not None:
+        low, high = one.interval
+        assert low <= one.accuracy <= high
