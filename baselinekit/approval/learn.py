@@ -9,9 +9,9 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Comparison, Difference, known_path
-from baselinekit.model.changes import Applied, Stamp
+from baselinekit.model.changes import Applied, Seen, Stamp
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import (
@@ -24,9 +24,10 @@ from baselinekit.placeholders.nature import (
 from baselinekit.refresh.alternatives import unescaped
 from baselinekit.refresh.evidence import is_handwritten, still_true
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.settings import Setting
 from baselinekit.report.values import short
-from baselinekit.store.results import drop_pending, pending_ids
+from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import render
@@ -39,7 +40,7 @@ from baselinekit.workflow.learning import (
     arrays_of_one,
     evidence_of,
 )
-from baselinekit.workflow.pending import span_of
+from baselinekit.workflow.pending import compared_with, span_of
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import locate_problems, select
 
@@ -50,7 +51,8 @@ REPLAYS = 3
 class LearnPlan:
     """What is learnt of one baseline: the places with their placeholders, values masked; what differs and
     stays; and the arrays of one element that keep their length by a rule. `renewal`: what is to be written,
-    None where nothing is; `is_whole`: the baseline passes then."""
+    None where nothing is; `is_whole`: the baseline passes then. `kept`: when the compare was whose answer is
+    one more of the replays, None where no answer of one is."""
 
     baseline: Baseline
     replays: int
@@ -58,6 +60,7 @@ class LearnPlan:
     stays: tuple[UnlearnablePlace, ...] = ()
     ordered: tuple[str, ...] = ()
     renewal: Renewal | None = None
+    kept: str | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -139,10 +142,11 @@ class LearnSession:
         known = baseline.baseline
         assert known is not None
         settled = [compare_settled(matcher, observation, setting) for observation in replays]
-        if all(comparison.passed for comparison in settled):
+        kept = kept_answer(self._project, baseline)
+        if kept is None and all(comparison.passed for comparison in settled):
             return LearnPlan(baseline, len(replays))
         mask = self._project.redactor.knowing([one.output for one in replays]).mask_value
-        lesson = Lesson(self._project, baseline, matcher, settled, setting.clients.now(), mask)
+        lesson = Lesson(self._project, baseline, matcher, settled, setting.clients.now(), mask, kept)
         volatile, refusals = lesson.learn(self._replaces_handwritten)
         shown = tuple(
             replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
@@ -161,11 +165,34 @@ class LearnSession:
         if not stays:
             values["metadata", "failure_count"] = 0
         if texts and baseline.source.form == "native":
-            evidence = evidence_of(shown, len(replays), self._project.redactor)
+            times = len(replays) + (kept is not None)
+            evidence = evidence_of(shown, times, self._project.redactor)
             left = known.learnt if known.variants else still_true(known.learnt, known.output, output)
             values["baseline", "learnt"] = {**left, **evidence}
         renewal = Renewal(baseline.id, baseline.source, output, baseline.variant, values) if texts else None
-        return LearnPlan(baseline, len(replays), shown, tuple(stays), tuple(arrays), renewal)
+        when = kept.captured_at if kept else None
+        return LearnPlan(baseline, len(replays), shown, tuple(stays), tuple(arrays), renewal, when)
+
+
+def kept_answer(project: Project, baseline: Baseline) -> Seen | None:
+    """What the compare that failed has kept, if it is an answer to this recipe, was set against what is on
+    file, and went well."""
+    known = baseline.baseline
+    try:
+        seen = load_pending(project.root, baseline.id)
+    except BaselinekitError:
+        return None
+    if known is None or seen is None or seen.flaw is not None or seen.troubles or not seen.differing:
+        return None
+    is_of_this = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
+    on_file, then = parse_time(known.captured_at), parse_time(seen.captured_at)
+    is_older = then is None or (on_file is not None and then < on_file)  # both in whole seconds
+    if is_older or not (is_of_this and seen.compared_with == compared_with(baseline)):
+        return None
+    kind = kind_of(baseline.current)
+    stored = {trouble.message for trouble in kind.visible_troubles(baseline.current, known.output)}
+    came = {trouble.message for trouble in kind.visible_troubles(baseline.current, seen.resolved)}
+    return seen if came <= stored else None
 
 
 def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
@@ -203,7 +230,7 @@ def _left(settled: Sequence[Comparison], told: Sequence[UnlearnablePlace]) -> It
 
 class Lesson:
     """What the replays of one baseline say beside its stored output, place by place: the values that came at
-    each place that differs, in their order."""
+    each place that differs, in their order. `kept` is the answer of a compare before them."""
 
     def __init__(
         self,
@@ -213,6 +240,7 @@ class Lesson:
         settled: Sequence[Comparison],
         now: float,
         mask: Callable[[Json, Path], Json],
+        kept: Seen | None = None,
     ):
         self._mask = mask
         self._project, self._baseline, self._matcher = project, baseline, matcher
@@ -221,6 +249,9 @@ class Lesson:
         self._stored, self._times, self._span = known.output, len(settled), span_of(baseline, now)
         self._evidence, self._moving = known.learnt, known.output
         self.told: list[UnlearnablePlace] = []
+        self._has_kept = kept is not None
+        differing = kept.differing if kept else ()
+        self._kept = {path: value for path, value in differing if _leaf(self._stored, path) is not ABSENT}
         self._came: dict[Path, dict[int, Json]] = {}
         for number, comparison in enumerate(settled):
             for difference in comparison.differences:
@@ -240,20 +271,28 @@ class Lesson:
         what is stored, is a change, unless it is by nature another one after a while."""
         self._moving = self._with_what_moves()
         first: dict[Path, Json] = {}
-        later: list[dict[Path, Json]] = [{} for _ in range(self._times)]
-        for path, came in self._came.items():
+        later: list[dict[Path, Json]] = [{} for _ in range(self._times + self._has_kept)]
+        for path in dict.fromkeys((*self._kept, *self._came)):
+            came = self._came.get(path, {})
             written = _leaf(self._stored, path)
             if not replaces_handwritten and is_handwritten(written, path, self._evidence):
-                self.told.append(self._too_narrow(path, written, list(came.values())))
+                if came:
+                    self.told.append(self._too_narrow(path, written, list(came.values())))
                 continue
             stored = unescaped(written)
             is_literal = not (isinstance(stored, str) and has_marker(stored))
-            values = [came.get(number, stored if is_literal else ABSENT) for number in range(self._times)]
-            if not self._varies(path, stored, values):
+            usual = stored if is_literal else ABSENT
+            values = [came.get(number, usual) for number in range(self._times)]
+            if not came:
+                if not is_literal or not self._varies(path, stored, [self._kept[path]]):
+                    continue
+            elif not self._varies(path, stored, values):
                 came_now, on_file = (short(self._mask(value, path)) for value in (values[0], stored))
                 what = f"it is {came_now} in {self._each}, and {on_file} on file: a change"
                 self.told.append(UnlearnablePlace(path, "unresolved", what, ACCEPT))
                 continue
+            if self._has_kept:
+                values.insert(0, self._kept.get(path, usual))
             known = [value for value in values if value is not ABSENT]
             first[path] = stored if is_literal else known[0]
             for number, value in enumerate(values):
@@ -272,6 +311,8 @@ class Lesson:
         if lesson is None:
             return [], []
         volatile = list(lesson.volatile)
+        placed = lesson.placeholders
+        self.told = [one for one in self.told if one.path not in placed]  # a row learns of the others
         return [*volatile, *self._counted_beside(volatile)], list(lesson.refusals)
 
     def _too_narrow(self, path: Path, written: Json, came: Sequence[Json]) -> UnlearnablePlace:
@@ -288,10 +329,11 @@ class Lesson:
             self._stored, {place: one.proposal.text for one in volatile for place in one.places}
         )
         tables = {place[:-2] for one in volatile for place in one.places if is_among_metrics(place, output)}
+        taken = {*self._came, *(place for one in volatile for place in one.places)}
         for path, value in (pair for table in tables for pair in _row_values(self._stored, table)):
             where = named(path, output)
             counts = is_amount(value) and is_counted(where, value) and is_among_metrics(path, output)
-            if where != path and counts and path not in self._came:
+            if where != path and counts and path not in taken:
                 proposal = narrowest([value], words=self._project.words_of(self._baseline))[0]
                 reason = f"{proposal.reason}, which its name counts in a table of such"
                 yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))

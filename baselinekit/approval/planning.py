@@ -339,7 +339,7 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> Appl
             drop_pending(project.root, plan.baseline.id)
         else:  # the rest stays, now set against the new output
             after = with_output(project, plan, approval.accepted, approval.ignored)
-            save_pending(project.root, replace(plan.seen, compared_with=compared_with(after)))
+            save_pending(project.root, replace(plan.seen, compared_with=compared_with(after), differing=()))
     return replace(applied, failures=(*failures, *applied.failures))
 
 

@@ -218,7 +218,7 @@ def keep_rest(project: Project, one: Settled) -> Sequence[Problem]:
         if load_pending(project.root, id) is None:
             return ()
     try:
-        save_pending(project.root, replace(one.rest, compared_with=compared_with(after)))
+        save_pending(project.root, replace(one.rest, compared_with=compared_with(after), differing=()))
     except BaselinekitError as error:
         return error.problems
     return ()

@@ -14,6 +14,7 @@ from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
+from baselinekit.store.reading import discover
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
@@ -112,6 +113,15 @@ def init(options: InitOptions) -> None:
     if options.with_evals and not dry_run:
         make_evals(root)
     elif file is None and not dry_run:
+        suggest_first(baselines, root, base_url, with_git)
+
+
+def suggest_first(folders: list[str], root: str, base_url: str | None, with_git: bool) -> None:
+    """A first capture; where there are baselines already (they need no configuration), a compare, unless git
+    has been set up: then there is something to commit, which was said."""
+    if discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root):
+        screen.next_commands([] if with_git else ["baselinekit compare"])
+    else:
         where = "/users" if base_url else "http://127.0.0.1:8000/users"
         screen.next_commands([f"baselinekit capture http GET {where} --id users"])
 
@@ -122,8 +132,9 @@ def write_config(base_url: str | None, more: str) -> None:
         raise InvalidInput(Problem("BK508", what, "edit it, or remove it and run init again"))
     stated = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
     write_text("baselinekit.yaml", _CONFIG.format(base_url=stated) + (f"\n{more}" if more else ""))
+    is_there = os.path.isdir("baselines")
     os.makedirs("baselines", exist_ok=True)
-    screen.line("wrote baselinekit.yaml and baselines/")
+    screen.line(f"wrote baselinekit.yaml{'' if is_there else ' and baselines/'}")
 
 
 def make_evals(root: str) -> None:

@@ -134,6 +134,7 @@ class LearningScreen:
                     "id": plan.baseline.id,
                     "file": plan.baseline.source.file,
                     "replays": plan.replays,
+                    "kept": plan.kept,
                     "learnt": [learnt_as_json(found) for found in plan.volatile],
                     "ordered": list(plan.ordered),
                     "stays": [
@@ -156,6 +157,8 @@ def count(plans: Sequence[LearnPlan]) -> str:
 def describe(plan: LearnPlan) -> list[str]:
     """One baseline: its paths that vary, with their placeholders, and what stays as it is on file."""
     replays = many(plan.replays, "replay")
+    if plan.kept:
+        replays += f" and the answer of the compare of {plan.kept}"
     if not plan.volatile and not plan.stays:
         return [screen.safe_line(f"{plan.baseline.id}   {replays}: as on file, there is nothing to learn")]
     paths = many(len(plan.volatile), "path")

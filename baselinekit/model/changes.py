@@ -79,7 +79,8 @@ class Seen:
     not shown; `unsettled`: what would still fail with this very output; `settled`: what only another note of
     the capture makes right (its age, what it took); `variant`: which output of the
     baseline was meant for the place of that run; `troubles`: what says that it went wrong, beside what the
-    output itself says of that."""
+    output itself says of that; `differing`: the leaves that differed, each with its place in the output on
+    file and the value that came."""
 
     id: str
     recipe_hash: str
@@ -94,6 +95,7 @@ class Seen:
     settled: tuple[str, ...] = ()
     variant: int | None = None
     troubles: tuple[str, ...] = ()
+    differing: tuple[tuple[Path, Json], ...] = ()
     origin: str = "kept"
 
 

@@ -400,6 +400,21 @@ def paths() -> Field:
     return Field(list, read=read, write=lambda value: list(map(list, value)))
 
 
+def placed() -> Field:
+    """Values, each behind its path into a document: `[[path, value], …]`."""
+
+    def read(value: Json, at: Path, reader: RecordReader) -> tuple[tuple[Path, Json], ...]:
+        for number, pair in enumerate(value):
+            if pair.__class__ is not list or len(pair) != 2 or pair[0].__class__ is not list:
+                reader.mismatch((*at, number), pair, _NAMES[list])
+                return ()
+        return tuple((tuple(path), one) for path, one in value)
+
+    return Field(
+        list, optional=True, read=read, write=lambda value: [[list(path), one] for path, one in value]
+    )
+
+
 def named(*classes: type[Any], form: "RecordForm[Any] | None" = None, **more: Any) -> Field:
     """An object with any keys, each with a value of these classes, or of a form."""
     item = Field(*classes)

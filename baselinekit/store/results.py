@@ -22,7 +22,16 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.schema.records import NULLABLE_TEXT, TEXT, Field, RecordForm, RecordReader, paths, texts
+from baselinekit.schema.records import (
+    NULLABLE_TEXT,
+    TEXT,
+    Field,
+    RecordForm,
+    RecordReader,
+    paths,
+    placed,
+    texts,
+)
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id
@@ -212,6 +221,7 @@ def pending_form() -> RecordForm[Seen]:
         unsettled=texts(),
         settled=texts(),
         troubles=texts(optional=True),  # which earlier versions did not write
+        differing=placed(),
         variant=Field(int, type(None)),
         flaw=NULLABLE_TEXT,
         resolved=Field(),
