@@ -69,7 +69,8 @@ class PromptFolder:
 @dataclass(frozen=True, slots=True)
 class EvalRow:
     """One run of a folder's cases, as `.eval.jsonl` notes it. `scope`: all, or the names of the cases that
-    were chosen; `content`: that of the folder when it was run. A row of another tool has neither."""
+    were run; `content`: that of the folder when it was run. A row of another tool has neither. `attempts`: at
+    each case; `graders`: the kind of graders that alone was asked; `interrupted`: the run was ended early."""
 
     ts: str
     all_passed: bool
@@ -78,14 +79,19 @@ class EvalRow:
     failed_cases: list[str] = field(default_factory=list)
     scope: str | list[str] | None = None
     content: str | None = None
+    attempts: int = 1
+    graders: str | None = None
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
     """One time that the prompt was sent, as `.usage.jsonl` notes it. `verified`: what the script that checks
-    an answer said; None where there is none."""
+    an answer said; None where there is none. `model`: who answered; `content`: that of the folder then."""
 
     ts: str
     sent: bool
     verified: bool | None = None
     case: str | None = None
+    model: str | None = None
+    content: str | None = None

@@ -1,0 +1,230 @@
+"""The logs in a prompt folder: appended whole, read with what other tools wrote in them."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.model.prompts import EvalRow, UsageRow
+from baselinekit.store.promptlogs import EVALS, USES, Log, note_evals, note_use, read_evals, read_uses
+
+ROW = EvalRow("2026-03-01T12:00:00Z", True, 3, 3, [], "all", "0123456789abcdef")
+USE = UsageRow("2026-03-01T12:00:00Z", True, None, "small", "m-1", "0123456789abcdef")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "prompts/p").mkdir(parents=True)
+    return tmp_path / "prompts/p"
+
+
+def evals(folder: Path) -> Log[EvalRow]:
+    return read_evals(str(folder.parent.parent), "prompts/p")
+
+
+def uses(folder: Path) -> Log[UsageRow]:
+    return read_uses(str(folder.parent.parent), "prompts/p")
+
+
+def append(folder: Path, row: EvalRow = ROW) -> list[str]:
+    return note_evals(str(folder.parent.parent), "prompts/p", row)
+
+
+def test_e6_a_row_is_one_line_with_the_keys_that_were_promised(folder: Path) -> None:
+    assert append(folder) == []
+    assert (folder / EVALS).read_bytes() == (
+        b'{"ts":"2026-03-01T12:00:00Z","all_passed":true,"total":3,"passed":3,"failed_cases":[],'
+        b'"scope":"all","content":"0123456789abcdef","attempts":1}\n'
+    )
+    assert note_use(str(folder.parent.parent), "prompts/p", USE) == []
+    assert json.loads((folder / USES).read_bytes()) == {
+        "ts": "2026-03-01T12:00:00Z",
+        "sent": True,
+        "verified": None,
+        "case": "small",
+        "model": "m-1",
+        "content": "0123456789abcdef",
+    }
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+rows = st.builds(
+    EvalRow,
+    ts=texts,
+    all_passed=st.booleans(),
+    total=st.integers(0, 10**6),
+    passed=st.integers(0, 10**6),
+    failed_cases=st.lists(texts, max_size=4),
+    scope=st.one_of(st.just("all"), st.lists(texts, max_size=4)),
+    content=st.none() | texts,
+    attempts=st.integers(1, 1000),
+    graders=st.none() | st.sampled_from(["code", "model"]),
+    interrupted=st.booleans(),
+)
+
+
+@given(st.lists(rows, max_size=5))
+def test_e6_what_is_appended_is_read_back_in_its_order(
+    tmp_path_factory: pytest.TempPathFactory, appended: list[EvalRow]
+) -> None:
+    root = str(tmp_path_factory.mktemp("rows"))
+    for row in appended:
+        assert note_evals(root, "", row) == []
+    found = read_evals(root, "")
+    assert (found.rows, found.notes) == (tuple(appended), ())
+
+
+def test_a_file_that_is_not_there_has_no_rows(folder: Path) -> None:
+    assert (evals(folder).rows, uses(folder).rows, uses(folder).notes) == ((), (), ())
+
+
+@pytest.mark.parametrize("torn", [b'{"ts": "2026-', b"{", b'{"ts":"x","all_passed":true}'])
+def test_e6_a_torn_last_line_gets_its_line_end_and_is_told(folder: Path, torn: bytes) -> None:
+    append(folder)
+    whole = (folder / EVALS).read_bytes()
+    (folder / EVALS).write_bytes(whole + torn)
+    (told,) = append(folder)
+    assert told.startswith("prompts/p/.eval.jsonl: the last line had no line end")
+    assert (folder / EVALS).read_bytes() == whole + torn + b"\n" + whole
+    assert evals(folder).rows[0] == evals(folder).rows[-1] == ROW
+    assert len(evals(folder).rows) == 3
+
+
+def test_e7_rows_of_another_tool_are_read_as_far_as_they_go(folder: Path) -> None:
+    (folder / EVALS).write_bytes(
+        b'{"ts": "2025-01-01T00:00:00", "all_passed": true, "total": 2, "passed": 2, "failed_cases": []}\r\n'
+        b"\n"
+        b'{"all_passed": false, "cost": {"usd": 1}, "failed_cases": ["a"], "total": 2, "passed": 1}\n'
+    )
+    first, second = evals(folder).known
+    assert (first.all_passed, first.total, first.scope, first.content) == (True, 2, None, None)
+    assert (second.all_passed, second.failed_cases, second.ts) == (False, ["a"], "")
+    assert evals(folder).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"ts": "2026-', "it is no JSON, or not all of it"),
+        (b"\xff\xfe", "it is no JSON, or not all of it"),
+        (b'{"all_passed": true, "all_passed": false}', "it is no JSON, or not all of it"),
+        (b"[1]", "it is no mapping"),
+        (b"{}", "`all_passed` is missing"),
+        (b'{"all_passed": "yes"}', "`all_passed` is neither true nor false"),
+        (b'{"all_passed": 1}', "`all_passed` is neither true nor false"),
+        (b'{"all_passed": true, "total": "3"}', "`total` is no count"),
+        (b'{"all_passed": true, "total": true}', "`total` is no count"),
+        (b'{"all_passed": true, "passed": -1}', "`passed` is no count"),
+        (b'{"all_passed": true, "scope": {"a": 1}}', "`scope` is no list of texts"),
+        (b'{"all_passed": true, "failed_cases": [1]}', "`failed_cases` is no list of texts"),
+    ],
+)
+def test_e7_a_line_that_cannot_be_read_is_told_with_its_place_and_hides_no_other(
+    folder: Path, line: bytes, why: str
+) -> None:
+    append(folder)
+    whole = (folder / EVALS).read_bytes()
+    (folder / EVALS).write_bytes(whole + line + b"\n" + whole)
+    assert evals(folder).rows == (ROW, None, ROW)
+    (note,) = evals(folder).notes
+    assert str(note).startswith(f"BK768 prompts/p/.eval.jsonl:2: a row that cannot be read: {why}: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (b'{"sent": true}', (True, None)),
+        (b'{"sent": true, "verified": false, "ms": 3}', (True, False)),
+        (b'{"sent": false, "verified": null}', (False, None)),
+        (b'{"verified": true}', None),
+        (b'{"sent": true, "verified": "no"}', None),
+        (b'{"sent": 1}', None),
+    ],
+)
+def test_e20_of_a_use_it_is_read_whether_it_was_sent_and_verified(
+    folder: Path, line: bytes, read: tuple[bool, bool | None] | None
+) -> None:
+    (folder / USES).write_bytes(line + b"\n")
+    (row,) = uses(folder).rows
+    assert (row and (row.sent, row.verified)) == read
+    assert len(uses(folder).notes) == (read is None)
+
+
+@pytest.mark.parametrize("leads", ["../../../elsewhere", "notes.jsonl", "/dev/null", "missing"])
+def test_e6_a_log_that_is_a_link_is_refused(folder: Path, leads: str) -> None:
+    (folder / "notes.jsonl").write_text("mine\n")
+    outside = folder.parent.parent.parent / "elsewhere"
+    (folder / EVALS).symlink_to(leads)
+    (told,) = append(folder)
+    assert told == (
+        "this run of prompts/p is not noted: prompts/p/.eval.jsonl is a link, or no regular file (remove it)"
+    )
+    assert (folder / "notes.jsonl").read_text() == "mine\n"
+    assert not outside.exists()
+    assert not (folder / "missing").exists()
+
+
+def test_e6_a_folder_that_leads_out_of_the_project_is_refused(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (tmp_path / "prompts/q").symlink_to(outside)
+    (told,) = note_evals(str(tmp_path), "prompts/q", ROW)
+    assert "prompts/q leads out of the project" in told
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo"])
+def test_e6_what_is_no_file_is_told_and_keeps_nobody_waiting(folder: Path, kind: str) -> None:
+    (folder / EVALS).mkdir() if kind == "folder" else os.mkfifo(folder / EVALS)
+    (told,) = append(folder)
+    assert "no regular file (remove it)" in told
+
+
+def test_e6_many_writers_at_once_append_whole_rows(folder: Path) -> None:
+    long = EvalRow("t", False, 1, 0, ["x" * 50_000], "all")
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda number: append(folder, [ROW, long][number % 2]), range(40)))
+    assert told == [[]] * 40
+    assert sorted(len(row.failed_cases) for row in evals(folder).known) == [0] * 20 + [1] * 20
+    assert evals(folder).notes == ()
+
+
+APPEND = """
+import sys
+from baselinekit.model.prompts import EvalRow
+from baselinekit.store.promptlogs import note_evals
+print(*note_evals(sys.argv[1], "prompts/p", EvalRow("t", False, 1, 0, ["x" * 300], "all")))
+"""
+
+
+def test_e6_of_a_row_that_finds_no_room_nothing_stays(folder: Path) -> None:
+    """A limit of the shell (ulimit -f), which is what a quota looks like: the write takes a part of it."""
+    append(folder)
+    whole = (folder / EVALS).read_bytes()
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 100, len(whole) + 100))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", APPEND, str(folder.parent.parent)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        preexec_fn=small_files,
+    )
+    assert done.stdout == (
+        "this run of prompts/p is not noted: prompts/p/.eval.jsonl cannot be written: file too large (the "
+        "file would grow over the limit of this system or shell (ulimit -f))\n"
+    )
+    assert (folder / EVALS).read_bytes() == whole
+    assert append(folder) == []
+    assert evals(folder).rows == (ROW, ROW)
