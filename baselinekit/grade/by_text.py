@@ -24,6 +24,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import compiled, search
 from baselinekit.schema.records import below, check
+from baselinekit.texts import many
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"
@@ -185,6 +186,58 @@ REGEX = GraderType(
     expectation="pattern",
     problems=regex_problems,
     goes_by_expectation=lambda config: config.pattern is None,
+)
+
+
+# token_count
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """The output has so many words, both bounds included. A word ends where a blank, a tab or a line does:
+    the tokens of a model are not counted."""
+
+    min: int | None = None
+    max: int | None = None
+    of: str | None = None
+
+
+def token_count(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    how, count = task.method, len(text_of(task.look(observation.output)).split())
+    reason = ""
+    if how.min is not None and count < how.min:
+        reason = f"it has {many(count, 'word')}, and {how.min:,} are the least"
+    elif how.max is not None and count > how.max:
+        reason = f"it has {many(count, 'word')}, and {how.max:,} are the most"
+    return task.decide((not reason, reason, {"words": count}), task.part(observation.output))
+
+
+def token_problems(task: Task) -> Iterator[Problem]:
+    how: TokenCount = task.method
+    if how.min is None and how.max is None:
+        yield never_fails("it states no bound", "state `min`, `max` or both", "config")
+        return
+    for name in ("min", "max"):
+        bound = getattr(how, name)
+        if bound is not None and bound < 0:
+            yield Problem(
+                "BK708",
+                f"`{name}` is {bound}, and no text has so few words",
+                "0 or more",
+                at=("config", name),
+            )
+    if how.min == 0 and how.max is None:
+        yield never_fails(
+            "every text has 0 words or more", "1 or more: `min: 1` is any word", "config", "min"
+        )
+    if how.min is not None and how.max is not None and 0 <= how.max < how.min:
+        yield never_passes(
+            f"no text has {how.min} words or more and {how.max} or fewer", "exchange the two", "config", "min"
+        )
+
+
+TOKEN_COUNT = GraderType(
+    TokenCount, token_count, "token_count", problems=token_problems, known_by=("min", "max")
 )
 
 

@@ -5,7 +5,7 @@ A new grader is one file (its config, its checks, its judging) and one row here.
 from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
-from baselinekit.grade import by_function, by_human, by_matcher, by_model, by_schema, by_text
+from baselinekit.grade import by_function, by_human, by_line, by_matcher, by_model, by_schema, by_text
 from baselinekit.grade.task import GradeClients, GraderType, Task
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import OUTCOMES, Grade, Grader, Outcome
@@ -23,12 +23,15 @@ GRADERS = by_config(
     by_text.EXACT_MATCH,
     by_text.REGEX,
     by_text.CONTAINS,
+    by_text.TOKEN_COUNT,
     by_text.MUST_INCLUDE,
     by_schema.JSON_SCHEMA,
     by_matcher.STRUCTURAL_MATCH,
     by_matcher.BASELINE_MATCH,
     by_function.FUNCTION_OUTPUT,
     by_model.MODEL_JUDGE,
+    by_line.SCORE_LINE,
+    by_line.DECISION_LINE,
     by_human.HUMAN_RATING,
 )
 

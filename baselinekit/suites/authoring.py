@@ -69,26 +69,28 @@ def add_recipes(parts: Parts) -> None:
 def add_graders(parts: Parts, graders: Graders) -> None:
     """By its name, or with a config by its type and method. Who leaves the method out is understood by what
     else is said."""
-    methods = []
+    methods: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
     every: Parts = {}
     for row in graders.values():
-        if row.kind != "code":
+        if row.kind != "code" and not row.method:
             add_part(parts, f"{row.kind.title()}Config", row.config)
         if not row.method:
             continue
         part = f"{row.config.__name__}Config"
         add_part(parts, part, row.config)
         stated = parts[part]
-        every |= stated["properties"]
+        every |= stated["properties"] if row.kind == "code" else {}
         stated["properties"] = {"method": {"const": row.method}, **stated["properties"]}
         required = [key for key in stated.get("required", ()) if key != "function_name"]
         parts[part] = {**stated, "required": ["method", *required]}
-        methods.append(ref(part))
-    parts["CodeConfig"] = {"anyOf": [*methods, closed(every)]}
+        methods[row.kind].append(ref(part))
+    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed(every)]}
     kinds = []
-    for name in ("code", "model", "human"):
-        part = f"{name.title()}Grader"
-        add_part(parts, part, InlineGrader, type={"const": name}, config=ref(f"{name.title()}Config"))
+    for name, others in methods.items():
+        part, config = f"{name.title()}Grader", ref(f"{name.title()}Config")
+        if others and name != "code":
+            config = {"anyOf": [config, *others]}
+        add_part(parts, part, InlineGrader, type={"const": name}, config=config)
         kinds.append(ref(part))
     add_part(parts, "NamedGrader", NamedGrader)
     by_name = {"type": "string", "description": "A grader of config/graders.yaml."}

@@ -27,7 +27,15 @@ class Given:
     @property
     def methods(self) -> dict[str, GraderType]:
         """The code graders by the method that files name."""
-        return {row.method: row for row in self.graders.values() if row.method}
+        return self.methods_of("code")
+
+    def methods_of(self, kind: str) -> dict[str, GraderType]:
+        return {row.method: row for row in self.graders.values() if row.method and row.kind == kind}
+
+    def as_method(self, name: Json) -> str:
+        """How a grader is written that somebody names where it cannot stand; "" for what is none."""
+        kinds = (row.kind for row in self.graders.values() if row.method == name and name)
+        return next((_AS_METHOD % (kind, name) for kind in kinds), "")
 
     @property
     def row_expected(self) -> GraderType | None:
@@ -38,7 +46,7 @@ class Given:
 
 _HEAVIEST = 1_000_000
 _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
-_AS_METHOD = "it is a method: {type: code, config: {method: %s}}"
+_AS_METHOD = "it is a method: {type: %s, config: {method: %s}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +108,7 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
     stated, problems = check(InlineGrader, raw)
     if stated is None:
         kind, config = (raw.get("type"), raw.get("config")) if isinstance(raw, dict) else (None, None)
-        if isinstance(kind, str) and kind in given.methods:  # a method, named as the type
-            hint = _AS_METHOD % kind
+        if hint := given.as_method(kind):  # a method, named as the type
             problems = [replace(one, hint=hint) if one.at == ("type",) else one for one in problems]
         elif kind in ("code", "model", "human") and isinstance(config, dict):
             problems += below(_config(kind, config, given)[1], ("config",))
@@ -143,7 +150,7 @@ def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Pro
         return None, below(problems, at)
     if stated.ref not in given.named:
         known = sorted(given.named)
-        hint = _AS_METHOD % stated.ref if stated.ref in given.methods else nearest(stated.ref, known)
+        hint = given.as_method(stated.ref) or nearest(stated.ref, known)
         hint = hint or (f"there are {', '.join(known)}" if known else "")
         hint = hint or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {stated.ref!r}", hint, at=at)]
@@ -167,8 +174,19 @@ def weight_problems(weight: Number | None) -> list[Problem]:
 def _config(kind: str, config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
     if kind == "code":
         return read_by_method(config, given)
-    row = next(row for row in given.graders.values() if row.kind == kind)
-    return row.read_config(config, given.expected)
+    usual = next(row for row in given.graders.values() if row.kind == kind and not row.method)
+    methods = given.methods_of(kind)
+    if not methods or "method" not in config:
+        return usual.read_config(config, given.expected)
+    rest = {key: value for key, value in config.items() if key != "method"}
+    method = config["method"]
+    if not isinstance(method, str) or method not in methods:
+        other = f"one of {', '.join(methods)}; without a method it is a {usual.name} grader"
+        hint = given.as_method(method) or nearest(str(method), methods) or other
+        return None, [
+            Problem("BK712", f"there is no method {method!r} of a {kind} grader", hint, at=("method",))
+        ]
+    return methods[method].read_config(rest, given.expected)
 
 
 def read_by_method(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
@@ -184,7 +202,7 @@ def read_by_method(config: dict[str, Json], given: Given) -> tuple[Method | None
     if method is None:
         return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(methods)}", at=())]
     if not isinstance(method, str) or method not in methods:
-        hint = nearest(str(method), methods) or f"one of {', '.join(methods)}"
+        hint = given.as_method(method) or nearest(str(method), methods) or f"one of {', '.join(methods)}"
         return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
     return methods[method].read_config(config, given.expected)
 
