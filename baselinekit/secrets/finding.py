@@ -24,7 +24,7 @@ _NAMED = (
     r"(?:api[-_]?key|(?:auth|access|refresh|id|session|api)[-_]?token|token|(?:client[-_]?)?secret"
     r"|password|passwd|pwd)"
 )
-_STANDS_FOR = r"(?![<${*\[])"
+_STANDS_FOR = r"(?![<${*\[…])"
 
 _NAMES = ("apikey", "api-key", "api_key", "token", "secret", "passw", "pwd")
 
@@ -177,7 +177,10 @@ _PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40
 _TAG = re.compile(r"\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _DIGIT = re.compile(r"[0-9]")
-_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}|c[a-z0-9]{24}|[0-9a-fA-F]+|[\d_+/-]+|[A-Z0-9_]+")
+_ID = re.compile(
+    r"[0-7][0-9A-HJKMNP-TV-Z]{25}|c[a-z0-9]{24}|[0-9a-fA-F]+|[\d_+/-]+|[A-Z0-9_]+"
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+="  # a name in capitals, and the sign that gives it a value: no padding
+)
 _SMALL = re.compile(r"[a-z0-9]{24,}")
 _HEX = re.compile(r"[0-9a-f]+")
 _FEWEST_OTHERS = 3

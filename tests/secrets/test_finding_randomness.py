@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from baselinekit.secrets.finding import likeness
+from baselinekit.secrets.finding import likeness, secret_parts
 
 CHANCE = random.Random(20)
 LETTERS = string.ascii_letters + string.digits
@@ -79,9 +79,32 @@ def test_what_its_name_explains_does_not_alarm(name: str) -> None:
         assert likeness(letters(32), ("body", name, 0)) is None
 
 
+WORDS = "OAUTH2 PASSWORD BEARER API KEY V2 TOKEN X RATE LIMIT S3 BUCKET AUTH0 CLIENT ID MD5 BASE64".split()
+STANDS_FOR = ["…", "<value>", "${VALUE}", "{{value}}", "$VALUE", "[value]", ""]
+
+
+@pytest.mark.parametrize("value", STANDS_FOR)
+def test_the_name_of_a_variable_that_is_given_a_value_does_not_alarm(value: str) -> None:
+    """As in the hint to pass one: `--secret OAUTH2_PASSWORD_BEARER=…`."""
+    for _ in range(300):
+        name = "_".join(CHANCE.choices(WORDS, k=CHANCE.randrange(2, 7)))
+        assert likeness(f"pass --secret {name}={value}", ("body", "value")) is None, name
+
+
+def test_what_such_a_name_is_given_is_still_found() -> None:
+    missed = 0
+    for _ in range(1_000):
+        token = letters(32)
+        text = f"export OAUTH2_PASSWORD_BEARER={token}"
+        missed += (text.index(token), len(text)) not in secret_parts(text)
+    assert missed <= 20
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "token=…12345678",
+        "password: …hunter2",
         "getUserByEmailAddressOrNull",
         "org.springframework.beans.factory.BeanCreationException",
         "ORDER_STATUS_PENDING_PAYMENT_2",
