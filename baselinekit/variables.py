@@ -129,6 +129,15 @@ def unexpanded(text: str) -> str:
     return _TOKEN.sub(lambda match: "\\" + match[0], text) if "{{" in text else text
 
 
+def unexpanded_in(value: Json) -> Json:
+    """The same for every text of a value, so that `expand` gives the value back."""
+    if isinstance(value, str):
+        return unexpanded(value)
+    if isinstance(value, dict):
+        return {unexpanded(key): unexpanded_in(item) for key, item in value.items()}
+    return [unexpanded_in(item) for item in value] if isinstance(value, list) else value
+
+
 @cache
 def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import click
+from click.shell_completion import CompletionItem
 
 from baselinekit.cli.options import (
     ProjectOptions,
@@ -14,11 +15,28 @@ from baselinekit.cli.options import (
     including,
     jobs_option,
     option,
+    project_of_files,
     several,
 )
 from baselinekit.metrics import PRESETS
 
 _PLANS = (".yaml", ".yml")
+
+
+def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of the cases of what has been typed so far. Files that cannot be read offer nothing."""
+    from baselinekit.errors import BaselinekitError
+    from baselinekit.escape import one_line
+    from baselinekit.evals.selection import load, name_of_case
+
+    typed = ctx.params
+    try:
+        project = project_of_files(config=typed.get("config"), environment=typed.get("environment"))
+        suite = load(project, typed.get("paths") or (), typed.get("suite"))
+    except (BaselinekitError, OSError):
+        return []
+    names = {case: None for case in map(name_of_case, suite.cases) if case is not None}
+    return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,12 @@ class RunOptions:
     )
     categories: tuple[str, ...] = several("--category", help="capability, regression, or a category.")
     ids: tuple[str, ...] = several("--id", metavar="GLOB", help="Only these ids.")
+    cases: tuple[str, ...] = several(
+        "--case",
+        metavar="NAME",
+        shell_complete=complete_cases,
+        help="Only these cases, by their names; then no triggering is tested.",
+    )
     tags: tuple[str, ...] = several("--tag", help="Only those with one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
     expression: str | None = option(

@@ -130,12 +130,18 @@ def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: st
     return [CompletionItem(tag) for tag in known if tag.startswith(incomplete) and one_line(tag) == tag]
 
 
-def _baselines() -> list[Baseline]:
+def project_of_files(config: str | None = None, environment: str | None = None) -> Project:
+    """The project as a completion looks at it: nothing is installed or told."""
     from baselinekit.workflow.project import open_project
+
+    return open_project(operator_of(ProjectOptions(config=config, environment=environment)))
+
+
+def _baselines() -> list[Baseline]:
     from baselinekit.workflow.selection import load
 
     try:
-        return load(open_project(operator_of(ProjectOptions())), ())
+        return load(project_of_files(), ())
     except (BaselinekitError, OSError):
         return []
 

@@ -127,6 +127,7 @@ def _choice(project: Project, options: RunOptions) -> Choice:
         options.ids,
         options.exclude_tags,
         load_not_passed(project.root, TRIED) if options.last_failed else None,
+        options.cases,
     )
 
 

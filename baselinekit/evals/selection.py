@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import GraderKind
@@ -21,7 +22,8 @@ _MOST_NAMED = 10
 @dataclass(frozen=True, slots=True)
 class Choice:
     """`categories`: the kind of a case (capability, regression) or its category. `grader`: only graders of
-    this kind are asked, and every case needs one. `among`: only these ids, those that did not pass last."""
+    this kind are asked, and every case needs one. `among`: only these ids, those that did not pass last.
+    `cases`: only these, each by its name."""
 
     categories: Sequence[str] = ()
     tags: Sequence[str] = ()
@@ -30,11 +32,13 @@ class Choice:
     ids: Sequence[str] = ()
     exclude_tags: Sequence[str] = ()
     among: frozenset[str] | None = None
+    cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
         stated = {
             "paths": list(paths),
             "ids": list(self.ids),
+            "cases": list(self.cases),
             "categories": list(self.categories),
             "tags": list(self.tags),
             "exclude_tags": list(self.exclude_tags),
@@ -48,10 +52,12 @@ class Choice:
 def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
     """The chosen ones, in their order, with the graders that are to be asked. None at all is an error: what
     cannot fail is no pass."""
+    named = _named(cases, wanted.cases) if wanted.cases and cases else frozenset()
     chosen = [
         case
         for case in cases
-        if (not wanted.categories or {*wanted.categories} & {case.kind, case.category})
+        if (not wanted.cases or case.id in named)
+        and (not wanted.categories or {*wanted.categories} & {case.kind, case.category})
         and (not wanted.ids or any(fnmatchcase(case.id, glob) for glob in wanted.ids))
         and not {*wanted.exclude_tags} & {*case.tags}
         and (wanted.among is None or case.id in wanted.among)
@@ -59,14 +65,37 @@ def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
     ]
     if wanted.expression:
         mentions = expression(wanted.expression)
-        named = [  # as the grammar of -k looks at what it chooses from
+        told = [  # as the grammar of -k looks at what it chooses from
             Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
             for case in chosen
         ]
-        chosen = [case for case, baseline in zip(chosen, named, strict=True) if mentions(baseline)]
+        chosen = [case for case, baseline in zip(chosen, told, strict=True) if mentions(baseline)]
     if not chosen:
         raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
     return chosen if wanted.grader is None else graded_by(chosen, wanted.grader)
+
+
+def name_of_case(case: Case) -> str | None:
+    """By what --case chooses a case: its name, else its own part of the id. None for the queries of a prompt
+    folder, which ask nothing of the prompt."""
+    if case.folder is not None and kind_of(case.recipe).asks_nobody:
+        return None
+    return case.name or case.id.rpartition("/")[2]
+
+
+def _named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
+    """The ids of the cases with these names. Who asks for one that is not there is told so, whatever others
+    are."""
+    known = {name: None for name in map(name_of_case, cases) if name is not None}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        listed = ", ".join([*known][:_MOST_NAMED])
+        hint = f"there are {listed}" if 0 < len(known) <= _MOST_NAMED else "run --list shows the cases"
+        problems = (
+            Problem("BK509", f"there is no case {name!r}", nearest(name, known) or hint) for name in unknown
+        )
+        raise NothingSelected(*problems)
+    return frozenset(case.id for case in cases if name_of_case(case) in names)
 
 
 def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
@@ -85,7 +114,7 @@ def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
         if given and not {*given} & known:
             listed = ", ".join(sorted(known)) or "none"
             return of, nearest(given[0], known) or f"there are {listed}"
-    if wanted.ids or wanted.exclude_tags or wanted.among is not None:
+    if wanted.ids or wanted.exclude_tags or wanted.cases or wanted.among is not None:
         return of, "no case matches all the selections: leave one out"
     return of, "-k matches words of the id, the name or a tag"
 

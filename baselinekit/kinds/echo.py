@@ -33,6 +33,7 @@ class EchoKind(RecipeKind):
     execution = EchoExecution
     currents = (EchoCurrent,)
     noun = "result"
+    asks_nobody = True
     eval_input = "echo"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:

@@ -144,6 +144,9 @@ class RecipeKind:
 
     # Whom it asks.
 
+    asks_nobody: ClassVar[bool] = False
+    """Whether its output is at hand without anybody being asked."""
+
     asks_address: ClassVar[bool] = False
     """Whether it asks an address, which a base_url may give."""
 
@@ -224,6 +227,11 @@ class RecipeKind:
     def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
         """What it is given by name, and the file that gives more."""
         return {}, None
+
+    def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
+        """The recipe with further inputs, which stand for themselves: no `{{name}}` in one is a variable.
+        Of a kind that is given nothing by name, the recipe as it is."""
+        return recipe
 
     def asked(self, recipe: Recipe) -> Json:
         """What is asked, for who judges the answer; empty where a request says it."""

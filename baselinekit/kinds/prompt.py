@@ -2,7 +2,7 @@
 
 import os.path
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
@@ -10,7 +10,7 @@ from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask, clipped
-from baselinekit.variables import as_text
+from baselinekit.variables import as_text, unexpanded_in
 
 _LONGEST_SHOWN = 40
 
@@ -92,6 +92,10 @@ class PromptKind(RecipeKind):
 
     def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
         return recipe.input.inputs, recipe.input.inputs_from
+
+    def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
+        inputs = {**recipe.input.inputs, **unexpanded_in(dict(values))}
+        return replace(recipe, input=replace(recipe.input, inputs=inputs))
 
     def asked(self, recipe: Recipe) -> Json:
         asked: PromptInput = recipe.input

@@ -9,6 +9,7 @@ from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, i
 from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask
+from baselinekit.variables import unexpanded_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,13 @@ class SkillKind(RecipeKind):
         """A skill that nobody declares is a folder with a SKILL.md."""
         skill = skills.get(recipe.execution.skill_name)
         return skill is None or skill.folder is not None
+
+    def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
+        """A skill is given what it is given by name in a mapping."""
+        stated = {} if recipe.input is None else recipe.input
+        if not isinstance(stated, dict):
+            return recipe
+        return replace(recipe, input={**stated, **unexpanded_in(dict(values))})
 
     def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}

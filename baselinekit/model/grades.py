@@ -53,7 +53,9 @@ class Grade:
 class Attempt:
     """One attempt at a case: one observation and all its grades. `again` counts replays that were repeated
     because the surroundings failed (no connection, too many requests): they are no attempts. `output` is kept
-    as it may be shown, and only as far as a report needs it."""
+    as it may be shown, and only as far as a report needs it. `sent`: a prompt of a prompt folder was asked
+    and has been answered; `verified`: what the script that checks an answer said, None where there is none;
+    `notes`: what came up on the way."""
 
     number: int
     outcome: Outcome
@@ -67,6 +69,9 @@ class Attempt:
     usage: Usage = field(default_factory=Usage)
     output: Json = None
     environment: dict[str, Json] = field(default_factory=dict)
+    sent: bool = False
+    verified: bool | None = None
+    notes: tuple[str, ...] = ()
 
 
 # Graders as a case names them. The configs that other packages than grade/ act on stand here too: what

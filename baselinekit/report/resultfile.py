@@ -160,6 +160,9 @@ ATTEMPT = RecordForm(
     again=Field(int, least=0, optional=True),
     environment=Field(dict, optional=True, write=dict),
     output=Field(optional=True),
+    sent=Field(bool, optional=True),
+    verified=Field(bool, type(None), optional=True),
+    notes=texts(optional=True),
 )
 CASE = RecordForm(
     CaseFacts,

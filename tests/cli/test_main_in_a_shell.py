@@ -1,5 +1,6 @@
 """What a shell and a terminal see: completion, help, colours, a closed pipe."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,37 @@ def test_completion_says_nothing_where_files_are_broken(tmp_path: Path) -> None:
         words = "COMP_WORDS='baselinekit compare --id ' COMP_CWORD=3 _BASELINEKIT_COMPLETE=bash_complete"
         ran = here.run(f"{words} baselinekit")
     assert (ran.stdout.strip(), ran.stderr) == ("", "")
+
+
+CASES = """\
+metadata: {id: f}
+test_cases:
+- {id: a, name: first case, input: {type: echo, content: x}, expected: {type: exact, value: x}}
+- {id: b, input: {type: echo, content: x}, expected: {type: exact, value: x}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["run", "--case", ""], ["first case", "b"]),
+        (["run", "evals/cases.yaml", "--case", "f"], ["first case"]),
+        (["run", "evals/none.yaml", "--case", ""], []),
+        (["run", "--case", "z"], []),
+    ],
+)
+def test_e13_completion_offers_the_names_of_cases(
+    tmp_path: Path, typed: list[str], offered: list[str]
+) -> None:
+    with console(tmp_path / "project") as here:
+        (here.folder / "evals").mkdir()
+        (here.folder / "evals/cases.yaml").write_text(CASES)
+        words = shlex.quote(" ".join(["baselinekit", *typed]))
+        ran = here.run(
+            f"COMP_WORDS={words} COMP_CWORD={len(typed)} _BASELINEKIT_COMPLETE=bash_complete baselinekit"
+        )
+    found = [line.partition(",")[2] for line in ran.stdout.splitlines() if line]
+    assert (found, ran.stderr) == (offered, "")
 
 
 @pytest.mark.parametrize(
