@@ -1,0 +1,92 @@
+"""What a run leaves in the folders of the prompts whose cases it ran."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import GraderKind
+from baselinekit.model.prompts import EvalRow, PromptFolder
+from baselinekit.model.results import Result
+from baselinekit.store import promptlogs
+from baselinekit.store.atomic import Hurry
+from baselinekit.workflow.project import Project
+
+ALL = "all"
+"""The scope of a run of all cases of a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a row says of a run besides its results. `now`: when it ended; `graders`: the kind of graders that
+    alone was asked; `interrupted`: by a signal or by the time limit of its suite."""
+
+    now: str
+    attempts: int = 1
+    graders: GraderKind | None = None
+    interrupted: bool = False
+
+
+def note_runs(
+    project: Project,
+    suite: Suite,
+    chosen: Sequence[Case],
+    results: Sequence[Result],
+    facts: RunFacts,
+    hurry: Hurry | None = None,
+) -> list[str]:
+    """Append a row to the log of each prompt folder of which something was run. Given back is what could not
+    be noted: whatever a run came to, it stands."""
+    told = []
+    outcomes = {result.id: result for result in results}
+    for path, row in rows_of(suite.cases, chosen, outcomes, facts).items():
+        told += promptlogs.note_evals(project.root, path, masked(project, row), hurry)
+    return told
+
+
+def rows_of(
+    cases: Sequence[Case], chosen: Sequence[Case], results: Mapping[str, Result], facts: RunFacts
+) -> dict[str, EvalRow]:
+    """The row of each folder by its path. `cases`: all that there are, of which some were chosen."""
+    rows = {}
+    for folder in {case.folder.path: case.folder for case in chosen if case.folder}.values():
+        wanted = [case for case in chosen if _is_of(case, folder)]
+        run = [case for case in wanted if results[case.id].outcome != "skipped"]
+        if not any(_attempted(results[case.id]) for case in wanted):
+            continue
+        passed = [case for case in run if results[case.id].outcome == "passed"]
+        whole = len(run) == sum(_is_of(case, folder) for case in cases)
+        rows[folder.path] = EvalRow(
+            facts.now,
+            all_passed=bool(run) and len(passed) == len(wanted) and not facts.interrupted,
+            total=len(run),
+            passed=len(passed),
+            failed_cases=[name_in_row(case) for case in run if case not in passed],
+            scope=ALL if whole and facts.graders is None else [name_in_row(case) for case in run],
+            content=folder.content,
+            attempts=facts.attempts,
+            graders=facts.graders,
+            interrupted=facts.interrupted,
+        )
+    return rows
+
+
+def _is_of(case: Case, folder: PromptFolder) -> bool:
+    return case.folder is not None and case.folder.path == folder.path
+
+
+def _attempted(result: Result) -> bool:
+    """Whether anything of a case was run, if not all of it."""
+    return result.case is not None and any(one.outcome != "skipped" for one in result.case.attempts)
+
+
+def name_in_row(case: Case) -> str:
+    """A case by its name, a query by its text: it has no other name."""
+    name = case.name or case.id
+    return f"triggering: {name}" if kind_of(case.recipe).asks_models == "never" else name
+
+
+def masked(project: Project, row: EvalRow) -> EvalRow:
+    """Names are texts of the checkout; whatever is written is searched for secrets all the same."""
+    mask = project.redactor.mask_value
+    return replace(row, failed_cases=mask(row.failed_cases), scope=mask(row.scope))
