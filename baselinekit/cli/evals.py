@@ -29,10 +29,10 @@ def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: s
     from baselinekit.escape import one_line
     from baselinekit.evals.selection import load, name_of_case
 
-    typed = ctx.params
+    typed = ctx.params  # with the name still missing, what stands between the options is in ctx.args
     try:
         project = project_of_files(config=typed.get("config"), environment=typed.get("environment"))
-        suite = load(project, typed.get("paths") or (), typed.get("suite"))
+        suite = load(project, typed.get("paths") or ctx.args, typed.get("suite"))
     except (BaselinekitError, OSError):
         return []
     names = {case: None for case in map(name_of_case, suite.cases) if case is not None}
