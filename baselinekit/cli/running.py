@@ -188,7 +188,8 @@ def _list(plans: Sequence[Planned], of: int, options: RunOptions) -> None:
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
     cases = f"{len(plans):,} of {of:,} cases" if len(plans) < of else many(len(plans), "case")
     more = ", and more if attempts are retried" if calls else ""
-    asked = f"{many(calls, 'call')} of models{more}"
+    fewer = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
+    asked = f"{'up to ' if fewer else ''}{many(calls, 'call')} of models{more}"
     screen.line(f"{cases}, {many(attempts, 'attempt')}, {asked}; nothing was run")
 
 

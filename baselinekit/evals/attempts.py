@@ -192,10 +192,9 @@ class Examiner:
         scope = replace(setting.scope, secrets=dict.fromkeys(setting.scope.secrets, Secret(MASK)))
         with suppress(BaselinekitError):  # a name that a flow fills in on its way
             shown = replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
-        grades = []
-        for position, grader in enumerate(case.graders):
-            clients = self._clients(prepared, position, bench, found)
-            grades.append(graders.grade(grader, shown, observation, clients))
+        grades = graders.grade_all(
+            shown, observation, lambda position: self._clients(prepared, position, bench, found)
+        )
         outcome, score, reason, verdict = graders.combined(grades)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
@@ -204,7 +203,7 @@ class Examiner:
             number,
             outcome,
             score,
-            tuple(grades),
+            grades,
             reason,
             telling,
             verdict,

@@ -235,7 +235,7 @@ def key_of(
 ) -> str:
     """The same for two runs that would make the same attempts: of the same cases, by the same graders, with
     the same settings and files. What a run records in a file is not among them."""
-    told = [(one.case.id, fingerprint(one)) for one in cases]
+    told = [(one.case.id, one.case.judge_after_failure, fingerprint(one)) for one in cases]
     around = (
         project.override_base_url,
         project.base_url,

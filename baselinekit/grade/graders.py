@@ -2,7 +2,7 @@
 
 A new grader is one file (its config, its checks, its judging) and one row here."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.grade import by_function, by_human, by_line, by_matcher, by_model, by_schema, by_text
@@ -11,6 +11,9 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import OUTCOMES, Grade, Grader, Outcome
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT
+
+NOT_JUDGED = "not judged"
+"""The verdict of a judge that nobody asked, because the case had failed already."""
 
 Graders = Mapping[type, GraderType]
 
@@ -55,6 +58,36 @@ def grade(
         problem = error.problems[0]
         reason = problem.message + (f": {problem.hint}" if problem.hint else "")
         return grader.graded("error", None, reason, code=problem.code)
+
+
+def grade_all(
+    case: Case,
+    observation: Observation,
+    clients: Callable[[int], GradeClients],
+    graders: Graders = GRADERS,
+) -> tuple[Grade, ...]:
+    """What all graders of a case make of an output, in their order. Models are asked last, and where the case
+    does not want it they are not asked for what a check by rules has already found wrong. `clients`: of the
+    grader with this number."""
+    judges = [number for number, grader in enumerate(case.graders) if asks(grader, graders)]
+    rules = [number for number in range(len(case.graders)) if number not in judges]
+    counting = any(grader.required for grader in case.graders)
+    grades: dict[int, Grade] = {}
+    for number in (*rules, *judges):
+        grader = case.graders[number]
+        wrong = (grades[rule] for rule in rules) if number in judges and not case.judge_after_failure else ()
+        failed = next((one for one in wrong if fails_case(one, counting)), None)
+        if failed is None:
+            grades[number] = grade(grader, case, observation, clients(number), graders)
+        else:
+            reason = f"no model was asked: {failed.grader} failed"
+            grades[number] = grader.graded("unscored", None, reason, verdict=NOT_JUDGED)
+    return tuple(grades[number] for number in range(len(case.graders)))
+
+
+def fails_case(grade: Grade, some_required: bool) -> bool:
+    """Whether a check by rules settles that the case fails, whatever else is found."""
+    return grade.kind == "code" and grade.outcome == "failed" and (grade.required or not some_required)
 
 
 def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:

@@ -240,6 +240,36 @@ factorial: {type: code, config: {method: function_output, function_name: factori
 """
 
 
+@pytest.mark.parametrize(
+    ("of_suite", "of_file", "judged"),
+    [
+        ("{}", "{}", True),
+        ("{judge_after_failure: false}", "{}", False),
+        ("{}", "{judge_after_failure: false}", False),
+        ("{judge_after_failure: false}", "{judge_after_failure: true}", True),
+    ],
+)
+def test_e3_whether_what_has_failed_is_judged_is_for_the_file_else_for_the_suite(
+    tmp_path: Path, of_suite: str, of_file: str, judged: bool
+) -> None:
+    put(
+        tmp_path,
+        "evals/suite.yaml",
+        f"eval_suite: {{name: a, config: {of_suite}, evals: [{{$ref: one.yaml}}]}}",
+    )
+    put(
+        tmp_path,
+        "evals/one.yaml",
+        f"""
+        metadata: {{id: f}}
+        config: {of_file}
+        test_cases: [{{id: a, input: {{type: prompt, content: x}}, expected: {{value: y}}}}]
+        """,
+    )
+    (case,) = load_suite("evals/suite.yaml", str(tmp_path)).cases
+    assert case.judge_after_failure is judged
+
+
 def test_h64_graders_have_names_in_the_config_folder(tmp_path: Path) -> None:
     write(tmp_path, "evals/config/graders.yaml", GRADERS)
     put(

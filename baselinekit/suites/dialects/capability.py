@@ -148,6 +148,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,
         weight=float(metadata.weight),
         skip=record.skip or metadata.skip or defaults.skip,
+        judge_after_failure=defaults.judge_after_failure,
     )
     return case, []
 

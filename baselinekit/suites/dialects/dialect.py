@@ -59,6 +59,7 @@ class Defaults:
     tags: tuple[str, ...] = ()
     criticality: Criticality | None = None
     skip: str | None = None
+    judge_after_failure: bool = True
     kind: Kind = "capability"
     before: str = ""
     graders: tuple[Json, ...] = ()

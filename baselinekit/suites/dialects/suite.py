@@ -43,6 +43,7 @@ class SuiteFileConfig:
     retry_count: int | None = None
     attempts: int = 1
     timeout_seconds: Seconds | None = None
+    judge_after_failure: bool | None = None
     execution: Json = ABSENT
 
 
@@ -104,7 +105,15 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
     retries = count if config.retry_failed else 0
     return (
         settings,
-        replace(defaults, execution=execution, timeout=config.timeout_seconds, retries=retries),
+        replace(
+            defaults,
+            execution=execution,
+            timeout=config.timeout_seconds,
+            retries=retries,
+            judge_after_failure=defaults.judge_after_failure
+            if config.judge_after_failure is None
+            else config.judge_after_failure,
+        ),
         problems,
     )
 

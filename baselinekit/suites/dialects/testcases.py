@@ -36,6 +36,7 @@ class CaseFileConfig:
     timeout_seconds: Seconds | None = None
     retries: int | None = None
     parallel: bool | None = None
+    judge_after_failure: bool | None = None
     execution: Json = ABSENT
 
 
@@ -124,4 +125,7 @@ def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list
         timeout=defaults.timeout if config.timeout_seconds is None else config.timeout_seconds,
         retries=defaults.retries if config.retries is None else config.retries,
         parallel=defaults.parallel if config.parallel is None else config.parallel,
+        judge_after_failure=defaults.judge_after_failure
+        if config.judge_after_failure is None
+        else config.judge_after_failure,
     ), problems
