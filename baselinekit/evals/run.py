@@ -1,9 +1,9 @@
 """run: every eval case attempted, graded, and counted."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit import __version__
@@ -261,7 +261,37 @@ def _results(
     if not all(case.source.file for case in cases):  # cases that stand in no file have no lines
         return results
     pairs: Any = [(case, None) for case in cases]  # of which only the sources are looked at
-    return [result for result in with_lines(results, pairs, project.root) if result is not None]
+    placed = [result for result in with_lines(results, pairs, project.root) if result is not None]
+    return with_grader_lines(placed, cases, project.root)
+
+
+def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
+    """The grades that did not pass with the lines of their graders: of several checks that a file states,
+    somebody looks for the one that failed."""
+    placed = list(results)
+    wanted = []
+    for number, (result, case) in enumerate(zip(results, cases, strict=True)):
+        attempts = result.case.attempts if result.case and result.outcome not in ("passed", "skipped") else ()
+        failed = {grade.grader for one in attempts for grade in one.grades if grade.outcome != "passed"}
+        if graders_at := {one.name: one.at for one in case.graders if one.at and one.name in failed}:
+            wanted.append((number, case.source, graders_at))
+    found = locate_each([(source, list(ways.values())) for _, source, ways in wanted], root) if wanted else []
+    for (number, _, ways), places in zip(wanted, found, strict=True):
+        lines = {name: place.line for name, place in zip(ways, places, strict=True)}
+        placed[number] = _at_lines(results[number], lines)
+    return placed
+
+
+def _at_lines(result: Result, lines: Mapping[str, int | None]) -> Result:
+    assert result.case is not None
+    attempts = []
+    for attempt in result.case.attempts:
+        grades = tuple(
+            grade if grade.outcome == "passed" else replace(grade, line=lines.get(grade.grader))
+            for grade in attempt.grades
+        )
+        attempts.append(replace(attempt, grades=grades))
+    return replace(result, case=replace(result.case, attempts=tuple(attempts)))
 
 
 def _served(results: Sequence[Result]) -> dict[str, str]:

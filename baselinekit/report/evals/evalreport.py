@@ -142,6 +142,33 @@ def grades_of(result: Result) -> tuple[Grade, ...]:
     return attempt.grades if attempt else ()
 
 
+def place_of(grade: Grade, result: Result) -> str:
+    """Where a grader stands, if that is another line than that of its case."""
+    return f"{result.file}:{grade.line}" if grade.line not in (None, result.line) else ""
+
+
+def line_of(result: Result) -> int | None:
+    """Where to look first: at the grader that says why, or at the case."""
+    telling = (
+        grade.line for grade in grades_of(result) if grade.outcome == result.outcome and grade.required
+    )
+    return next((line for line in telling if line is not None), result.line)
+
+
+def describe_grades(result: Result) -> Iterator[str]:
+    """A line for each grader that did not let the case pass, for forms that show none of them otherwise:
+    `failed contains (evals/a.yaml:12): …`, `error judge, unparseable (evals/a.yaml:15): BK640 …`."""
+    grades = grades_of(result) if result.outcome != "passed" and not result.differences else ()
+    for grade in grades:
+        place = place_of(grade, result)
+        if grade.outcome == "passed" or (len(grades) == 1 and not place):
+            continue
+        name = ", ".join(filter(None, (grade.grader, grade.verdict)))
+        where = f" ({place})" if place else ""
+        why = " ".join(filter(None, (grade.code, grade.reason))) if len(grades) > 1 else ""
+        yield f"{grade.outcome} {name}{where}" + (f": {why}" if why else "")
+
+
 def named_metrics(report: Report) -> list[Metric]:
     """Each metric once, in the view that its name usually means: pass@k case by case, pass^k pooled."""
     metrics = report.suite.metrics if report.suite else ()
@@ -171,6 +198,9 @@ def failure(result: Result) -> dict[str, Json]:
                 "kind": grade.kind,
                 "outcome": grade.outcome,
                 "score": grade.score,
+                **({"verdict": grade.verdict} if grade.verdict else {}),
+                **({"code": grade.code} if grade.code else {}),
+                **({"line": grade.line} if grade.line is not None else {}),
                 **({"reason": grade.reason} if grade.reason else {}),
                 **({"details": grade.details} if grade.details else {}),
             }

@@ -12,6 +12,7 @@ from baselinekit.report.confusion import markdown_classes
 from baselinekit.report.evals.evalreport import (
     FAULTS,
     because,
+    describe_grades,
     evidence,
     format_share,
     format_status,
@@ -59,7 +60,7 @@ def _lines(report: Report) -> Iterator[str]:
     for result in wrong[:_MOST_FAILURES]:
         yield from ("", f"### {markdown_code(result.id)}", "")
         yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
-        for why in other_reasons(result):
+        for why in (*describe_grades(result), *other_reasons(result)):
             yield from ("", f"- {markdown_text(cut_line(why, 500))}")
         for label, text in evidence(result):
             yield from ("", f"{markdown_text(cut_line(label))}:", "")

@@ -20,6 +20,7 @@ from baselinekit.report.evals.evalreport import (
     format_value,
     grades_of,
     other_reasons,
+    place_of,
 )
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
 from baselinekit.report.wording import Style, fitted, format_lines, wrapped
@@ -28,7 +29,12 @@ from baselinekit.texts import already_masked, clipped
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.
 
 
-_NOTES = {"disagrees": "note:", "replies_that_could_not_be_read": "asked again:", "taken": "taken:"}
+_NOTES = {
+    "disagrees": "note:",
+    "reply": "it replied:",
+    "replies_that_could_not_be_read": "asked again:",
+    "taken": "taken:",
+}
 """Details that are shown as well, with the words before them."""
 _TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
 _STATE_COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
@@ -64,7 +70,7 @@ def format_failure(result: Result, style: Style) -> str:
     grades = grades_of(result)
     if result.differences and len(grades) < 2:
         return text
-    lines = list(format_grades(grades, style, not style.verbose, result.reason))
+    lines = list(format_grades(grades, style, not style.verbose, result.reason, result))
     most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if style.verbose else (_MOST_LINES, LONGEST)
     for label, side in () if result.differences else evidence(result):
         shown = first_lines(side, most, longest) or ['""']
@@ -81,16 +87,21 @@ def format_failure(result: Result, style: Style) -> str:
 
 
 def format_grades(
-    grades: Sequence[Grade], style: Style, brief: bool = False, known: str = ""
+    grades: Sequence[Grade], style: Style, brief: bool = False, known: str = "", of: Result | None = None
 ) -> Iterator[str]:
     """Each grader with its score, the criteria with theirs, and why; `brief` is a line for each of several.
-    `known`: what is said of it already."""
-    for grade in grades[:_MOST_GRADES] if len(grades) > 1 or not brief else ():
+    `known`: what is said of it already; `of`: whose they are, so that what did not pass has its place."""
+    places = [one_line(place_of(grade, of)) if of else "" for grade in grades]
+    for grade, place in zip(grades[:_MOST_GRADES], places, strict=False):
+        if brief and len(grades) == 1 and not place:  # then all of it stands above
+            return
         word = style.paint(f"{grade.outcome:<8}", _TONES[grade.outcome])
         line = f"    {word} {one_line(grade.grader)} ({grade.kind})"
         line += "" if grade.score is None else f" {grade.score:.2f}"
         line += "" if grade.required else ", optional"
-        yield f"{line}  {cut_line(grade.reason)}" if brief and grade.reason else line
+        line += f", {one_line(grade.verdict)}" if grade.verdict else ""
+        line += f"  {cut_line(grade.reason)}" if brief and grade.reason and len(grades) > 1 else ""
+        yield f"{line}  {style.paint(place, 'cyan')}" if place else line
         if not brief:
             yield from grade_lines(grade, style, known)
 

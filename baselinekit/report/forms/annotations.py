@@ -12,7 +12,7 @@ from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
 from baselinekit.report.beside import describe_revised
 from baselinekit.report.differences import Block, blocks
-from baselinekit.report.evals.evalreport import evidence
+from baselinekit.report.evals.evalreport import describe_grades, evidence, line_of
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
@@ -96,9 +96,12 @@ def _remark(report: Report, level: str, result: Result, block: Block | None) -> 
     if block is None:
         sides = evidence(result) if result.case is not None else []
         told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
+        told = [*describe_grades(result), *told]
         text = "\n".join([describe_reason(result) or result.outcome, *told])
         title = f"{result.id}: {result.outcome}"
-        return _Remark(level, in_repository(folder, result.file), result.line, title, text)
+        if result.verdict and result.outcome != "failed":
+            title += f", {result.verdict}"
+        return _Remark(level, in_repository(folder, result.file), line_of(result), title, text)
     lines = [line.text for line in block.lines]
     if select_renewable([result]):
         lines.append(f"Is the new answer right? {refresh_command([result], typed_of(report))}")

@@ -14,6 +14,7 @@ from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.report import beside
+from baselinekit.report.evals.evalreport import line_of
 from baselinekit.report.resultfile import summary_document
 from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, encode, page
@@ -113,7 +114,8 @@ def result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
         rule = result.code or result.outcome
         text = f"{result.id}: {describe_reason(result) or result.outcome}"
         known = [result.file, result.id, rule, ""]
-        yield _document(rule, level, text, _location(folder, result.file, result.line), known, facts)
+        facts |= {"verdict": result.verdict} if result.verdict else {}
+        yield _document(rule, level, text, _location(folder, result.file, line_of(result)), known, facts)
 
 
 def weakened_documents(report: Report) -> Iterator[dict[str, Json]]:

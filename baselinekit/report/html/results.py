@@ -8,7 +8,7 @@ from baselinekit.codes import explain
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Moment, Result
 from baselinekit.report.differences import Bounds, DiffLine, Tone, blocks, diff_lines, unified
-from baselinekit.report.evals.evalreport import evidence, format_share, grades_of, telling
+from baselinekit.report.evals.evalreport import evidence, format_share, grades_of, place_of, telling
 from baselinekit.report.grouping import SharedChange
 from baselinekit.report.html.markup import Markup, element, joined, spark_picture, table
 from baselinekit.report.next_commands import refresh_command, select_renewable
@@ -253,7 +253,7 @@ def behind(result: Result) -> Iterator[Markup | None]:
         yield from map(_differing, grades[:_MOST_GRADES])
         yield _sides(result)
     if grades:
-        yield _grades(grades)
+        yield _grades(grades, result)
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1 or any(one.again for one in attempts):
         yield _attempts(attempts, result)
@@ -329,7 +329,7 @@ def _differing(grade: Grade) -> Markup | None:
     return element("section", head, difference_lines(lines), class_="diff")
 
 
-def _grades(grades: Sequence[Grade]) -> Markup:
+def _grades(grades: Sequence[Grade], result: Result) -> Markup:
     rows = [
         (
             element("code", cut_line(grade.grader, 120)),
@@ -337,12 +337,13 @@ def _grades(grades: Sequence[Grade]) -> Markup:
             _outcome(grade.outcome, grade.verdict),
             "" if grade.score is None else format_share(grade.score),
             joined(cut_line(grade.reason) if grade.reason else None, _details(grade)),
+            element("span", place, class_="place") if (place := place_of(grade, result)) else "",
         )
         for grade in grades[:_MOST_GRADES]
     ]
     more = len(grades) - len(rows)
     caption = "What the graders said" + (f" (the first {len(rows)} of {len(grades):,})" if more else "")
-    return table(caption, ("grader", "kind", "outcome", "score", "why"), rows)
+    return table(caption, ("grader", "kind", "outcome", "score", "why", "where"), rows)
 
 
 def _outcome(outcome: str, verdict: str | None) -> Markup:
