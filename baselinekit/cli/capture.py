@@ -108,6 +108,7 @@ class StoringOptions:
     version: str | None = option(metavar="TEXT", help="The version of the target.")
     allow_error_status: bool = flag(help="Store a 5xx answer as known-good.")
     allow_empty: bool = flag(help="Store an empty answer of a model.")
+    allow_failing: bool = flag(help="Store an answer that fails its checks, or scores too low.")
     allow_secrets: bool = flag(help="Store what looks like a secret.")
     as_json: bool = flag("--json", help="Print what was captured as JSON.")
     quiet: bool = flag("-q", "--quiet", help="Print nothing on success.")

@@ -313,6 +313,7 @@ def capture_options(
         group=group,
         allow_error_status=storing.allow_error_status,
         allow_empty=storing.allow_empty,
+        allow_failing=storing.allow_failing,
         allow_secrets=storing.allow_secrets,
         repeat=storing.repeat,
         id_is_chosen=id_is_chosen,

@@ -17,7 +17,7 @@ STORED = "that is now the known-good answer"
 Family = Literal["", "commands", "skills", "models"]
 """Where the configuration says what a name means."""
 
-Flag = Literal["--allow-error-status", "--allow-empty"]
+Flag = Literal["--allow-error-status", "--allow-empty", "--allow-failing"]
 
 
 ALONE = ""
@@ -27,11 +27,12 @@ ALONE = ""
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """What says that an observation went wrong. `flag`: what a user says to take it for known-good all the
-    same; `visible`: whether the output itself shows it."""
+    same; `visible`: whether the output itself shows it; `detail`: what only the observation tells."""
 
     message: str
     flag: Flag
     visible: bool = True
+    detail: str = ""
 
 
 EMPTY = Trouble("the model's answer is empty", "--allow-empty")
@@ -293,19 +294,38 @@ def with_limit(stated: Any, limit: Seconds) -> Any:
 
 
 _ANSWERS = ("text", "json", "output")
-_SCORES = "quality_scores"
+SCORES, CHECKS = "quality_scores", "checks"
+"""Where an output holds what a judge gave its text, and what became of its checks."""
+
+PASSED, FAILED = "passed", "failed"
+"""What became of a check."""
 
 
 def is_empty(recipe: Recipe, output: Json) -> bool:
     """Whether nothing was answered: no text to be seen, null or {} in the place of JSON, and no call of a
     tool. An empty list says that there are none."""
-    if isinstance(output, dict) and recipe.scores is not None:
-        output = {key: value for key, value in output.items() if key != _SCORES}
+    if isinstance(output, dict) and (recipe.scores is not None or recipe.checks):
+        output = {key: value for key, value in output.items() if key not in (SCORES, CHECKS)}
         output = output["text"] if output.keys() == {"text"} else output
     if isinstance(output, dict) and recipe.execution.collect is not None:
         parts = [output[key] for key in _ANSWERS if key in output]
         return bool(parts) and not output.get("tool_calls") and all(map(says_nothing, parts))
     return says_nothing(output)
+
+
+def unmet(recipe: Recipe, output: Json, why: Mapping[str, str] | None = None) -> Iterator[Trouble]:
+    """Checks that the output says it fails, and scores below what they must be."""
+    parts = output if isinstance(output, dict) else {}
+    checks, scores = parts.get(CHECKS), parts.get(SCORES)
+    for name, told in checks.items() if recipe.checks and isinstance(checks, dict) else ():
+        if told == FAILED:
+            yield Trouble(f"the check `{name}` fails", "--allow-failing", detail=(why or {}).get(name, ""))
+    least = recipe.scores.at_least if recipe.scores else None
+    if least is None or not isinstance(scores, dict):
+        return
+    for name, score in scores.items():
+        if isinstance(score, int | float) and score < least:
+            yield Trouble(f"the score of {name} is {score:g}, below {least:g}", "--allow-failing")
 
 
 def says_nothing(value: Json) -> bool:

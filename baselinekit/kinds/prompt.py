@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty
+from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty, unmet
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask, clipped
@@ -31,7 +31,8 @@ class PromptInput:
 @dataclass(frozen=True, slots=True)
 class PromptExecution:
     """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
-    text, JSON (`parse: json`), or what `collect` names."""
+    text, JSON (`parse: json`), or what `collect` names. `checks`: what it must be like (`contains: …`), each
+    of which the output tells of."""
 
     type: Literal["prompt"]
     model: str = "default"
@@ -42,6 +43,7 @@ class PromptExecution:
     parse: Literal["text", "json"] | None = None
     collect: list[Literal["text", "tool_calls"]] | None = None
     timeout: Seconds | None = None
+    checks: list[dict[str, Json]] | None = None
     scores: Scores | None = None
 
 
@@ -72,10 +74,12 @@ class PromptKind(RecipeKind):
     def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
         if is_empty(recipe, output):
             yield EMPTY
+        yield from unmet(recipe, output)
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
-        if not observation.tool_calls:
-            yield from self.visible_troubles(recipe, observation.output)
+        if not observation.tool_calls and is_empty(recipe, observation.output):
+            yield EMPTY
+        yield from unmet(recipe, observation.output, observation.failed_checks)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         asked: PromptInput = recipe.input

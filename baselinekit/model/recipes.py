@@ -211,11 +211,12 @@ class HttpRequest:
 @dataclass(frozen=True, slots=True)
 class Scores:
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
-    that says so, on a scale."""
+    that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good."""
 
     rubric: dict[str, str] | str
     model: str = "judge"
     scale: list[int | float] = field(default_factory=lambda: [1, 5])
+    at_least: int | float | None = None
 
 
 class Execution(Protocol):
@@ -244,6 +245,11 @@ class Recipe:
     def scores(self) -> Scores | None:
         """By what its text is graded, where it is."""
         return getattr(self.execution, "scores", None)
+
+    @property
+    def checks(self) -> "list[dict[str, Json]]":
+        """What its text must be like, one line each."""
+        return getattr(self.execution, "checks", None) or []
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +300,8 @@ class Observation:
     `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
     nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
     step's name or number (empty where there are no steps); `notes`: what may be a mistake; `saved`: what a
-    flow took out of answers to what it wrote, and of those that came after: the name, the path, the value."""
+    flow took out of answers to what it wrote, and of those that came after: the name, the path, the value;
+    `failed_checks`: why each check fails that does."""
 
     output: Json
     seconds: float
@@ -306,6 +313,7 @@ class Observation:
     statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     saved: tuple[tuple[str, str, Json], ...] = ()
+    failed_checks: Mapping[str, str] = field(default_factory=dict)
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

@@ -132,6 +132,9 @@ def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
         yield f"  input     {name}: {clipped(text, _LONGEST_INPUT, mask, counted=False)}"
     if file:
         yield f"  inputs    {file}"
+    for stated in recipe.checks:
+        for name, value in stated.items():
+            yield f"  check     {name}: {clipped(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
     scores = recipe.scores
     if scores is not None:
         by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)

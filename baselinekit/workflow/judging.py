@@ -21,6 +21,7 @@ from baselinekit.errors import (
     cannot,
     fault_of_ours,
 )
+from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Observation, Recipe, Scores
@@ -29,7 +30,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.files import rubric_of
-from baselinekit.replay.settings import Setting
+from baselinekit.replay.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
 from baselinekit.store.results import drop_pending, keep_results, save_pending
 from baselinekit.texts import already_masked, clipped, many, shown
@@ -37,6 +38,7 @@ from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
+CHECKS_AT = (*EXECUTION, CHECKS)
 _JUDGE = "judge"
 _MOST_ROUNDS = 50
 """Answers can bring rows together that leave other questions open."""
@@ -45,6 +47,8 @@ _MOST_ROUNDS = 50
 def check(baseline: Baseline, setting: Setting) -> None:
     """Raise what a replay and its comparison would raise before anybody is asked."""
     replaying.check(baseline.current, setting)
+    if baseline.current.checks:
+        _check_checks(baseline.current, setting)
     rules = baseline.comparison
     asked = {rules.method, *(rule.method for rule in rules.fields.values())}
     if "judge" in asked:
@@ -53,10 +57,47 @@ def check(baseline: Baseline, setting: Setting) -> None:
         setting.clients.similar([("", "")])  # which only reads the model
 
 
+def _check_checks(recipe: Recipe, setting: Setting) -> None:
+    from baselinekit.grade.checks import problems_of_checks
+
+    problems = [
+        *undefined_in(recipe.checks, setting.scope, CHECKS_AT),
+        *problems_of_checks(recipe, CHECKS_AT),
+    ]
+    if problems:
+        raise InvalidInput(*problems)
+
+
 def observe(recipe: Recipe, setting: Setting) -> Observation:
-    """The recipe replayed, with `quality_scores` in the output where it asks for them."""
+    """The recipe replayed, with `checks` and `quality_scores` in the output where it asks for them."""
     observation = replaying.replay(recipe, setting)
-    return observation if recipe.scores is None else _graded(observation, recipe.scores, setting)
+    checks = outcomes_of_checks(recipe, observation, setting) if recipe.checks else {}
+    if recipe.scores is not None:
+        observation = _graded(observation, recipe.scores, setting)
+    if checks:
+        told: dict[str, Json] = {name: FAILED if why else PASSED for name, why in checks.items()}
+        failed = {name: why for name, why in checks.items() if why}
+        output = {**_parts(observation.output), CHECKS: told}
+        observation = replace(observation, output=output, failed_checks=failed)
+    return observation
+
+
+def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
+    """Why each check of an answer fails; nothing where it passes. One that cannot judge is an error."""
+    from baselinekit.grade.checks import checked
+    from baselinekit.grade.task import GradeClients
+
+    stated = setting.scope.expand(recipe.checks, CHECKS_AT)
+    recipe = replace(recipe, execution=replace(recipe.execution, checks=stated))
+    grades = checked(recipe, observation, GradeClients(mask=setting.redactor.mask))
+    for grade in grades:
+        if grade.outcome == "error":
+            raise cannot(grade.code or "BK704", f"{grade.grader}: {grade.reason}", "")
+    return {grade.grader: "" if grade.outcome == "passed" else grade.reason for grade in grades}
+
+
+def _parts(output: Json) -> dict[str, Json]:
+    return dict(output) if isinstance(output, dict) else {"text": output}
 
 
 def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
@@ -69,15 +110,14 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
     question = replace(rubric_question(text, rubric, scores), turn=setting.turn, asker=setting.asker)
     answer = setting.clients.models.ask(question)
     graded = read_scores(answer.text, text, rubric, scores)
-    parts: dict[str, Json] = dict(output) if isinstance(output, dict) else {"text": output}
     environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
-    return replace(observation, output={**parts, "quality_scores": graded}, environment=environment)
+    return replace(observation, output={**_parts(output), SCORES: graded}, environment=environment)
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
     """The grades in an output, by criterion, where there are any."""
     output = observation.output
-    given = output.get("quality_scores") if isinstance(output, dict) else None
+    given = output.get(SCORES) if isinstance(output, dict) else None
     if not isinstance(given, dict) or not all(map(is_number, given.values())):
         return {}
     return {name: value if isinstance(value, int) else float(value) for name, value in given.items()}
@@ -203,7 +243,11 @@ class BaselineRunner:
             return Tried(self._error(baseline, error))
         kinds = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
         facts: dict[str, Any] = {
-            "notes": tuple(report.what for report in comparison.reports if report.kind in kinds),
+            "notes": (
+                *(report.what for report in comparison.reports if report.kind in kinds),
+                *(f"{name}: {why}" for name, why in observation.failed_checks.items()),
+                *(() if comparison.passed else self._text_judged(baseline, observation)),
+            ),
             "seconds": observation.seconds,
             "attempts": observation.attempts,
             "usage": observation.usage,
@@ -219,6 +263,20 @@ class BaselineRunner:
             fault = CannotReplay(Problem("BK226", unfit[0].what, hint, at=unfit[0].at))
             return Tried(self._error(baseline, fault), drop)
         return Tried(self._result(baseline, outcome="passed", **facts), drop)
+
+    def _text_judged(self, baseline: Baseline, observation: Observation) -> Iterator[str]:
+        """The text whose checks or scores are compared, where it is another one: whoever approves them has to
+        see it, and may not compare it."""
+        recipe, known = baseline.current, baseline.baseline
+        if not (recipe.checks or (recipe.scores and recipe.scores.at_least is not None)):
+            return
+        before = known.output if known else None
+        text, stored = (
+            one.get("text") if isinstance(one, dict) else None for one in (observation.output, before)
+        )
+        if isinstance(text, str) and text != stored:
+            mask = self._project.redactor.mask
+            yield f"its text now: {clipped(' '.join(text.split()), _LONGEST_LINE, mask)}"
 
     def _without_replay(self, baseline: Baseline) -> Result | None:
         """The result of what needs no replay."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from baselinekit.compare.dispatch import compile_baseline, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
-from baselinekit.kinds.kind import Flag, RecipeKind
+from baselinekit.kinds.kind import Flag, RecipeKind, Trouble
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation, Recipe
@@ -137,6 +137,7 @@ class CaptureOptions:
     group: str | None = None
     allow_error_status: bool = False
     allow_empty: bool = False
+    allow_failing: bool = False
     allow_secrets: bool = False
     repeat: int | None = 1
     exact: bool = False
@@ -334,17 +335,22 @@ def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator
 _REFUSED: dict[Flag, tuple[str, str]] = {
     "--allow-error-status": ("BK521", "mend it"),
     "--allow-empty": ("BK528", "try again, or fix the prompt"),
+    "--allow-failing": ("BK770", "try again, or fix the prompt"),
 }
 """What is refused unless the user passes the flag: its code, and what else there is to do."""
 
 
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Whatever says that it went wrong is stored only where the user has said so."""
-    allowed = {"--allow-error-status": options.allow_error_status, "--allow-empty": options.allow_empty}
+    allowed: dict[Flag, bool] = {
+        "--allow-error-status": options.allow_error_status,
+        "--allow-empty": options.allow_empty,
+        "--allow-failing": options.allow_failing,
+    }
     problems = [
         Problem(
             _REFUSED[trouble.flag][0],
-            f"{trouble.message}: it is not stored as known-good",
+            f"{_worded(trouble)}: it is not stored as known-good",
             f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
         )
         for trouble in kind_of(draft.current).troubles(draft.current, observation)
@@ -354,6 +360,10 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
         problems.append(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
     if problems:
         raise CannotReplay(*problems)
+
+
+def _worded(trouble: Trouble) -> str:
+    return f"{trouble.message} ({trouble.detail})" if trouble.detail else trouble.message
 
 
 def check_placeholders(placeholders: Mapping[str, str], words: Words) -> None:

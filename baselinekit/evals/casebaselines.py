@@ -1,0 +1,263 @@
+"""An eval case as a baseline: its recipe with its checks and its rubric, so that `compare` grades anew and
+guards the grades."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.evals.checks import load_schema
+from baselinekit.grade.by_line import ScoreLine
+from baselinekit.grade.checks import check_of
+from baselinekit.grade.graders import files_of, row_of
+from baselinekit.kinds.kind import SCORES
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grader
+from baselinekit.model.values import Json, Path
+from baselinekit.store import writing
+from baselinekit.store.reading import locate, taken_ids
+from baselinekit.store.records import read_record
+from baselinekit.variables import unexpanded
+from baselinekit.workflow.capture import (
+    Captured,
+    CapturedTogether,
+    NewBaseline,
+    capture_each,
+    check_new,
+    folder_made,
+    new_baseline,
+    write_known_good,
+)
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.importing import worst_of
+from baselinekit.workflow.known_good import CaptureOptions, KnownGood
+from baselinekit.workflow.naming import is_same, slug
+from baselinekit.workflow.project import Project
+
+RUBRIC = "rubric"
+"""The criterion under which the score of a case's rubric is stored."""
+
+TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDraft:
+    """The record of a baseline that is to be captured of a case, but for its output."""
+
+    case: Case
+    record: dict[str, Any]
+    group: str
+    place: Place | None
+    notes: tuple[str, ...] = ()
+
+
+def is_captured(case: Case) -> bool:
+    """Whether a case has an answer to keep: of a trigger query only a judge is asked."""
+    return case.folder is not None and kind_of(case.recipe).asks_models == "always"
+
+
+def drafts_of(
+    cases: Sequence[Case], project: Project, group: str | None, tags: Sequence[str] = ()
+) -> tuple[list[CaseDraft], list[BaselinekitError]]:
+    """All of them; of those that no baseline can guard, why."""
+    drafts: list[CaseDraft] = []
+    errors: list[BaselinekitError] = []
+    for case in cases:
+        try:
+            drafts.append(_draft_of(case, project, group, tags))
+        except BaselinekitError as error:
+            errors.append(error)
+    return drafts, errors
+
+
+def _draft_of(case: Case, project: Project, group: str | None, tags: Sequence[str]) -> CaseDraft:
+    assert case.folder is not None
+    group = group or slug(case.folder.id)
+    graders = [_checked(grader, case, project) for grader in case.graders]
+    checks = [check for grader in graders if (check := check_of(grader)) is not None]
+    judges = [grader.method for grader in graders if isinstance(grader.method, ScoreLine)]
+    left = [
+        grader for grader in graders if check_of(grader) is None and not isinstance(grader.method, ScoreLine)
+    ]
+    if left:
+        what = f"{case.id}: no baseline can guard the grader {left[0].name}"
+        raise InvalidInput(
+            Problem("BK774", what, "keep it to `baselinekit run`", _place(case, left[0], project))
+        )
+    record: dict[str, Any] = {
+        "id": f"{slug(case.folder.id)}.{slug(case.name or case.id)}",
+        **({"name": case.name} if case.name else {}),
+        "current": {
+            "input": _input(case, group, project),
+            "execution": _execution(case, [_literal(check) for check in checks], judges),
+        },
+        "comparison": _rules(is_text_compared=False, is_scored=bool(judges)),
+        "metadata": {"tags": list(tags)} if tags else {},
+    }
+    return CaseDraft(case, record, group, locate(case.source, (), project.root), tuple(_notes(case)))
+
+
+def with_text_compared(draft: CaseDraft) -> dict[str, Any]:
+    """Its record for a text that came the same each time: then the text has to stay as it is, too."""
+    scored = "scores" in draft.record["current"]["execution"]
+    return {**draft.record, "comparison": _rules(is_text_compared=True, is_scored=scored)}
+
+
+def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
+    """The text of a model rarely repeats: what is compared is what its graders say of it, and no score may
+    fall."""
+    rules: dict[str, Json] = {"type": "structural"}
+    if not is_text_compared:
+        rules["ignore_values"] = [TEXT]
+    if is_scored:
+        rules["fields"] = {SCORES: {"type": "numeric", "tolerance": {"min_delta": 0}}}
+    return rules
+
+
+def _checked(grader: Grader, case: Case, project: Project) -> Grader:
+    """The grader with what it needs of files in place: a baseline stands in another folder."""
+    row = row_of(grader)
+    named = next((path for path in files_of(grader).values() if path), None)
+    if named is None:
+        return grader
+    return replace(grader, method=row.with_document(grader.method, load_schema(case, named, project.root)))
+
+
+def _input(case: Case, group: str, project: Project) -> dict[str, Json]:
+    """The template and its inputs, named from the folder of the new file."""
+    asked: PromptInput = case.recipe.input
+    folder = os.path.join(project.root, os.path.dirname(case.source.file))
+
+    def way(path: str) -> str:
+        return project.way_back(group, os.path.join(folder, path))
+
+    return {
+        **({"prompt": way(asked.prompt)} if asked.prompt is not None else {}),
+        **({"text": asked.text} if asked.text is not None else {}),
+        **({"inputs": dict(asked.inputs)} if asked.inputs else {}),
+        **({"inputs_from": way(asked.inputs_from)} if asked.inputs_from is not None else {}),
+    }
+
+
+def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> dict[str, Json]:
+    execution: PromptExecution = case.recipe.execution
+    stated: dict[str, Json] = {"type": execution.type, "model": execution.model}
+    timeout = execution.timeout if case.timeout is None else case.timeout
+    stated |= {"timeout": timeout} if timeout is not None else {}
+    stated |= {"checks": checks} if checks else {}
+    for judge in judges:
+        stated["scores"] = {
+            "rubric": {RUBRIC: judge.rubric},
+            "model": judge.model,
+            "at_least": judge.pass_threshold,
+        }
+    return stated
+
+
+def _literal(value: Json) -> Json:
+    """The value so that it is the same after variables have been expanded."""
+    if isinstance(value, str):
+        return unexpanded(value)
+    if isinstance(value, dict):
+        return {unexpanded(key): _literal(item) for key, item in value.items()}
+    return [_literal(item) for item in value] if isinstance(value, list) else value
+
+
+def _place(case: Case, grader: Grader, project: Project) -> Place | None:
+    return locate(case.source, grader.at, project.root)
+
+
+def _notes(case: Case) -> Iterator[str]:
+    for script, what in ((case.scripts.before, "its inputs are as they are now"), (case.scripts.after, "")):
+        if script:
+            yield f"compare does not run {os.path.basename(script)}{f': {what}' if what else ''}"
+
+
+# The capture itself: each case is asked, checked and scored, and written where all of that is well.
+
+
+def capture_cases(
+    project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions, context: RunContext
+) -> CapturedTogether:
+    """New files. What can be captured is, and what cannot is told with its line."""
+    steady: set[str] = set()
+
+    def compared(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
+        texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
+        if len(texts) > 1 and all(text == texts[0] for text in texts):
+            steady.add(baseline.id)
+        return {}
+
+    options = replace(options, described=compared)
+    asked: list[tuple[CaseDraft, NewBaseline]] = []
+    errors: list[BaselinekitError] = []
+
+    def keep(number: int, known_good: KnownGood) -> Captured:
+        draft, new = asked[number]
+        is_steady = new.draft.id in steady
+        if is_steady:
+            rules = with_text_compared(draft)["comparison"]
+            new = replace(new, record={**new.record, "comparison": rules})
+        captured = write_known_good(project, new, known_good, options)
+        return replace(captured, notes=(*captured.notes, *draft.notes, _STEADY if is_steady else _VARYING))
+
+    def blame(number: int, error: BaselinekitError) -> BaselinekitError:
+        return _at(error, asked[number][0])
+
+    taken = taken_ids(project.root, project.folders)
+    with ExitStack() as folders:
+        for draft in drafts:
+            try:
+                new = new_baseline(project, draft.record, replace(options, group=draft.group))
+                _refuse_taken(new, taken, project)
+                writing.check_names(new.draft.id, new.group)
+                folders.enter_context(folder_made(project.root, new.folder))
+                check_new(project, new, context)
+                asked.append((draft, new))
+            except BaselinekitError as error:
+                errors.append(_at(error, draft))
+        pairs = [(new.draft, new.folder) for _, new in asked]
+        found = capture_each(project, pairs, options, context, keep, blame)
+        errors += found.errors
+        if not found.done and errors:  # the folders that were made for it go again
+            raise worst_of(errors)
+        if not found.done and found.is_interrupted:
+            raise KeyboardInterrupt
+    return replace(found, errors=errors)
+
+
+_STEADY = "the text came the same each time and is compared, too"
+_VARYING = (
+    "the text is kept and not compared: its checks and scores are; --repeat 3 compares one that never varies"
+)
+
+
+def _refuse_taken(
+    new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project
+) -> None:
+    if (known := taken.get(new.draft.id.casefold())) is None:
+        return
+    source, raw = known
+    other, _ = read_record(raw, source)
+    hint = f"to accept a new answer: baselinekit refresh {new.draft.id} --replay"
+    what = f"{new.draft.id} is captured already, in {source.file}"
+    if other is None or not is_same(new.draft, other, project):
+        what, hint = (
+            f"{what}, with another recipe",
+            "if the case was edited, remove that file and capture it again",
+        )
+    raise InvalidInput(Problem("BK520", what, hint))
+
+
+def _at(error: BaselinekitError, draft: CaseDraft) -> BaselinekitError:
+    """The error at the line of the case, and in its name."""
+    problems = (
+        replace(problem, message=f"{draft.case.id}: {problem.message}", place=draft.place, at=None)
+        for problem in error.problems
+    )
+    return type(error)(*problems)

@@ -1,0 +1,111 @@
+"""A prompt folder as a skill: the SKILL.md and the examples that an agent loads."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from baselinekit.documents.languages import dump_yaml
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.prompts import PromptFolder, PromptVariable
+from baselinekit.variables import as_text, names_in
+
+SKILL_FILE = "SKILL.md"
+_EXAMPLES = "examples"
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_RESERVED = ("claude", "anthropic")
+_LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFolder:
+    """What a prompt folder is as a skill: its name, and its files by their paths in its folder."""
+
+    name: str
+    files: Mapping[str, str]
+
+
+def as_skill(folder: PromptFolder, examples: Mapping[str, str]) -> SkillFolder:
+    """`examples`: the text of each example's inputs, by its name. InvalidInput where no agent could load it,
+    with paths below its description."""
+    description = described(folder)
+    problems = [*_name_problems(folder.id), *_description_problems(description)]
+    if problems:
+        raise InvalidInput(*problems)
+    files = {
+        f"{_EXAMPLES}/{name}.md": f"# Example: {name}\n\n```yaml\n{text.strip()}\n```\n"
+        for name, text in sorted(examples.items())
+    }
+    return SkillFolder(folder.id, {SKILL_FILE: _skill_file(folder, description, list(files)), **files})
+
+
+def described(folder: PromptFolder) -> str:
+    """What the skill is for, when it is to be used and when not, in one line."""
+    meta = folder.meta
+    parts = [meta.description or meta.summary]
+    parts += [f"Use when: {'; '.join(meta.triggers)}"] if meta.triggers else []
+    parts += [f"Do not use for: {'; '.join(meta.not_for)}"] if meta.not_for else []
+    return " ".join(_sentence(part) for part in parts if part.strip())
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _name_problems(name: str) -> Iterator[Problem]:
+    what, at = f"the id {name!r} cannot name a skill", ("id",)
+    if not _NAME.fullmatch(name):
+        hint = (
+            "a skill's name has lower-case letters, digits and single hyphens between them: rename the folder"
+        )
+        yield Problem("BK772", what, hint, at=at)
+    elif len(name) > _LONGEST_NAME:
+        hint = f"a skill's name has at most {_LONGEST_NAME} characters, and this one {len(name)}"
+        yield Problem("BK772", what, hint, at=at)
+    for word in (word for word in _RESERVED if word in name.lower()):
+        yield Problem("BK772", what, f"a skill's name may not contain {word!r}", at=at)
+
+
+def _description_problems(description: str) -> Iterator[Problem]:
+    at = ("description",)
+    if not description:
+        hint = "write a `description`: by it an agent decides whether to load the skill"
+        yield Problem("BK772", "nothing says what the prompt is for", hint, at=at)
+    if len(description) > _LONGEST_DESCRIPTION:
+        what = f"the description, the triggers and `not_for` are {len(description):,} characters together"
+        yield Problem("BK772", what, f"a skill has at most {_LONGEST_DESCRIPTION:,}: shorten them", at=at)
+    if {"<", ">"} & {*description}:
+        what = "the description, a trigger or `not_for` contains < or >"
+        yield Problem("BK772", what, "a skill's description may not: say it in words", at=at)
+
+
+def _skill_file(folder: PromptFolder, description: str, examples: list[str]) -> str:
+    meta = folder.meta
+    front = dump_yaml({"name": meta.id, "description": description})
+    parts = [f"---\n{front}---", f"# {' '.join(meta.title.split()) or meta.id}"]
+    if meta.summary:
+        parts.append(meta.summary.strip())
+    if variables := list(_explained(folder)):
+        parts.append("\n".join(["## Variables", "", _READING, "", *variables]))
+    parts.append(f"## Instructions\n\n{folder.template.strip()}")
+    if examples:
+        links = [f"- [{path.removeprefix(f'{_EXAMPLES}/').removesuffix('.md')}]({path})" for path in examples]
+        parts.append("\n".join(["## Examples of inputs", "", *links]))
+    return "\n\n".join(parts) + "\n"
+
+
+_READING = (
+    "The instructions contain names in double braces. Read each as the value that the request gives for it; "
+    "where the request gives none for a required one, ask for it."
+)
+
+
+def _explained(folder: PromptFolder) -> Iterator[str]:
+    """Each variable of the template, with what is said of it."""
+    for name in dict.fromkeys(names_in(folder.template)):
+        about = folder.meta.inputs.get(name, PromptVariable())
+        kind = "required" if about.required and about.default is None else "optional"
+        if about.default is not None:
+            kind = f"optional; {' '.join(as_text(about.default).split())} if not given"
+        words = f": {' '.join(about.description.split())}" if about.description else ""
+        yield f"- `{{{{{name}}}}}` ({kind}){words}"

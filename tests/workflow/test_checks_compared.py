@@ -1,0 +1,113 @@
+"""A prompt with `checks:` and a least score, over a real socket: captured, compared, refreshed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console import Console, console
+from counted_model import CountedModel
+
+pytestmark = pytest.mark.slow
+
+CONFIG = """\
+models:
+  default: {{openai: demo, base_url: "{url}"}}
+  judge: {{anthropic: demo, base_url: "{url}"}}
+variables: {{word: wheel}}
+"""
+RECIPE = """\
+id: mill
+current:
+  input: {{prompt: ../mill.md, inputs: {{text: "{text}"}}}}
+  execution:
+    type: prompt
+    checks: {checks}
+    scores: {{rubric: {{rubric: Is it kind?}}, at_least: 4}}
+comparison:
+  ignore_values: [text]
+  fields: {{quality_scores: {{type: numeric, tolerance: {{min_delta: 0}}}}}}
+"""
+KIND = "The mill has two old wheels by the river."
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "project") as terminal:
+        yield terminal
+
+
+def project(here: Console, url: str, checks: str = "[{contains: mill}]", text: str = KIND) -> Path:
+    (here.folder / "baselinekit.yaml").write_text(CONFIG.format(url=url))
+    (here.folder / "mill.md").write_text("Say it in one sentence.\n\n{{text}}\n")
+    (here.folder / "baselines").mkdir(exist_ok=True)
+    file = here.folder / "baselines/mill.yaml"
+    file.write_text(RECIPE.format(checks=checks, text=text))
+    return file
+
+
+def run(here: Console, words: str, exit_code: int) -> str:
+    ran = here.run(f"baselinekit {words}")
+    assert ran.exit_code == exit_code, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def test_what_fails_a_check_or_scores_too_low_is_not_stored(here: Console) -> None:
+    with CountedModel() as model:
+        file = project(
+            here, model.url, "[{contains: mull}, {max_tokens: 3}, {matches: two}]", "An obviously two."
+        )
+        refused = run(here, "capture from baselines", 3)
+        assert "the check `contains` fails ('mull' is not in the output): it is not stored" in refused
+        assert "the score of rubric is 4.1, below" not in refused
+        assert "baseline:" not in file.read_text()
+        run(here, "capture from baselines --allow-failing", 0)
+    assert "contains: failed\n      max_tokens: passed\n      matches: passed\n" in file.read_text()
+
+
+def test_a_score_below_the_least_is_not_stored(here: Console) -> None:
+    with CountedModel() as model:
+        file = project(here, model.url, "[]", "It is obviously a stupid TODO.")
+        assert "the score of rubric is 3.1, below 4: it is not" in run(here, "capture from baselines", 3)
+        assert "baseline:" not in file.read_text()
+
+
+def test_another_text_passes_while_its_checks_and_scores_hold(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url)
+        run(here, "capture from baselines", 0)
+        model.version = 2  # which says the same in other words
+        assert "1 passed" in run(here, "compare", 0)
+
+
+def test_a_failed_check_is_told_with_its_reason_and_its_text_and_approved_as_a_grave_change(
+    here: Console,
+) -> None:
+    with CountedModel() as model:
+        file = project(here, model.url, "[{not_contains: In short}, {contains: '{{word}}'}]")
+        run(here, "capture from baselines", 0)
+        model.version = 2
+        failed = run(here, "compare", 1)
+        assert "checks.not_contains" in failed
+        assert "note not_contains: 'In short' is in it" in failed
+        assert "note its text now: In short: the mill has two old wheels by the river." in failed
+        assert "quality_scores" not in failed
+        assert "high-risk" in run(here, "refresh mill --yes", 3)
+        run(here, "refresh mill --yes --allow-high-risk", 0)
+        assert "not_contains: failed" in file.read_text()
+        assert "1 passed" in run(here, "compare", 0)
+
+
+def test_a_wrong_check_is_told_before_anybody_is_asked(here: Console) -> None:
+    with CountedModel() as model:
+        file = project(here, model.url)
+        run(here, "capture from baselines", 0)
+        file.write_text(
+            file.read_text().replace("{contains: mill}", "{contain: mill}, {contains: '{{wrd}}'}")
+        )
+        asked = len(model.asked)
+        for command in ("compare", "doctor"):
+            told = run(here, command, 2)
+            assert "baselines/mill.yaml:20:" in told
+            assert "there is no check 'contain': did you mean 'contains'?" in told
+            assert "wrd" in told
+        assert len(model.asked) == asked
