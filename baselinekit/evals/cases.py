@@ -10,6 +10,7 @@ from baselinekit.documents.jsontext import encode
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import AttemptResult, Examiner, used_by
 from baselinekit.evals.checks import Prepared
+from baselinekit.evals.promptrows import note_use
 from baselinekit.grade import graders
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -361,6 +362,11 @@ class CaseWorker:
         except Exception as error:  # the error of this case: the others are examined
             told = CaseAttempt(self.examiner.fault(number, error))
         attempt = told.attempt
+        # before it is in the journal: who goes on with this run does not send it again, nor note it
+        for warning in note_use(
+            self.here.project, prepared.case, attempt, self.context.clock.timestamp(), self.context.stop
+        ):
+            self._warn(warning)
         cut_off = (
             attempt.outcome == "error" and self.context.stop.is_set()
         )  # it may only have failed because all was ended

@@ -1,12 +1,13 @@
-"""What a run leaves in the folders of the prompts whose cases it ran."""
+"""What a run leaves in the folders of the prompts whose cases it ran: a row for the run, and one for each
+time that a prompt was sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import GraderKind
-from baselinekit.model.prompts import EvalRow, PromptFolder
+from baselinekit.model.grades import Attempt, GraderKind
+from baselinekit.model.prompts import EvalRow, PromptFolder, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.store import promptlogs
 from baselinekit.store.atomic import Hurry
@@ -83,10 +84,29 @@ def _attempted(result: Result) -> bool:
 def name_in_row(case: Case) -> str:
     """A case by its name, a query by its text: it has no other name."""
     name = case.name or case.id
-    return f"triggering: {name}" if kind_of(case.recipe).asks_models == "never" else name
+    return f"triggering: {name}" if kind_of(case.recipe).asks_nobody else name
 
 
 def masked(project: Project, row: EvalRow) -> EvalRow:
     """Names are texts of the checkout; whatever is written is searched for secrets all the same."""
     mask = project.redactor.mask_value
     return replace(row, failed_cases=mask(row.failed_cases), scope=mask(row.scope))
+
+
+def note_use(
+    project: Project, case: Case, attempt: Attempt, now: str, hurry: Hurry | None = None
+) -> list[str]:
+    """A row for an attempt that sent the prompt of a folder, as soon as it is made: a run that is killed has
+    used the prompt as often as it did."""
+    if case.folder is None or not attempt.sent:
+        return []
+    model = attempt.environment.get("model")
+    row = UsageRow(
+        now,
+        sent=True,
+        verified=attempt.verified,
+        case=project.redactor.mask(name_in_row(case)),
+        model=None if model is None else str(model),
+        content=case.folder.content,
+    )
+    return promptlogs.note_use(project.root, case.folder.path, row, hurry)

@@ -10,10 +10,11 @@ from evalcases import World, case, suite
 
 from baselinekit.errors import InvalidInput, NothingSelected, cannot
 from baselinekit.evals.cases import PlanJournals
+from baselinekit.evals.promptrows import note_use
 from baselinekit.evals.selection import Choice
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader, HumanRating
+from baselinekit.model.grades import Attempt, Grader, HumanRating
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.results import Report
@@ -255,3 +256,22 @@ def test_e6_a_secret_that_is_the_name_of_a_case_stands_in_no_row(tmp_path: Path)
     world.run(suite(of("p", "says s3cr3t-and-long", "no"), of("p", "b")), Choice(ids=["p/s*"]))
     assert b"s3cr3t" not in (tmp_path / "prompts/p/.eval.jsonl").read_bytes()
     assert len(world.rows()[0]["failed_cases"]) == 1
+
+
+def test_e23_each_attempt_that_was_sent_leaves_a_row(world: Prompts) -> None:
+    made = of("p", "small")
+    for attempt in (
+        Attempt(1, "passed", 1.0, sent=True, verified=True, environment={"model": "m-1"}),
+        Attempt(2, "failed", 0.0, sent=True, verified=False),
+        Attempt(3, "passed", 1.0, sent=True),
+        Attempt(4, "error", None, sent=False, verified=None),
+    ):
+        assert note_use(world.project(), made, attempt, NOW) == []
+    assert note_use(world.project(), case("loose"), Attempt(1, "passed", 1.0, sent=True), NOW) == []
+    found = [json.loads(line) for line in (world.root / "prompts/p/.usage.jsonl").read_bytes().splitlines()]
+    same = {"ts": NOW, "sent": True, "case": "small", "content": "0123456789abcdef"}
+    assert found == [
+        {**same, "verified": True, "model": "m-1"},
+        {**same, "verified": False, "model": None},
+        {**same, "verified": None, "model": None},
+    ]

@@ -1,0 +1,309 @@
+"""promote: what is asked for, why a row does not count, and what changes in the file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.documents.languages import YAML
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.evals.promotion import PromotionGate, PromotionStep, next_step, promoted, take
+from baselinekit.model.prompts import EvalRow, Promotion, PromptFolder, PromptMeta, UsageRow
+from baselinekit.store.promptlogs import note_evals, note_use
+from baselinekit.workflow.project import Operator, Project, open_project
+
+NOW = "2026-03-01T12:00:00Z"
+CONTENT = "0123456789abcdef"
+META = 'id: p\nstatus: {status}   # so far\nupdated: "2025-01-01"\n'
+
+
+class Desk:
+    """A prompt folder with its logs."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        (root / "prompts/p").mkdir(parents=True)
+        self.meta = root / "prompts/p/meta.yml"
+
+    @property
+    def project(self) -> Project:
+        return open_project(Operator(cwd=str(self.root)))
+
+    def folder(
+        self, status: str = "draft", evals: bool = True, verify: bool = True, **promotion: Any
+    ) -> PromptFolder:
+        if not self.meta.exists():
+            self.meta.write_text(META.format(status=status))
+        meta = PromptMeta("p", promotion=Promotion(**promotion))
+        path = "prompts/p"
+        return PromptFolder(
+            path,
+            meta,
+            f"{path}/meta.yml",
+            f"{path}/prompt.xml",
+            f"{path}/eval.yml" if evals else None,
+            verify=f"{path}/verify.sh" if verify else None,
+            content=CONTENT,
+        )
+
+    def used(self, *verified: bool | None, sent: bool = True) -> None:
+        for one in verified:
+            note_use(str(self.root), "prompts/p", UsageRow(NOW, sent, one))
+
+    def ran(self, **row: Any) -> None:
+        standard: dict[str, Any] = {
+            "ts": NOW,
+            "all_passed": True,
+            "total": 4,
+            "passed": 4,
+            "scope": "all",
+            "content": CONTENT,
+        }
+        note_evals(str(self.root), "prompts/p", EvalRow(**{**standard, **row}))
+
+    def step(self, folder: PromptFolder) -> PromotionStep:
+        return next_step(self.project, folder)
+
+    def gate(self, name: str, folder: PromptFolder) -> PromotionGate:
+        return next(gate for gate in self.step(folder).gates if gate.name == name)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("verified", "met", "found"),
+    [
+        ((), False, "0 of 3 uses not found wrong"),
+        ((True, None), False, "2 of 3 uses not found wrong"),
+        ((True, None, None), True, "3 of 3 uses not found wrong"),
+        ((True, None, False), False, "2 of 3 uses not found wrong (1 more was found wrong)"),
+        ((False,) * 4, False, "0 of 3 uses not found wrong (4 more were found wrong)"),
+    ],
+)
+def test_e20_a_draft_needs_uses_that_were_not_found_wrong(
+    desk: Desk, verified: tuple[bool | None, ...], met: bool, found: str
+) -> None:
+    desk.used(*verified)
+    desk.used(True, True, True, sent=False)
+    step = desk.step(desk.folder())
+    (gate,) = step.gates
+    assert (step.before, step.after) == ("draft", "tested")
+    assert (gate.met, gate.found) == (met, found)
+    assert gate.hint == ("" if met else "each attempt of a case is a use: baselinekit run p")
+
+
+@pytest.mark.parametrize(
+    ("verified", "met", "found"),
+    [
+        ((True,) * 10, True, "10 of 10 uses found right by verify.sh"),
+        (
+            (True,) * 9 + (None, False),
+            False,
+            "9 of 10 uses found right by verify.sh (2 more were found wrong or not checked)",
+        ),
+    ],
+)
+def test_e20_what_is_tested_needs_uses_that_were_found_right(
+    desk: Desk, verified: tuple[bool | None, ...], met: bool, found: str
+) -> None:
+    desk.used(*verified)
+    gate = desk.gate("uses", desk.folder("tested"))
+    assert (gate.met, gate.found) == (met, found)
+
+
+def test_e20_without_a_script_that_checks_answers_the_way_out_is_named(desk: Desk) -> None:
+    desk.used(*[None] * 12)
+    gate = desk.gate("uses", desk.folder("tested", verify=False))
+    assert not gate.met
+    assert "write verify.sh" in gate.hint
+    assert "promotion: {min_uses: 0}" in gate.hint
+    assert desk.gate("uses", desk.folder("tested", verify=False, min_uses=0)).met
+
+
+@pytest.mark.parametrize(("status", "uses"), [("draft", 2), ("tested", 2)])
+def test_e20_the_description_may_ask_for_other_numbers(desk: Desk, status: str, uses: int) -> None:
+    desk.used(*[True] * uses)
+    assert desk.gate("uses", desk.folder(status, min_uses=2)).met
+    assert not desk.gate("uses", desk.folder(status, min_uses=3)).met
+
+
+def test_e20_ready_needs_an_eval_file_and_a_run_that_passed(desk: Desk) -> None:
+    desk.used(*[True] * 10)
+    gates = desk.step(desk.folder("tested", evals=False)).gates
+    assert [(gate.name, gate.met) for gate in gates] == [
+        ("uses", True),
+        ("eval file", False),
+        ("eval run", False),
+    ]
+    assert gates[1].hint == "write prompts/p/eval.yml with `cases:`"
+    assert str(gates[2]) == "eval run: the cases have never been run: baselinekit run p"
+    desk.ran()
+    step = desk.step(desk.folder("tested"))
+    assert (step.unmet, step.after) == ([], "ready")
+    assert step.gates[2].found == f"4 of 4 passed in the most recent run ({NOW})"
+    desk.ran(all_passed=False, passed=3, failed_cases=["large"])
+    gate = desk.gate("eval run", desk.folder("tested"))
+    assert (gate.met, gate.found) == (False, f"3 of 4 passed in the most recent run ({NOW}); not large")
+
+
+def test_e20_the_description_may_ask_for_no_run(desk: Desk) -> None:
+    desk.used(*[True] * 10)
+    step = desk.step(desk.folder("tested", evals=False, require_eval=False))
+    assert ([gate.name for gate in step.gates], step.unmet) == (["uses"], [])
+    assert len(desk.step(desk.folder("tested", require_eval=True)).gates) == 3
+
+
+ROWS = [
+    ("a run of some cases", {"scope": ["a"], "total": 1, "passed": 1}, "only some cases were run (a)"),
+    (
+        "many of them",
+        {"scope": list("abcdefg")},
+        "only some cases were run (a, b, c, d, e and 2 more)",
+    ),
+    ("an unknown word", {"scope": "some"}, "only some cases were run (some)"),
+    ("one kind of grader", {"scope": ["a"], "graders": "code"}, "only code graders were asked"),
+    ("no case", {"total": 0, "passed": 0}, "it is empty: no case was run"),
+    ("interrupted", {"interrupted": True, "total": 1}, "the run was ended early, after 1 case"),
+    (
+        "of other files",
+        {"content": "fedcba9876543210"},
+        f"the prompt or its cases have changed since (it was fedcba9876543210, now {CONTENT})",
+    ),
+    ("of another tool", {"scope": None, "content": None}, "it does not say what was run"),
+    ("without its content", {"content": None}, "it does not say what was run"),
+]
+
+
+@pytest.mark.parametrize(("row", "why"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_e7_a_row_that_does_not_count_says_why_and_what_to_type(
+    desk: Desk, row: dict[str, Any], why: str
+) -> None:
+    """It says all_passed, and the row before it would have been enough."""
+    desk.ran()
+    desk.ran(**row)
+    gate = desk.gate("eval run", desk.folder("tested"))
+    assert not gate.met
+    assert gate.found.startswith(f"the most recent row of .eval.jsonl does not count: {why}")
+    assert gate.hint == "run all cases again: baselinekit run p"
+
+
+def test_e7_a_last_row_that_cannot_be_read_does_not_leave_it_to_the_one_before(desk: Desk) -> None:
+    desk.ran()
+    log = desk.root / "prompts/p/.eval.jsonl"
+    log.write_bytes(log.read_bytes() + b'{"ts":"2026-03-01T13:00:00Z","all_pas')
+    step = desk.step(desk.folder("tested"))
+    assert [gate.met for gate in step.gates if gate.name == "eval run"] == [False]
+    assert "it cannot be read" in step.gates[2].found
+    (note,) = step.notes
+    assert str(note).startswith("BK768 prompts/p/.eval.jsonl:2: ")
+    desk.ran()
+    assert desk.gate("eval run", desk.folder("tested")).met, "the next run settles it"
+
+
+def test_e7_a_row_that_contradicts_itself_is_no_pass(desk: Desk) -> None:
+    desk.ran(all_passed=True, total=4, passed=3)
+    assert not desk.gate("eval run", desk.folder("tested")).met
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ("id: p\nstatus: done\n", "BK767 prompts/p/meta.yml:2:9: 'done' is no status: write one of draft, "),
+        (
+            "id: p\nstatus: teste\n",
+            "BK767 prompts/p/meta.yml:2:9: 'teste' is no status: did you mean 'tested'?",
+        ),
+        ("id: p\nstatus: [draft]\n", "BK767 prompts/p/meta.yml:2:9: ['draft'] is no status"),
+        ("id: p\n", "BK767 prompts/p/meta.yml:1:1: there is no `status`: write one of draft, tested, ready"),
+        (None, "BK767 prompts/p/meta.yml: there is no such file: write one: id, title"),
+        (
+            "id: p\nstatus: ready\n",
+            "BK765 prompts/p/meta.yml: p is ready already: there is no further status",
+        ),
+    ],
+)
+def test_e20_what_has_no_further_status_is_told_with_its_place(
+    desk: Desk, meta: str | None, told: str
+) -> None:
+    folder = desk.folder()
+    desk.meta.unlink()
+    if meta is not None:
+        desk.meta.write_text(meta)
+    with pytest.raises(InvalidInput) as error:
+        desk.step(folder)
+    assert str(error.value).startswith(told)
+
+
+def test_e20_whoever_was_quicker_is_not_overruled(desk: Desk) -> None:
+    step = desk.step(desk.folder())
+    text = META.format(status="tested")
+    desk.meta.write_text(text)
+    with pytest.raises(BaselinekitError, match=r"BK766 prompts/p/meta\.yml: the status is no longer draft"):
+        take(desk.project, step, NOW)
+    assert desk.meta.read_text() == text
+
+
+def test_e20_a_step_is_written_into_the_file(desk: Desk) -> None:
+    take(desk.project, desk.step(desk.folder()), NOW)
+    assert desk.meta.read_text() == 'id: p\nstatus: tested   # so far\nupdated: "2026-03-01"\n'
+    take(desk.project, desk.step(desk.folder()), NOW)
+    assert desk.meta.read_text() == 'id: p\nstatus: ready   # so far\nupdated: "2026-03-01"\n'
+
+
+TEXTS = [
+    ("status: draft\nupdated: 2025-01-01\n", "status: tested\nupdated: 2026-03-01\n"),
+    ("status: 'draft'\r\nupdated: '2025-01-01'\r\n", "status: 'tested'\r\nupdated: '2026-03-01'\r\n"),
+    (
+        '"status": "draft" # a\nupdated: 2025-01-01T00:00:00Z # b\n',
+        f'"status": "tested" # a\nupdated: {NOW} # b\n',
+    ),
+    ("updated: never\nstatus:   draft\n\n\n", 'updated: "2026-03-01"\nstatus:   tested\n\n\n'),
+    ("{status: draft, updated: 2025-01-01}\n", "{status: tested, updated: 2026-03-01}\n"),
+    ("status: draft\nupdated:\ntitle: x\n", 'status: tested\nupdated: "2026-03-01"\ntitle: x\n'),
+    (
+        "id: a # x\nstatus: draft\ntriggers: [a]\n",
+        'id: a # x\nstatus: tested\nupdated: "2026-03-01"\ntriggers: [a]\n',
+    ),
+    ("status: draft\nid: a", 'status: tested\nid: a\nupdated: "2026-03-01"'),
+    (
+        "a: &s draft\nstatus: *s\nupdated: 2025-01-01\n",
+        'a: &s draft\nstatus: tested\nupdated: "2026-03-01"\n',
+    ),
+    (
+        "# head\n---\nstatus: draft\nupdated: 2025-01-01\n...\n",
+        "# head\n---\nstatus: tested\nupdated: 2026-03-01\n...\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TEXTS)
+def test_e20_only_the_status_and_the_day_change(before: str, after: str) -> None:
+    assert promoted(before, "meta.yml", "tested", NOW) == after
+
+
+plain = st.text("abcdefgh ijk-:#'\"{}é", min_size=1, max_size=12)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["id", "title", "summary", "created", "notes", "triggers"]), plain),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_e20_every_other_byte_stays(others: dict[str, str], has_day: bool, end: str) -> None:
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}  # {key}" for key, value in others.items()]
+    lines.insert(len(lines) // 2, "status: draft  # s")
+    day = ["updated: '2025-01-01'  # u"] if has_day else []
+    before = end.join([*lines, *day, ""])
+    after = promoted(before, "meta.yml", "tested", NOW)
+    said = {**others, "status": "tested", "updated": "2026-03-01"}
+    assert YAML.load(after, "meta.yml") == [said]
+    if has_day:
+        assert after == before.replace("status: draft", "status: tested").replace("2025-01-01", "2026-03-01")
+    else:
+        kept = [line for line in after.split(end) if not line.startswith("updated:")]
+        assert end.join(kept) == before.replace("status: draft", "status: tested")
