@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from console import Console, console
-from test_review import _tty
+from test_review import in_terminal
 
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
@@ -141,7 +141,7 @@ def proxy() -> Iterator[dict[str, str]]:
 def test_at_a_terminal_one_key_names_it(tmp_path: Path, typed: str, written: bool) -> None:
     url = "http://10.0.0.5:8080"
     words = ("http", "GET", f"{url}/x", "--id", "lan")
-    with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
+    with proxy() as env, in_terminal(tmp_path, *words, command="capture", columns=200, env=env) as screen:
         screen.until(f"in CI {url} must be named in baselinekit.yaml: add it now? [Y/n]")
         screen.type(typed, f"wrote base_url: {url} in baselinekit.yaml" if written else "capture --allow")
         assert screen.end() == 0
@@ -157,7 +157,7 @@ def test_who_leaves_the_question_keeps_the_baseline_and_an_old_configuration(
     tmp_path: Path, ended: str
 ) -> None:
     words = ("http", "GET", "http://10.0.0.5:8080/x", "--id", "lan")
-    with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
+    with proxy() as env, in_terminal(tmp_path, *words, command="capture", columns=200, env=env) as screen:
         screen.until("add it now? [Y/n]")
         screen.leave(ended)
         assert screen.end() == 130

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from console import Console, console
-from test_review import Tty, _tty
+from test_review import Tty, in_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def here(tmp_path: Path) -> Iterator[Console]:
 
 
 def grading(here: Console, *words: str, rows: int = 24, columns: int = 80) -> AbstractContextManager[Tty]:
-    return _tty(here.folder, *words, rows=rows, columns=columns, command="grade")
+    return in_terminal(here.folder, *words, rows=rows, columns=columns, command="grade")
 
 
 def said(here: Console) -> dict[str, list[tuple[str, object]]]:
