@@ -23,6 +23,9 @@ from typing import Any
 NAMES = {1: "demo-1.0", 2: "demo-2.0"}
 
 _NONCE = re.compile(r"exactly this form, with the same nonce: (\{.*\})\s*$", re.DOTALL)
+_LINE = re.compile(r"exactly one line in this form\b.*: (SCORE|DECISION)=<[^>]*> REASON=<[^>]*>\s*$")
+_BULLETS = re.compile(r"^(POSITIVE|NEGATIVE) TRIGGERS\b.*:\n((?:- .*\n?)*)", re.MULTILINE)
+_WORD = re.compile(r"\w{5,}")
 _TEXT = re.compile(r"<<<(.+?) ([0-9a-f]{8,})>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL)
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]*\w")
 _ORDER = re.compile(r"\b(?:order|invoice)\s+(?:no\.?\s*|number\s*|#)?(\d+)", re.IGNORECASE)
@@ -63,6 +66,8 @@ def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said
     whole = f"{system}\n{asked}"
     if form := _NONCE.search(asked):
         return Said(_judged(asked, json.loads(form[1])))
+    if line := _LINE.search(asked):
+        return Said(_scored(asked) if line[1] == "SCORE" else _called(asked))
     if tools and (number := _ORDER.search(asked)):
         return Said("", [(tools[0], {"order": int(number[1])})])
     if wanted := _REVERSE.search(asked):
@@ -96,6 +101,30 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
     if "passed" in form:
         form["passed"] = form["overall_score"] >= 4 if "overall_score" in form else not rough
     return json.dumps(form)
+
+
+def _scored(asked: str) -> str:
+    """A score in one line: a point less for each rough word."""
+    text = {match[1]: match[3] for match in _TEXT.finditer(asked)}["output"]
+    rough = sum(text.count(word) for word in _ROUGH)
+    return f"SCORE={max(1, 5 - rough)} REASON={'Rough words' if rough else 'Clear and kind'}."
+
+
+def _called(asked: str) -> str:
+    """Whether a query is one for what is described: it has a word of that, and none of what that is not for.
+    Words are the same that begin with the same five letters."""
+    texts = {match[1]: match[3] for match in _TEXT.finditer(asked)}
+    lists = dict(_BULLETS.findall(asked))
+    query, described = _stems(texts["query"]), _stems(f"{texts['description']}\n{lists.get('POSITIVE', '')}")
+    if against := query & _stems(lists.get("NEGATIVE", "")):
+        return f"DECISION=NO REASON=It is not for {min(against)}…"
+    if common := query & described:
+        return f"DECISION=YES REASON=Both are about {min(common)}…"
+    return "DECISION=NO REASON=They have no word in common."
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5].lower() for word in _WORD.findall(text)}
 
 
 def _facts(words: list[str], others: list[str]) -> list[dict[str, str]]:
