@@ -9,6 +9,11 @@ from html import unescape
 _ESCAPE = re.compile(
     r"\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|(?:\\x|%)([0-9a-fA-F]{2})"
 )
+_TAG = re.compile(r"<[^<>]*>|\x1b\[[0-9;]*[A-Za-z]")
+_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
+_TURNS = "\u202e\u202d\u2067\u2066"
+"""After these, what is shown runs in another direction."""
+
 _NAMED_LETTER = re.compile(
     r"(?:LATIN|REGIONAL INDICATOR|.* LATIN)\b.*\bLETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?"
 )
@@ -34,9 +39,12 @@ _LOOKS = {character: look for look, characters in _OF_OTHER_SCRIPTS.items() for 
 
 def as_it_looks(text: str) -> str:
     """Its letters a to z, its digits and its equals signs, and nothing of what stands between them: as it is,
-    and with its escapes read."""
-    unescaped = _ESCAPE.sub(_character, unescape(text))
-    return _folded(text) if unescaped == text else f"{_folded(text)} {_folded(unescaped)}"
+    and where that is another one with its escapes read, without its tags, and from right to left."""
+    readings = [text, _ESCAPE.sub(_character, unescape(text))]
+    readings.append(_TAG.sub("", readings[1]))
+    if any(sign in text for sign in _TURNS):
+        readings.append(text[::-1])
+    return " ".join(map(_folded, dict.fromkeys(readings)))
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -45,6 +53,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _folded(text: str) -> str:
+    text = _POINT.sub("p", text)  # 0.5 is no 05
     return text.translate({ord(character): _look(character) for character in set(text)})
 
 
