@@ -34,9 +34,9 @@ from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.store.project import read
 from baselinekit.store.reading import discover, locate, locate_each
-from baselinekit.suites.dialects.dialect import BESIDE
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, load_partly
+from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
@@ -257,7 +257,7 @@ def check_reachable(
 # doctor: everything that a compare or a run would say before its first question.
 
 
-_ONLY_EVALS = frozenset(("case", "test_cases", "suite", "gate"))
+_ONLY_EVALS = frozenset(("case", "test_cases", "prompt_cases", "suite", "gate"))
 
 
 def examine_all(
@@ -279,7 +279,7 @@ def _told_apart(project: Project, paths: Sequence[str]) -> tuple[list[str], list
     named = [from_root(os.path.join(project.cwd, path), root) for path in paths]
     below = tuple(f"{os.path.normpath(folder)}{os.sep}" for folder in folders(project))
     baselines, evals = [], []
-    cases = set(discover(named, root, BESIDE))
+    cases = set(eval_files(named, root))
     for file in discover(named, root):
         if file.startswith(below):
             evals += [file] if file in cases else []
@@ -300,7 +300,7 @@ def with_evals(
     """What there is to say of evals as well. A baseline that is one of their cases is told of once."""
     if not paths:
         return found
-    forms = {file: forms_in(project.root, file) for file in discover(paths, project.root, BESIDE)}
+    forms = {file: forms_in(project.root, file) for file in eval_files(paths, project.root)}
     gates = [file for file, has in forms.items() if "gate" in has]
     passed_over = {*gates, *(file for file, has in forms.items() if has == {"report"} and file not in paths)}
     suite, problems = load_partly([file for file in forms if file not in passed_over], project.root)

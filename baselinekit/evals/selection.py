@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from baselinekit.documents.languages import LINES, SUFFIXES
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
@@ -13,6 +14,7 @@ from baselinekit.model.grades import GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
+from baselinekit.suites.promptfolders import find_folder, known_names
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression, from_root
 
@@ -143,7 +145,7 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     if suite is not None:
         return load_suite(named_by_operator(project, suite), project.root, target)
-    named = [named_by_operator(project, path) for path in paths] or folders(project)
+    named = [found_by_operator(project, path) for path in paths] or folders(project)
     if not named:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", hint))
@@ -153,6 +155,20 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
         hint = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
         raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
     return found
+
+
+def found_by_operator(project: Project, path: str) -> str:
+    """A path of the command line, or the folder of the prompt that has this id or alias: a word that is no
+    path may be one."""
+    named = named_by_operator(project, path)
+    is_word = not (os.sep in path or path.endswith((*SUFFIXES, LINES)))
+    if not is_word or os.path.lexists(os.path.join(project.root, named)):
+        return named
+    folder = find_folder(project.root, path)
+    if folder is None and (near := nearest(path, known_names(project.root))):
+        what = f"there is no file or folder {path}, and no prompt of this id or alias"
+        raise InvalidInput(Problem("BK111", what, near))
+    return named if folder is None else folder
 
 
 def named_by_operator(project: Project, path: str) -> str:

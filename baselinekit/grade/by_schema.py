@@ -62,6 +62,19 @@ JSON_SCHEMA = GraderType(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaRefused:
+    """A schema is asked for where none is to be looked at: the case fails, as with a tool that only knows
+    the word."""
+
+
+def refused(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    return task.decide((False, "json_schema is refused here, as `defaults: {json_schema: refuse}` wants", {}))
+
+
+SCHEMA_REFUSED = GraderType(SchemaRefused, refused, called="json_schema")
+
+
 def violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
     """What the schema does not allow, one sentence each, the first ones."""
     from referencing.exceptions import Unresolvable

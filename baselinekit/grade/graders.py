@@ -29,6 +29,7 @@ GRADERS = by_config(
     by_text.TOKEN_COUNT,
     by_text.MUST_INCLUDE,
     by_schema.JSON_SCHEMA,
+    by_schema.SCHEMA_REFUSED,
     by_matcher.STRUCTURAL_MATCH,
     by_matcher.BASELINE_MATCH,
     by_function.FUNCTION_OUTPUT,

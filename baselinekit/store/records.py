@@ -67,13 +67,13 @@ _OTHERS = {
     "eval_trigger": "an eval trigger",
     "test_cases": "a file of test cases",
     "evalcases": "an AgentV eval file",
-    "triggering": "an eva triggering file",
-    "cases": "an eva case file",
+    "triggering": "the eval file of a prompt",
+    "cases": "the eval file of a prompt",
 }
 _CASE = {"expected", "grader", "graders"}
 """What only an eval case has; a baseline with such a key has a key that nobody knows."""
 _VERBS = {"capability_eval": "run", "expected_output": "run", "eval_suite": "run", "test_cases": "run"}
-_VERBS["eval_trigger"] = "gate"
+_VERBS |= {"eval_trigger": "gate", "cases": "run", "triggering": "run"}
 _OURS = {"id", "current", "baseline", "comparison"}
 
 

@@ -11,10 +11,11 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.store.project import name_in_project, read
-from baselinekit.store.reading import discover, without_collector
-from baselinekit.suites.dialects.dialect import BESIDE, Defaults, Dialect, Loading, items
+from baselinekit.store.reading import without_collector
+from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
 from baselinekit.suites.dialects.table import DIALECTS
+from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import NUMBERED
 
 # Which files hold evals: those that are named, and those below the folders that are named.
@@ -22,7 +23,7 @@ from baselinekit.suites.settings import NUMBERED
 
 def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str]]:
     """The suites, those of the upper folders first, and the other files."""
-    found = discover(paths, root, BESIDE)
+    found = eval_files(paths, root)
     suites = []
     for file in found:  # by a look at its bytes; whether it really is one is found out when it is read
         with suppress(BaselinekitError):

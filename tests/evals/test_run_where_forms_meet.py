@@ -114,8 +114,8 @@ def test_x2_a_file_is_known_by_what_only_its_form_has(tmp_path: Path, text: str,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cases: [{name: x}]", "this looks like an eva case file"),
-        ("triggering: {should_match: [x]}", "this looks like an eva triggering file"),
+        ("cases: []\ntest_cases: []", "(by 'cases') and a file of test cases (by 'test_cases')"),
+        ("triggering: {}\nevalcases: []", "(by 'triggering') and an AgentV eval file (by 'evalcases')"),
         ("evalcases: [{id: a}]", "this looks like an AgentV eval file"),
         ("eval_trigger: {suite: a.yaml}", "this looks like an eval trigger"),
         ("nothing: 1", "it has nothing: a case has id, input, expected and grader"),

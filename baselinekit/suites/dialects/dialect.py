@@ -82,8 +82,6 @@ _OTHERS: dict[str, tuple[str, str, str]] = {
     "eval_report": ("report", "the report of a run", "reports belong in results/"),
     "format": ("report", "the result of a run", "results belong in results/"),
     "evalcases": ("nothing", "an AgentV eval file", "it cannot be read as a suite"),
-    "cases": ("nothing", "an eva case file", "it cannot be read as a suite"),
-    "triggering": ("nothing", "an eva triggering file", "it cannot be read as a suite"),
 }
 """What is no eval case, by a key that only it has: its form, what it looks like, and what to do."""
 

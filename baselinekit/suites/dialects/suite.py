@@ -15,17 +15,16 @@ from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_nu
 from baselinekit.schema.records import below, check, named_at, place_problems
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
-from baselinekit.store.reading import discover
 from baselinekit.suites.dialects import dialect
 from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import (
-    BESIDE,
     Defaults,
     EvalDocument,
     EvalItem,
     Loading,
     items,
 )
+from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, nearest_upward, wrong_results
 
 WRAPPER = "eval_suite"
@@ -201,7 +200,7 @@ def _paths(name: str, document: EvalDocument) -> list[str]:
     there = resolve(folder, path)
     path = name_in_project(loading.root, posixpath.join(folder, path))
     if os.path.isdir(there):
-        found = [file for file in discover([path], loading.root, BESIDE) if file != document.file]
+        found = [file for file in eval_files([path], loading.root) if file != document.file]
         if not found:
             raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
         refuse_twice(found, loading)

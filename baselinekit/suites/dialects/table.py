@@ -2,7 +2,7 @@
 item is of the last that recognises it."""
 
 from baselinekit.store import records
-from baselinekit.suites.dialects import capability, gates, regression, suite, testcases
+from baselinekit.suites.dialects import capability, eva, gates, regression, suite, testcases
 from baselinekit.suites.dialects.dialect import Dialect
 
 DIALECTS = (
@@ -10,5 +10,6 @@ DIALECTS = (
     Dialect("case", capability.read_item, capability.schema, capability.recognises, capability.WRAPPER),
     Dialect("regression", regression.read_item, regression.schema, regression.recognises, records.WRAPPER),
     Dialect("test_cases", testcases.read_item, testcases.schema, testcases.recognises),
+    Dialect("prompt_cases", eva.read_item, eva.schema, eva.recognises, in_lists=False),
     Dialect("suite", suite.read_item, suite.schema, wrapper=suite.WRAPPER, in_lists=False),
 )
