@@ -1,0 +1,152 @@
+"""A low score, a reply that cannot be read and a judge that was not asked: in every form another thing."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from report.evalruns import case
+from report.pages import Page
+from report.reports import FILE, report
+
+from baselinekit.codes import explain
+from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.results import Report, Result
+from baselinekit.report.evals import terminal
+from baselinekit.report.evals.evalreport import line_of
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.wording import Style
+
+REPLY = "Here is my verdict:\nSCORE=5"
+UNPARSEABLE = "judge output unparseable: it is not the one line SCORE=<1-5> REASON=<one sentence>"
+MISSED = "'private names' is missing; nearest: line 1: 'private nams'"
+ASKED = Grade("judge", "model", "passed", 1.0, line=20)
+LOW = Grade("judge", "model", "failed", 0.25, "2 of 5, and 4 passes: curt", line=20)
+UNREAD = Grade(
+    "judge",
+    "model",
+    "error",
+    None,
+    UNPARSEABLE,
+    verdict="unparseable",
+    code="BK640",
+    details={"reply": REPLY},
+    line=20,
+)
+NOT_ASKED = Grade(
+    "judge", "model", "unscored", None, "contains has failed it already", verdict="not judged", line=20
+)
+CONTAINS = Grade("contains", "code", "passed", 1.0, line=14)
+MISSING = Grade("contains", "code", "failed", 0.0, MISSED, line=14)
+
+
+def one(id: str, outcome: Any, *grades: Grade, reason: str = "", **more: Any) -> Result:
+    code, verdict = more.pop("code", None), more.pop("verdict", None)
+    attempt = Attempt(1, outcome, None, grades, reason, code, verdict, output="It is kept.")
+    return case(id, outcome, attempts=(attempt,), reason=reason, code=code, verdict=verdict)
+
+
+RUN: Report = report(
+    one("low", "failed", CONTAINS, LOW, reason="judge: 2 of 5, and 4 passes: curt"),
+    one("unread", "error", CONTAINS, UNREAD, reason=UNPARSEABLE, code="BK640", verdict="unparseable"),
+    one("missing", "failed", MISSING, NOT_ASKED, reason=f"contains: {MISSED}"),
+)
+
+
+def told(verbose: bool = False) -> list[str]:
+    return terminal.format_failures(RUN, Style(width=100, verbose=verbose)).splitlines()
+
+
+def test_e5_the_terminal_tells_them_apart() -> None:
+    lines = told()
+    assert "FAILED  low" in lines
+    assert "ERROR   unread" in lines
+    assert (
+        "    failed   judge (model) 0.25  2 of 5, and 4 passes: curt  baselines/shop/users-list.yaml:20"
+        in lines
+    )
+    assert f"  BK640 {UNPARSEABLE}" in lines
+    assert (
+        f"    error    judge (model), unparseable  {UNPARSEABLE}  baselines/shop/users-list.yaml:20" in lines
+    )
+    assert (
+        "    unscored judge (model), not judged  contains has failed it already  "
+        "baselines/shop/users-list.yaml:20" in lines
+    )
+
+
+def test_e4_a_check_that_failed_has_a_line_of_its_own_with_its_place() -> None:
+    wanted = f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14"
+    assert told().count(wanted) == 1
+
+
+def test_e5_what_was_replied_is_shown_to_who_wants_all_of_it() -> None:
+    replied = "             it replied: Here is my verdict: SCORE=5"
+    assert replied in told(verbose=True)
+    assert replied not in told()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("x.eval.md", [f"- error judge, unparseable ({FILE}:20): BK640 judge output unparseable"]),
+        ("x.eval.md", [f"- unscored judge, not judged ({FILE}:20): contains has failed it already"]),
+        ("x.eval.md", [f"- failed contains ({FILE}:14): 'private names' is missing"]),
+        ("x.md", ["| failed | `low` |", "| error | `unread` | BK640 judge output unparseable"]),
+        ("github", [f"::error file={FILE},line=14,title=missing%3A failed::"]),
+        ("github", [f"::error file={FILE},line=20,title=unread%3A error%2C unparseable::BK640 judge"]),
+    ],
+)
+def test_e5_e12_what_could_not_be_read_is_no_low_score_in_text(path: str, words: list[str]) -> None:
+    text = render_report(RUN, path).replace("\\_", "_").replace("\\-", "-")
+    assert [word for word in words if word not in text] == []
+
+
+def test_e5_in_junit_one_is_a_failure_and_the_other_an_error() -> None:
+    root = ElementTree.fromstring(render_report(RUN, "x.junit.xml"))
+    found = {case.get("name"): case[0] for case in root.iter("testcase")}
+    assert {name: (inner.tag, inner.get("type")) for name, inner in found.items()} == {
+        "low": ("failure", "failed"),
+        "unread": ("error", "BK640"),
+        "missing": ("failure", "failed"),
+    }
+    assert f"failed contains ({FILE}:14): {MISSED}" in (found["missing"].text or "")
+    assert f"unscored judge, not judged ({FILE}:20)" in (found["missing"].text or "")
+    properties = {one.get("name"): one.get("value") for one in root.iter("property")}
+    assert properties["unread: verdict"] == "unparseable"
+
+
+def test_e5_for_programs_outcome_verdict_code_and_line_stand_in_every_form() -> None:
+    sarif = json.loads(render_report(RUN, "x.sarif"))["runs"][0]
+    found = {one["properties"]["id"]: one for one in sarif["results"]}
+    assert [found[id]["ruleId"] for id in ("low", "unread", "missing")] == ["failed", "BK640", "failed"]
+    assert found["unread"]["properties"]["verdict"] == "unparseable"
+    region = found["missing"]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 14}
+    tests = {test["name"]: test for test in json.loads(render_report(RUN, "x.ctrf.json"))["results"]["tests"]}
+    assert (tests["low"]["status"], tests["unread"]["status"]) == ("failed", "other")
+    assert tests["unread"]["extra"] == {"code": "BK640", "verdict": "unparseable"}
+    failures = json.loads(render_report(RUN, "x.eval.json"))["eval_report"]["failures"]
+    graders = {one["eval_id"]: one["details"]["graders"][-1] for one in failures}
+    assert (graders["unread"]["verdict"], graders["unread"]["code"]) == ("unparseable", "BK640")
+    assert graders["unread"]["details"] == {"reply": REPLY}
+    assert graders["missing"]["verdict"] == "not judged"
+
+
+def test_e5_the_page_shows_verdict_place_and_reply() -> None:
+    page = Page(render_report(RUN, "x.html"))
+    for words in ("error, unparseable", "unscored, not judged", f"{FILE}:14", "SCORE=5", "unparseable"):
+        assert words in page.text, words
+
+
+def test_the_code_of_a_reply_that_cannot_be_read_is_explained() -> None:
+    assert explain("BK640") is not None
+
+
+def places() -> Iterator[tuple[str, int | None]]:
+    yield from ((result.id, line_of(result)) for result in RUN.results)
+
+
+def test_where_to_look_first_is_the_check_that_says_why() -> None:
+    assert dict(places()) == {"low": 20, "unread": 20, "missing": 14}
