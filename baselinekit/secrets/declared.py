@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from baselinekit.secrets.scan import Moved, TextScan, Unescaped, may_escape
+from baselinekit.secrets.scan import Moved, RecentTexts, TextScan, Unescaped, may_escape
 
 # The forms in which a known secret could come back, and what a text is searched for to find each of
 # them.
@@ -316,14 +316,17 @@ class Declared:
         """Twice in base64, four bytes have eleven characters, and ten have sixteen."""
         self._with_blanks = any(" " in needle for needle in self._bare)
         self._alphabet = frozenset("".join((_IN_RUNS, "%\\&", *self._bare)))
+        self._recent: RecentTexts[tuple[Found, ...]] = RecentTexts()
 
     def __bool__(self) -> bool:
         return bool(self._needles or self._others)
 
     def find(self, text: str) -> list[Found]:
         """Every place, in order; those that overlap are one."""
-        found = self._find(text, 0) if self._needles and len(text) >= SHORTEST else []
-        return merged((*found, *self._others.find(text))) if self._others else found
+        own: tuple[Found, ...] = ()
+        if self._needles and len(text) >= SHORTEST:
+            own = self._recent.of(text, lambda: tuple(self._find(text, 0)))
+        return merged((*own, *self._others.find(text))) if self._others else list(own)
 
     def _find(self, text: str, depth: int) -> list[Found]:
         found = list(self._in(text, depth))

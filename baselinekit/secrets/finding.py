@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from baselinekit.secrets.declared import Declared, Found, merged
 from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random, name_before
-from baselinekit.secrets.scan import TextScan
+from baselinekit.secrets.scan import RecentTexts, TextScan, keeps
 
 # Secrets that are known by their shape, wherever they stand in a text. Each shape has a word without
 # which there is none of it: only where that stands is looked any closer.
@@ -295,6 +295,7 @@ RANDOM = "a random token"
 _SHORTEST_VALUE = 8
 SHORTEST_RUN = 16
 _LINE_ENDS = ("\\n", "\\r", "\\t")
+_RECENT: RecentTexts[tuple[Span, ...]] = RecentTexts()
 _NO_TEXT = re.compile(rb"^[\x80-\xc1\xf5-\xff]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """What no text begins with, and what is in none."""
 _DEEPEST = 2
@@ -321,9 +322,21 @@ def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterat
     """Where in a text something looks like a secret, and what it looks like. They may overlap."""
     if len(text) < _SHORTEST_VALUE:
         return
+    if depth or not keeps(text):
+        yield from _spans(text, path, depth)
+    else:
+        yield from _RECENT.of(text, lambda: tuple(_spans(text, path, 0)), _may_be_random(path))
+
+
+def _spans(text: str, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
     look = TextScan(text)
     yield from shapes_in(look)
     yield from shapeless(look, path, depth)
+
+
+def _may_be_random(path: tuple[str | int, ...]) -> bool:
+    """By the nearest keys: what stands in a list is called as the list is, `{from, to}` as what changed."""
+    return any(map(may_be_random, [key for key in path if isinstance(key, str)][-2:]))
 
 
 _AFTER_NAME = re.compile(r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?=\S)")
@@ -345,9 +358,7 @@ def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int,
 def shapeless(look: TextScan, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
     """What is random, or encoded. A run that encodes a text is as secret as that text is."""
     text = look.text
-    # The nearest keys: what stands in a list is called as the list is, and `{from, to}` as what changed.
-    keys = [key for key in path if isinstance(key, str)][-2:]
-    if not any(map(may_be_random, keys)):
+    if not _may_be_random(path):
         for start, end in random_in(look):
             if decoded(text[start:end]) is None and not may_be_random(name_before(text, start)):
                 yield start, end, RANDOM

@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from html.entities import name2codepoint
+from typing import Generic, TypeVar
 
 # One quick look over a text, however long: where words stand, and runs of letters and digits. What takes
 # a regular expression a second takes the search for bytes a few milliseconds.
@@ -251,3 +252,46 @@ def _meant(match: re.Match[str]) -> str | None:
         return chr(0x10000 + (int(match["high"], 16) - 0xD800 << 10) + int(written, 16) - 0xDC00)
     code = int(written, 10 if kind == "decimal" else 16)
     return chr(code) if code <= _LAST_CHARACTER else None
+
+
+# What was found in the texts that were looked through last. One answer is masked several times in a run: for
+# the file that keeps it, for the report and for the screen.
+
+
+Result = TypeVar("Result")
+
+_SHORTEST_KEPT = 200
+"""A shorter text is looked through as soon as it is found again."""
+_MOST_KEPT = 1_000_000
+"""Characters of all texts of a generation, and of one text."""
+
+
+def keeps(text: str) -> bool:
+    """Whether what is found in a text is kept."""
+    return _SHORTEST_KEPT <= len(text) <= _MOST_KEPT
+
+
+class RecentTexts(Generic[Result]):
+    """What a function of a text gave, for the texts of two generations: a full one becomes the old one, and
+    the one before is forgotten. Threads share it without a lock: at worst, two of them do the same."""
+
+    def __init__(self) -> None:
+        self._new: dict[tuple[str, Hashable], Result] = {}
+        self._old: dict[tuple[str, Hashable], Result] = {}
+        self._held = 0
+
+    def of(self, text: str, find: Callable[[], Result], how: Hashable = None) -> Result:
+        """`how`: on what else than the text the result depends."""
+        if not keeps(text):
+            return find()
+        key = (text, how)
+        known = self._new.get(key)
+        if known is not None:
+            return known
+        known = self._old.get(key)
+        found = find() if known is None else known
+        self._held += len(text)
+        if self._held > _MOST_KEPT:
+            self._old, self._new, self._held = self._new, {}, len(text)
+        self._new[key] = found
+        return found
