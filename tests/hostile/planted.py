@@ -23,7 +23,7 @@ def _token() -> str:
 
 
 _CLAIMS = ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890", "admin": True})
-# No shorter than six characters: shorter ones are masked as a whole value alone (tests/secrets/test_short.py).
+# None of fewer than six characters: those are masked as a whole value alone (tests/secrets/test_short.py).
 DECLARED = [
     *(letters(count) for count in (6, 8, 12, 16, 20, 24, 32, 40, 64)),
     *(letters(_CHANCE.randrange(9, 30), _LETTERS + "+/=_-.~!$&'()*,;:@ %#?[]{}|\\\"<>`^") for _ in range(15)),

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 class Steady:
     """`{"n": 1}` and the like, whatever is asked. From answer number `slow_from` on (counted from 0) it takes
-    `seconds` each, or until the service closes."""
+    `seconds` each, or until it goes on or closes."""
 
     def __init__(self, answer: Any, slow_from: int = 1 << 60, seconds: float = 20.0):
         body = json.dumps(answer).encode()
@@ -18,7 +18,8 @@ class Steady:
         self.asked = 0
         self.answered = 0
         self.paths: Counter[str] = Counter()
-        self._closed = threading.Event()
+        self._closed = False
+        self._going_on = threading.Event()
         lock = threading.Lock()
         service = self
 
@@ -28,7 +29,7 @@ class Steady:
                     while self.asked_again():
                         with lock:
                             number, service.asked = service.asked, service.asked + 1
-                        if number >= slow_from and service._closed.wait(seconds):
+                        if number >= slow_from and service._going_on.wait(seconds) and service._closed:
                             return
                         self.connection.sendall(data)
                         with lock:
@@ -57,7 +58,12 @@ class Steady:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
+    def go_on(self) -> None:
+        """Whoever waits is answered, and nobody waits any more."""
+        self._going_on.set()
+
     def __exit__(self, *_: object) -> None:
-        self._closed.set()
+        self._closed = True
+        self._going_on.set()
         self._server.shutdown()
         self._server.server_close()

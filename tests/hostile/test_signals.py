@@ -46,12 +46,17 @@ def start() -> Iterator[Start]:
         yield begin
 
 
-def gone(process: "subprocess.Popen[bytes]", *numbers: int) -> tuple[str, float]:
-    """What a process said after these signals, and the seconds that it took to end."""
+def gone(
+    process: "subprocess.Popen[bytes]", *numbers: int, then: Callable[[], None] = lambda: None
+) -> tuple[str, float]:
+    """What a process said after these signals, and the seconds that it took to end. `then`: what happens
+    once it has had all of them."""
     began = time.monotonic()
     for number in numbers:
         process.send_signal(number)
         time.sleep(0.005)
+    until(lambda: not is_pending(process.pid))
+    then()
     out, err = process.communicate(timeout=4 * LONGEST)
     said = (out + err).decode()
     assert "Traceback" not in said, said
@@ -116,13 +121,14 @@ def test_f02_with_eight_slow_requests_in_flight_what_is_finished_is_kept(
     ids = [f"n{index}" for index in range(12)]
     files = {f"baselines/{id}.yaml": record(id, 1) for id in ids}
     (tmp_path / "project").mkdir()
-    with Steady({"n": 1}, slow_from=4, seconds=3.0 if number == signal.SIGPIPE else 20.0) as service:
+    with Steady({"n": 1}, slow_from=4) as service:
         here = Drill(tmp_path / "project", service)
         here.lay(files)
         process = start(here.folder, "compare", "-j", "8")
         until(lambda: service.asked == 12)
         until(lambda: sum(one.passed for one in here.standing(files).values()) == 4)
-        said, took = gone(process, *[number] * times)
+        then = service.go_on if number == signal.SIGPIPE else lambda: None
+        said, took = gone(process, *[number] * times, then=then)
     kept = here.standing(files)
     if number == signal.SIGPIPE:  # no reason to end: a pipe that is not read is told where it is written to
         assert (process.returncode, sum(one.passed for one in kept.values())) == (0, 12), said
@@ -161,13 +167,13 @@ def test_who_was_told_not_to_hear_a_hang_up_goes_on(tmp_path: Path, start: Start
     """As nohup does it."""
     files = {"baselines/a.yaml": record("a", 1)}
     (tmp_path / "project").mkdir()
-    with Steady({"n": 1}, slow_from=0, seconds=0.5) as service:
+    with Steady({"n": 1}, slow_from=0) as service:
         here = Drill(tmp_path / "project", service)
         here.lay(files)
         with passed_over(signal.SIGHUP):
             process = start(here.folder, "compare")
         until(lambda: service.asked == 1)
-        said, _ = gone(process, signal.SIGHUP)
+        said, _ = gone(process, signal.SIGHUP, then=service.go_on)
     assert (process.returncode, here.standing(files)["a"].passed) == (0, True), said
 
 
@@ -253,6 +259,18 @@ def runs_still(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def is_pending(pid: int) -> bool:
+    """Whether a signal has been sent to a process that has not reached it yet."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    if "State:\tZ" in status:
+        return False
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return any(int(mask, 16) for mask in masks)
 
 
 def below(pid: int) -> list[int]:
