@@ -12,6 +12,7 @@ from baselinekit.evals.attempts import AttemptResult, Examiner, used_by
 from baselinekit.evals.checks import Prepared
 from baselinekit.evals.promptrows import note_use
 from baselinekit.grade import graders
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
@@ -74,6 +75,7 @@ def result_of(
     if cut and outcome == "passed":
         outcome, verdict = "skipped", "limit"
     reason, notes = reason_with_count(telling, attempts), list[str]()
+    asks_nobody = kind_of(case.recipe).asks_nobody
     if outcome == "passed":
         reason = ""
     elif retried:
@@ -96,7 +98,7 @@ def result_of(
         verdict=verdict,
         name=case.name,
         criticality=case.criticality,
-        target="" if outcome == "passed" else target_of(case.recipe, project),
+        target="" if outcome == "passed" or asks_nobody else target_of(case.recipe, project),
         differences=spots.spots if outcome == "failed" else (),
         difference_count=spots.count if outcome == "failed" else 0,
         explanation=() if outcome == "passed" else tuple(explain_grades(telling)),
@@ -178,10 +180,13 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     return found | {name: str(value) for name, value in further.items() if value}
 
 
-def explain_grades(telling: Attempt) -> Iterator[str]:
-    """What each grader says, in words, for every form of report."""
+def explain_grades(telling: Attempt, file: str = "") -> Iterator[str]:
+    """What each grader says, in words, for every form of report: `contains failed (evals/a.yaml:12): …`.
+    `file`: where the graders have their lines."""
     for grade in telling.grades:
-        yield ": ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.reason)))
+        words = ", ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.verdict)))
+        place = f" ({file}:{grade.line})" if grade.line is not None else ""
+        yield ": ".join(filter(None, (f"{words}{place}", grade.reason)))
         for side in ("expected", "actual"):
             if side in grade.details:
                 yield f"{side}: {_shown(grade.details[side])}"

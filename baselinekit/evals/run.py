@@ -14,6 +14,7 @@ from baselinekit.evals.cases import (
     CaseWorker,
     Memory,
     PlanJournals,
+    explain_grades,
     key_of,
     result_of,
     skipped_result,
@@ -291,7 +292,9 @@ def _at_lines(result: Result, lines: Mapping[str, int | None]) -> Result:
             for grade in attempt.grades
         )
         attempts.append(replace(attempt, grades=grades))
-    return replace(result, case=replace(result.case, attempts=tuple(attempts)))
+    result = replace(result, case=replace(result.case, attempts=tuple(attempts)))
+    telling = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
+    return replace(result, explanation=tuple(explain_grades(telling, result.file)))
 
 
 def _served(results: Sequence[Result]) -> dict[str, str]:

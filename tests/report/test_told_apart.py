@@ -11,6 +11,7 @@ from report.pages import Page
 from report.reports import FILE, report
 
 from baselinekit.codes import explain
+from baselinekit.evals.cases import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals import terminal
@@ -44,7 +45,10 @@ MISSING = Grade("contains", "code", "failed", 0.0, MISSED, line=14)
 def one(id: str, outcome: Any, *grades: Grade, reason: str = "", **more: Any) -> Result:
     code, verdict = more.pop("code", None), more.pop("verdict", None)
     attempt = Attempt(1, outcome, None, grades, reason, code, verdict, output="It is kept.")
-    return case(id, outcome, attempts=(attempt,), reason=reason, code=code, verdict=verdict)
+    explained = tuple(explain_grades(attempt, FILE))
+    return case(
+        id, outcome, attempts=(attempt,), reason=reason, code=code, verdict=verdict, explanation=explained
+    )
 
 
 RUN: Report = report(
@@ -111,8 +115,8 @@ def test_e5_in_junit_one_is_a_failure_and_the_other_an_error() -> None:
         "unread": ("error", "BK640"),
         "missing": ("failure", "failed"),
     }
-    assert f"failed contains ({FILE}:14): {MISSED}" in (found["missing"].text or "")
-    assert f"unscored judge, not judged ({FILE}:20)" in (found["missing"].text or "")
+    assert f"contains failed ({FILE}:14): {MISSED}" in (found["missing"].text or "")
+    assert f"judge unscored, not judged ({FILE}:20)" in (found["missing"].text or "")
     properties = {one.get("name"): one.get("value") for one in root.iter("property")}
     assert properties["unread: verdict"] == "unparseable"
 

@@ -272,8 +272,9 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
     sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
     attempt = telling(result)
-    if "actual" not in details and attempt is not None and attempt.output is not None:
-        sides.append(("Actual", attempt.output))
+    came = attempt.output if attempt is not None else None
+    if "actual" not in details and came is not None and came != result.name:  # which is told already
+        sides.append(("Actual", came))
     return [(label, side if isinstance(side, str) else encode(side, 2)) for label, side in sides]
 
 

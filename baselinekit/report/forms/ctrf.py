@@ -13,7 +13,7 @@ from baselinekit.model.results import Report, Result, Revised
 from baselinekit.model.values import Json
 from baselinekit.report import beside
 from baselinekit.report.differences import describe_differences
-from baselinekit.report.evals.evalreport import describe_grades, line_of
+from baselinekit.report.evals.evalreport import line_of
 from baselinekit.report.values import page
 from baselinekit.report.wording import count_differences, describe_reason, in_repository
 from baselinekit.texts import many
@@ -97,7 +97,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
     }
     stated = {
         "message": visible(message),
-        "trace": "\n".join(map(visible, (*describe_differences(result), *describe_grades(result)))),
+        "trace": "\n".join(map(visible, describe_differences(result))),
         "flaky": result.verdict == "flaky",
         "tags": list(result.case.tags) if result.case else [],
         "extra": {key: value for key, value in extra.items() if value},

@@ -17,7 +17,6 @@ from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Revised
 from baselinekit.report import beside
 from baselinekit.report.differences import blocks, describe_differences
-from baselinekit.report.evals.evalreport import describe_grades
 from baselinekit.report.wording import (
     collect_warnings,
     count_differences,
@@ -112,7 +111,6 @@ def add_result(suite: Element, folder: str, result: Result) -> None:
             first, number = blocks(result)[0][0].path, count_differences(result)
             message = f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
         head = f"{_place(folder, result)}  {one_line(result.target)}".rstrip()
-        told = (*describe_differences(result), *describe_grades(result))
-        lines = [line for line in (head, reason, *told) if line]
+        lines = [line for line in (head, reason, *describe_differences(result)) if line]
         said = {"type": result.code or result.outcome, "message": message}
         _add(case, _ELEMENTS[result.outcome], said, "\n".join(lines))
