@@ -10,6 +10,7 @@ from baselinekit.documents.languages import is_plain, language, yaml_quoted, yam
 from baselinekit.documents.splice import apply, is_simple
 from baselinekit.documents.text import Splice, decode, mark, spliced
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
+from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
@@ -17,6 +18,7 @@ from baselinekit.schema.records import place_problems
 from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import read
 from baselinekit.store.promptlogs import Log
+from baselinekit.suites.promptfolders import METAS, TEMPLATE, is_prompt_folder, known_names, read_folder
 from baselinekit.texts import many
 from baselinekit.workflow.project import Project
 
@@ -58,6 +60,24 @@ class PromotionStep:
         return [gate for gate in self.gates if not gate.met]
 
 
+def prompt_called(project: Project, name: str) -> PromptFolder:
+    """The prompt that the operator means: by its folder, a file in it, its id or an alias."""
+    path = selection.found_by_operator(project, name)
+    folder = os.path.dirname(path) if os.path.isfile(os.path.join(project.root, path)) else path
+    folder = "" if folder == os.curdir else folder
+    full = os.path.join(project.root, folder)
+    if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
+        what = f"{name!r} is no folder, id or alias of a prompt"
+        hint = (
+            nearest(name, known_names(project.root)) or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
+        )
+        raise InvalidInput(Problem("BK769", what, hint))
+    found, problems = read_folder(project.root, folder)
+    if problems:
+        raise InvalidInput(*problems)
+    return found
+
+
 def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
     """The step that a prompt would take, judged by its logs. Nothing is written. InvalidInput where there is
     no further one, or no status."""
@@ -85,12 +105,12 @@ def _enough_uses(folder: PromptFolder, before: Status, log: Log[UsageRow]) -> Pr
     sent = [row for row in log.known if row.sent]
     strictly = before == "tested"
     counted = [row for row in sent if (row.verified is True if strictly else row.verified is not False)]
-    which = "found right by verify.sh" if strictly else "not found wrong"
-    found = f"{len(counted):,} of {many(least, 'use')} {which}"
+    which = "found right" if strictly else "not found wrong"
+    found = f"{len(counted):,} of {least:,} needed (sent, and {which} by verify.sh)"
     others = len(sent) - len(counted)
     if others:
         why = "found wrong or not checked" if strictly else "found wrong"
-        found += f" ({others:,} more {'was' if others == 1 else 'were'} {why})"
+        found += f"; {others:,} more {'was' if others == 1 else 'were'} {why}"
     if len(counted) >= least:
         return PromotionGate("uses", True, found)
     hint = f"each attempt of a case is a use: {_command(folder)}"

@@ -78,11 +78,19 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.mark.parametrize(
     ("verified", "met", "found"),
     [
-        ((), False, "0 of 3 uses not found wrong"),
-        ((True, None), False, "2 of 3 uses not found wrong"),
-        ((True, None, None), True, "3 of 3 uses not found wrong"),
-        ((True, None, False), False, "2 of 3 uses not found wrong (1 more was found wrong)"),
-        ((False,) * 4, False, "0 of 3 uses not found wrong (4 more were found wrong)"),
+        ((), False, "0 of 3 needed (sent, and not found wrong by verify.sh)"),
+        ((True, None), False, "2 of 3 needed (sent, and not found wrong by verify.sh)"),
+        ((True, None, None), True, "3 of 3 needed (sent, and not found wrong by verify.sh)"),
+        (
+            (True, None, False),
+            False,
+            "2 of 3 needed (sent, and not found wrong by verify.sh); 1 more was found wrong",
+        ),
+        (
+            (False,) * 4,
+            False,
+            "0 of 3 needed (sent, and not found wrong by verify.sh); 4 more were found wrong",
+        ),
     ],
 )
 def test_e20_a_draft_needs_uses_that_were_not_found_wrong(
@@ -100,11 +108,11 @@ def test_e20_a_draft_needs_uses_that_were_not_found_wrong(
 @pytest.mark.parametrize(
     ("verified", "met", "found"),
     [
-        ((True,) * 10, True, "10 of 10 uses found right by verify.sh"),
+        ((True,) * 10, True, "10 of 10 needed (sent, and found right by verify.sh)"),
         (
             (True,) * 9 + (None, False),
             False,
-            "9 of 10 uses found right by verify.sh (2 more were found wrong or not checked)",
+            "9 of 10 needed (sent, and found right by verify.sh); 2 more were found wrong or not checked",
         ),
     ],
 )

@@ -1,0 +1,85 @@
+"""`baselinekit promote`: a prompt one step further, where its logs say that it may."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from baselinekit.cli import screen
+from baselinekit.cli.clients import timestamps
+from baselinekit.cli.entry import clock
+from baselinekit.cli.options import ProjectOptions, argument, color_option, flag, including, project_of
+from baselinekit.evals import promotion
+from baselinekit.evals.promotion import PromotionGate, PromotionStep
+from baselinekit.model.values import Json
+from baselinekit.report.wording import Style
+
+
+@dataclass(frozen=True)
+class PromoteOptions:
+    """Take a prompt from draft to tested, or from tested to ready: PROMPT is its folder, its id or an alias.
+
+    \b
+    draft to tested   3 uses that verify.sh did not find wrong
+    tested to ready   10 uses that verify.sh found right, and the most recent run of all cases passed
+
+    What is asked for can be changed in meta.yml: promotion: {min_uses: 5, require_eval: false}.
+
+    \b
+    Exit code: 0 promoted, 1 a gate is not met, 2 usage or an invalid file, or it is ready already.
+    """
+
+    prompt: str = argument(metavar="PROMPT")
+    force: bool = flag("--force", help="Promote although gates are not met, and print those.")
+    as_json: bool = flag("--json", help="Print the gates as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()
+
+
+def promote(options: PromoteOptions) -> int:
+    project = project_of(options.project)
+    step = promotion.next_step(project, promotion.prompt_called(project, options.prompt))
+    taken = options.force or not step.unmet
+    if taken:
+        promotion.take(project, step, timestamps(clock())())
+    style = screen.style_of(options.color)
+    if step.unmet and options.force:
+        for gate in step.unmet:
+            screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
+    if options.as_json:
+        screen.show_json(
+            json.dumps(_document(step, taken, options.force), indent=2, ensure_ascii=False) + "\n"
+        )
+    else:
+        _print(step, taken, style)
+    return 0 if taken else 1
+
+
+def _print(step: PromotionStep, taken: bool, style: Style) -> None:
+    for note in step.notes:
+        screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(str(note))}")
+    if taken:
+        word = style.paint(step.after, "green")
+        screen.line(f"{screen.safe_line(step.folder.id)} was {step.before} and is {word} now")
+        screen.line(style.paint(f"written: {screen.safe_line(step.folder.meta_file)}", "dim"))
+        return
+    for gate in step.gates:
+        screen.line(_gate_line(gate, style))
+    unmet = f"{len(step.unmet)} of {len(step.gates)} gates not met"
+    screen.line(f"{screen.safe_line(step.folder.id)} stays {style.paint(step.before, 'bold')}: {unmet}")
+
+
+def _gate_line(gate: PromotionGate, style: Style) -> str:
+    word = style.paint("met    ", "green") if gate.met else style.paint("not met", "bold red")
+    return f"{word}  {screen.safe_line(str(gate))}"
+
+
+def _document(step: PromotionStep, taken: bool, forced: bool) -> dict[str, Json]:
+    return {
+        "id": step.folder.id,
+        "folder": step.folder.path,
+        "from": step.before,
+        "to": step.after,
+        "promoted": taken,
+        "forced": forced and bool(step.unmet),
+        "gates": [asdict(gate) for gate in step.gates],
+        "notes": [str(note) for note in step.notes],
+    }

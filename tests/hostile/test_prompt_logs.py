@@ -1,0 +1,225 @@
+"""The logs of a prompt folder while runs are killed, while many run at once, and where there is no room or no
+right to write: at most one row a run, never half of one, and the verdict stands."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drill import ROOT
+from nobody import open_to_all
+from warm import Warm
+
+from baselinekit.demo.service import Service
+
+pytestmark = pytest.mark.slow
+
+KILLS = 50
+CASES = 6
+QUERIES = 2
+EVALS, USES = "prompts/p/.eval.jsonl", "prompts/p/.usage.jsonl"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    with Service() as service:
+        yield service.url
+
+
+def lay(folder: Path, url: str) -> None:
+    """A prompt whose cases the demo's model passes, with two queries for its judge."""
+    asked = f'{{openai: demo, base_url: "{url}"}}'
+    cases = "".join(
+        f"  - name: c{number}\n    inputs: {{text: Two apples were sent in order {number}.}}\n"
+        f"    assert: [min_tokens: 1]\n"
+        for number in range(CASES)
+    )
+    triggering = (
+        'triggering:\n  should_match: ["summarize this text"]\n  should_not_match: ["is it raining"]\n'
+    )
+    files = {
+        "baselinekit.yaml": f"models:\n  default: {asked}\n  judge: {asked}\n",
+        "prompts/p/meta.yml": "id: p\nstatus: tested\ndescription: Summarizes a text.\n"
+        "triggers: [summarize this text]\ninputs: [{name: text}]\n",
+        "prompts/p/prompt.xml": "<task>Summarize: {{text}}</task>\n",
+        "prompts/p/eval.yml": f"cases:\n{cases}{triggering}",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def here(tmp_path: Path, model: str) -> Path:
+    lay(tmp_path / "project", model)
+    return tmp_path / "project"
+
+
+def rows(here: Path, log: str = EVALS) -> list[dict[str, Any]]:
+    """Every line is a whole row, the last one too."""
+    file = here / log
+    if not file.exists():
+        return []
+    data = file.read_bytes()
+    assert data.endswith(b"\n") or not data
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def whole(row: dict[str, Any]) -> bool:
+    return bool(row["scope"] == "all" and row["total"] == CASES + QUERIES and row["all_passed"])
+
+
+def test_e6_killed_at_random_moments_a_run_leaves_one_row_or_none(here: Path, runs: Warm) -> None:
+    """The next run comes after it: half of them go on with the one that was killed."""
+    source = random.Random(6)
+    took = min(runs.run(here, "run", "p").seconds for _ in range(3))
+    before, sent = len(rows(here)), len(rows(here, USES))
+    assert before == 3
+    seen = [0, 0]
+    for number in range(KILLS):
+        when = source.uniform(0.3 * took, 1.2 * took)
+        ended = runs.run(here, "run", "p", "-j2", signals=[(when, signal.SIGKILL)])
+        assert ended.exit_code in (-9, 0), ended.said
+        found = rows(here)
+        assert len(found) - before in ((0, 1) if ended.exit_code else (1,))
+        assert all(map(whole, found)), "a run that did not come to its end says nothing"
+        used = len(rows(here, USES)) - sent
+        assert used <= CASES
+        seen = [seen[0] + (ended.exit_code == -9), seen[1] + (ended.exit_code == -9 and 0 < used < CASES)]
+        again = ["--resume"] if number % 2 else []
+        ended = runs.run(here, "run", "p", *again)
+        assert ended.exit_code == 0, ended.said
+        assert "not noted" not in ended.said
+        assert len(rows(here)) == len(found) + 1
+        took *= 1.02 if seen[0] > number // 2 else 0.95  # as busy as the machine is
+        before, sent = len(rows(here)), len(rows(here, USES))
+    assert seen[0] > KILLS // 4, "it was hardly ever killed"
+
+
+def test_e6_eight_runs_at_once_leave_eight_rows(here: Path, runs: Warm) -> None:
+    for ended in runs.together(8, here, "run", "prompts/p"):
+        assert ended.exit_code == 0, ended.said
+        assert "not noted" not in ended.said
+    assert len(rows(here)) == 8
+    assert all(map(whole, rows(here)))
+
+
+def test_e6_an_interrupted_run_leaves_one_row_that_says_so(here: Path, runs: Warm) -> None:
+    took = min(runs.run(here, "run", "p").seconds for _ in range(2))
+    for tried in range(40):
+        before = len(rows(here))
+        when = took * (0.4 + 0.02 * tried)
+        ended = runs.run(here, "run", "p", "-j1", signals=[(when, signal.SIGINT)])
+        assert ended.exit_code in (0, 130), ended.said
+        found = rows(here)[before:]
+        assert len(found) <= 1
+        if found and ended.exit_code == 130 and found[0]["total"] < CASES + QUERIES:
+            assert (found[0]["interrupted"], found[0]["all_passed"]) == (True, False)
+            assert len(found[0]["scope"]) == found[0]["total"]
+            return
+    raise AssertionError("no run was interrupted between two of its cases")
+
+
+def plainly(
+    here: Path, *words: str, before: Callable[[], None] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [sys.executable, "-B", "-P", "-m", "baselinekit", *words],
+        cwd=here,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=before,
+    )
+    assert "Traceback" not in done.stdout + done.stderr, done
+    assert "BK399" not in done.stderr, done
+    return done
+
+
+def small_files() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+
+
+def test_f05_e6_where_a_row_finds_no_room_it_is_taken_back_and_told(here: Path) -> None:
+    """The limit of the shell is reached by some row: the one that does not fit leaves nothing."""
+    for _ in range(4):
+        done = plainly(here, "run", "p", before=small_files)
+        assert done.returncode == 0, "the verdict stands"
+        rows(here), rows(here, USES)
+    assert (
+        "this run of prompts/p is not noted: prompts/p/.eval.jsonl cannot be written: file too la"
+        in done.stdout
+    )
+    before = len(rows(here))
+    assert 0 < before < 4
+    plainly(here, "run", "p")
+    assert len(rows(here)) == before + 1
+
+
+def test_f05_e6_a_full_disk_keeps_the_rows_that_there_are(tmp_path: Path, model: str) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", str(small)]
+    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small file system; the limit of the shell shows the same")
+    try:
+        lay(small, model)
+        plainly(small, "run", "p")
+        log = small / EVALS
+        log.write_bytes(b"\n" * 4060)  # so that a page ends within the next row
+        with (small / "fill").open("wb", buffering=0) as fill:
+            try:
+                while True:
+                    fill.write(b"x" * 4096)
+            except OSError:
+                pass
+        done = plainly(small, "run", "p")
+        assert done.returncode == 0, done
+        assert (
+            "prompts/p/.eval.jsonl cannot be written: no space left on device (the disk is full"
+            in done.stdout
+        )
+        assert log.read_bytes() == b"\n" * 4060, "the write took a part of the row"
+        (small / "fill").unlink()
+        plainly(small, "run", "p")
+        assert len(log.read_bytes().split()) == 1
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.parametrize("what", ["folder", "log", "project"])
+def test_f14_e6_what_may_not_be_written_is_a_warning_and_no_lost_run(
+    here: Path, runs: Warm, what: str
+) -> None:
+    runs.run(here, "run", "p")
+    shutil.rmtree(here / ".baselinekit")
+    open_to_all(here)
+    log = here / EVALS
+    if what == "log":
+        log.chmod(0o444)
+    else:
+        log.unlink()
+    paths = [here / "prompts/p", *([here] if what == "project" else [])] if what != "log" else []
+    for path in paths:
+        path.chmod(0o555)
+    try:
+        done = runs.run(here, "run", "p", harmless=True)
+    finally:
+        for path in paths:
+            path.chmod(0o777)
+    assert done.exit_code == 0, done.said
+    assert "this run of prompts/p is not noted: " in done.said
+    assert "permission denied" in done.said
+    assert len(rows(here)) == (1 if what == "log" else 0)
