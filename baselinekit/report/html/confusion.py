@@ -69,4 +69,4 @@ def _cases(one: Classification) -> Markup | None:
         for case in ordered[:_MOST_CASES]
     ]
     caption = f"Over several attempts, {len(one.flipping):,} of {len(one.cases):,} flip"
-    return table(caption, ("case", "should be", "said, how often", "steady"), rows)
+    return table(caption, ("case", "should be", "said, how often", "over attempts"), rows)
