@@ -157,8 +157,10 @@ def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> tuple[str, str
         )
     if row.interrupted:
         return f"the run was ended early, after {many(row.total, 'case')}", ""
-    if row.scope is None or row.content is None:
+    if row.scope is None:
         return "it does not say what was run (another tool may have written it)", ""
+    if row.content is None:
+        return "the files of the prompt were changed while its cases ran", ""
     if row.graders is not None:
         return f"only {row.graders} graders were asked", ""
     if row.scope != ALL:

@@ -11,6 +11,7 @@ from baselinekit.model.prompts import EvalRow, PromptFolder, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.store import promptlogs
 from baselinekit.store.atomic import Hurry
+from baselinekit.suites.promptfolders import read_folder
 from baselinekit.workflow.project import Project
 
 ALL = "all"
@@ -40,7 +41,12 @@ def note_runs(
     be noted: whatever a run came to, it stands."""
     told = []
     outcomes = {result.id: result for result in results}
+    folders = {case.folder.path: case.folder for case in chosen if case.folder}
     for path, row in rows_of(suite.cases, chosen, outcomes, facts).items():
+        now, _ = read_folder(project.root, path, folders[path].eval_file)
+        if now.content != row.content:  # nobody knows which cases had the old files, and which the new ones
+            told.append(f"the files of {path} were changed while its cases ran: run them again")
+            row = replace(row, content=None)
         told += promptlogs.note_evals(project.root, path, masked(project, row), hurry)
     return told
 

@@ -183,7 +183,7 @@ ROWS = [
         f"the prompt or its cases have changed since (it was fedcba9876543210, now {CONTENT})",
     ),
     ("of another tool", {"scope": None, "content": None}, "it does not say what was run"),
-    ("without its content", {"content": None}, "it does not say what was run"),
+    ("of files that moved", {"content": None}, "the files of the prompt were changed while its cases ran"),
 ]
 
 

@@ -18,15 +18,16 @@ from baselinekit.model.grades import Attempt, Grader, HumanRating
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.results import Report
+from baselinekit.suites.promptfolders import content_of
 
 NOW = "2024-01-20T14:30:52Z"
+CONTENT = content_of("/nonexistent", "prompts/p", None, None)
+"""Of a folder without files."""
 
 
 def folder(id: str = "p") -> PromptFolder:
     path = f"prompts/{id}"
-    return PromptFolder(
-        path, PromptMeta(id), f"{path}/meta.yml", f"{path}/prompt.xml", content="0123456789abcdef"
-    )
+    return PromptFolder(path, PromptMeta(id), f"{path}/meta.yml", f"{path}/prompt.xml", content=CONTENT)
 
 
 def of(id: str, name: str, says: Any = "yes", **more: Any) -> Case:
@@ -70,7 +71,7 @@ def test_e6_a_run_leaves_one_row_that_counts_queries_as_well(world: Prompts) -> 
             "passed": 2,
             "failed_cases": ["triggering: no", "large"],
             "scope": "all",
-            "content": "0123456789abcdef",
+            "content": CONTENT,
             "attempts": 1,
         }
     ]
@@ -269,9 +270,20 @@ def test_e23_each_attempt_that_was_sent_leaves_a_row(world: Prompts) -> None:
         assert note_use(world.project(), made, attempt, NOW) == []
     assert note_use(world.project(), case("loose"), Attempt(1, "passed", 1.0, sent=True), NOW) == []
     found = [json.loads(line) for line in (world.root / "prompts/p/.usage.jsonl").read_bytes().splitlines()]
-    same = {"ts": NOW, "sent": True, "case": "small", "content": "0123456789abcdef"}
+    same = {"ts": NOW, "sent": True, "case": "small", "content": CONTENT}
     assert found == [
         {**same, "verified": True, "model": "m-1"},
         {**same, "verified": False, "model": None},
         {**same, "verified": None, "model": None},
     ]
+
+
+def test_e7_files_that_change_while_cases_run_leave_a_row_of_neither(world: Prompts) -> None:
+    def edits(given: Any, turn: int) -> str:
+        (world.root / "prompts/p/prompt.xml").write_text("another one")
+        return str(given)
+
+    world.answers = edits
+    report = world.run(suite(of("p", "a"), of("q", "a")))
+    assert report.warnings == ("the files of prompts/p were changed while its cases ran: run them again",)
+    assert [row["content"] for row in world.rows("p") + world.rows("q")] == [None, CONTENT]
