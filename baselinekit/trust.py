@@ -420,6 +420,23 @@ def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
     return sorted(found)
 
 
+def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
+    """Whether a program of the configuration is this very file of the project, by itself or read by an
+    interpreter. Their paths have to be the same: what a link leads to is not named by that."""
+    if is_read(argv):
+        word = argv[1]
+    else:
+        word = argv[0] if argv and os.sep in argv[0] else ""
+    return bool(word) and os.path.normpath(os.path.join(root, word)) == os.path.normpath(
+        os.path.join(root, file)
+    )
+
+
+def is_read(argv: Sequence[str]) -> bool:
+    """Whether the second word is a script that the first one reads."""
+    return len(argv) > 1 and name_of_program(argv[0]) in _INTERPRETERS
+
+
 def name_of_program(program: str) -> str:
     """Without its folder and version."""
     return re.sub(r"[0-9.]+$", "", os.path.basename(program).lower().removesuffix(".exe"))

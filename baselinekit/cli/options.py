@@ -25,16 +25,20 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 if TYPE_CHECKING:
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
+    from baselinekit.model.values import Json
     from baselinekit.workflow.project import Operator, Project
 
 Options = TypeVar("Options")
 
 
-def option(*flags: str, also: Mapping[str, str] | None = None, **attributes: Any) -> Any:
+def option(
+    *flags: str, also: Mapping[str, str] | None = None, told_apart: bool = False, **attributes: Any
+) -> Any:
     """A field that an option fills. Without flags of its own it is called as the field is. `also`: other
-    flags with their help whose values go into the same field, in the order in which all of them are typed."""
+    flags with their help whose values go into the same field, in the order in which all of them are typed;
+    `told_apart`: each value together with the flag by which it was typed."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
-    metadata = {"flags": flags, "attributes": attributes, "also": also or {}}
+    metadata = {"flags": flags, "attributes": attributes, "also": also or {}, "told_apart": told_apart}
     return dataclasses.field(default=attributes.get("default", default), metadata=metadata)
 
 
@@ -76,14 +80,28 @@ def command(
     and not for `--help`."""
 
     def callback(**values: Any) -> object:
-        options: Options = _filled(kind, values)
+        flags = click.get_current_context().meta.get(_FLAGS, {})
+        options: Options = _filled(kind, values, flags)
         function = entry.import_named(work) if isinstance(work, str) else work
         entry.raise_on_interrupt()
         return function(options)
 
-    return click.Command(
-        name, callback=callback, params=[*_parameters(kind)], help=kind.__doc__, **attributes
-    )
+    return _InOrder(name, callback=callback, params=[*_parameters(kind)], help=kind.__doc__, **attributes)
+
+
+_FLAGS = "baselinekit.flags"
+
+
+class _InOrder(click.Command):
+    """Keeps which flags were typed, by the name of their field and in their order."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            flags: dict[str, list[str]] = {}
+            for typed in self.make_parser(ctx).parse_args(list(args))[2]:
+                flags.setdefault(typed.name or "", []).append(typed.opts[0])
+            ctx.meta[_FLAGS] = flags
+        return super().parse_args(ctx, args)
 
 
 def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
@@ -100,16 +118,16 @@ def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
                 yield click.Option([other, field.name], **{**field.metadata["attributes"], "help": text})
 
 
-def _filled(kind: Any, values: dict[str, Any]) -> Any:
-    return kind(
-        **{
-            field.name: (
-                _filled(field.metadata["group"], values) if "group" in field.metadata else values[field.name]
-            )
-            for field in fields(kind)
-            if field.metadata
-        }
-    )
+def _filled(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -> Any:
+    filled = {}
+    for field in fields(kind):
+        if "group" in field.metadata:
+            filled[field.name] = _filled(field.metadata["group"], values, flags)
+        elif field.metadata.get("told_apart"):
+            filled[field.name] = tuple(zip(flags.get(field.name, ()), values[field.name], strict=True))
+        elif field.metadata:
+            filled[field.name] = values[field.name]
+    return kind(**filled)
 
 
 def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -156,7 +174,13 @@ class ProjectOptions:
     config_from: str | None = option(metavar="REV", help="Use the configuration as it is at this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
-    variables: tuple[str, ...] = several("--var", metavar="NAME=VALUE", help="Set the variable {{NAME}}.")
+    variables: tuple[tuple[str, str], ...] = several(
+        "--var",
+        also={"--var-file": "NAME=FILE: set it to the text of a file. FILE.yml: all that stands in it."},
+        told_apart=True,
+        metavar="NAME=VALUE",
+        help="Set the variable {{NAME}}, or the input of a prompt.",
+    )
     env_files: tuple[str, ...] = several(
         "--env-file", metavar="FILE", help="A file of variables, as KEY=value lines."
     )
@@ -232,7 +256,7 @@ def operator_of(options: ProjectOptions) -> Operator:
         config=options.config or environ.get("BASELINEKIT_CONFIG"),
         environment=options.environment or environ.get("BASELINEKIT_ENVIRONMENT"),
         base_url=base_url,
-        variables=dict(_pair("--var", text) for text in options.variables),
+        variables=_variables(options.variables),
         env_files=options.env_files,
         secrets=dict(map(_secret, options.secrets)),
         allow_hosts=options.allow_hosts,
@@ -278,6 +302,45 @@ def _pair(option: str, text: str) -> tuple[str, str]:
             Problem("BK508", f"{option} {text.split('=')[0]!r} is not NAME=VALUE", "as in --var user=ada")
         )
     return name, value
+
+
+def _variables(typed: tuple[tuple[str, str], ...]) -> dict[str, Json]:
+    """What is typed later goes before what is typed earlier, whichever way it is."""
+    values: dict[str, Json] = {}
+    for flag, text in typed:
+        name, equals, file = text.partition("=")
+        if flag == "--var":
+            values |= [_pair(flag, text)]
+        elif equals and _is_name(name):
+            values[name] = read_text(flag, file, "a text file")
+        else:
+            values |= _values_of(flag, text)
+    return values
+
+
+def _values_of(flag: str, path: str) -> dict[str, Json]:
+    """The values in a file of YAML or JSON, by their names."""
+    from baselinekit.documents.languages import language
+
+    if not path.lower().endswith((".yaml", ".yml", ".json")):
+        what = f"{flag} {path!r} is neither NAME=FILE nor a file of values"
+        raise InvalidInput(Problem("BK508", what, f"as in {flag} doc=notes.md, or {flag} values.yml"))
+    text = read_text(flag, path, "a file of YAML or JSON")
+    documents = language(path).load(text, path)
+    stated = documents[0] if len(documents) == 1 else documents
+    if not isinstance(stated, dict):
+        raise InvalidInput(Problem("BK508", f"{flag} {path} is no mapping", "write lines such as user: ada"))
+    wrong = [name for name in stated if not _is_name(name)]
+    if wrong:
+        hint = "letters, digits, _, . and -, and a letter or _ first"
+        raise InvalidInput(Problem("BK508", f"{flag} {path}: {wrong[0]!r} is no name of a variable", hint))
+    return stated
+
+
+def _is_name(text: str) -> bool:
+    from baselinekit.variables import NAME
+
+    return NAME.fullmatch(text) is not None
 
 
 def _secret(text: str) -> tuple[str, str | None]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, cannot, fault_of_ours
 from baselinekit.evals.checks import Prepared
+from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.grade import graders
 from baselinekit.grade.task import GradeClients, keys_of, parsed
 from baselinekit.kinds.table import kind_of
@@ -29,6 +30,7 @@ from baselinekit.model.recipes import (
     Usage,
 )
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.variables import MASK, Redactor, Secret
@@ -156,36 +158,47 @@ class Examiner:
 
     def attempt(self, prepared: Prepared, number: int) -> AttemptResult:
         """What goes wrong with one is its error; what nobody expected is for the caller to tell (`fault`)."""
-        began = self.seconds()
+        began, trace = self.seconds(), Trace(self.here.project.redactor)
         try:
-            made = self._made(prepared, number, began)
+            made = self._made(prepared, number, began, trace)
         except OutOfBudget as error:
             made = AttemptResult(without_output(number, "skipped", error, "limit"))
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
             made = AttemptResult(without_output(number, "error", error, verdict))
-        took = self.seconds() - began
-        redactor = self.here.project.redactor
+        redactor = trace.redactor
         if made.observation is not None:
             redactor = redactor.knowing(made.observation.output)
-        return replace(made, attempt=_masked(replace(made.attempt, seconds=took), redactor))
+        attempt = replace(
+            made.attempt,
+            seconds=self.seconds() - began,
+            sent=trace.sent,
+            verified=trace.verified,
+            notes=tuple(trace.notes),
+        )
+        return replace(made, attempt=_masked(attempt, redactor))
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """The attempt that met what nobody expected."""
         attempt = without_output(number, "error", fault_of_ours(error))
         return _masked(attempt, self.here.project.redactor)
 
-    def _made(self, prepared: Prepared, number: int, began: float) -> AttemptResult:
+    def _made(self, prepared: Prepared, number: int, began: float, trace: Trace) -> AttemptResult:
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.here.project
         time = TimeLeft(case.timeout, self.seconds, began)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
-        recipe = case.recipe
+        recipe, inputs = given_by_scripts(prepared, setting, trace)
+        case = replace(case, recipe=recipe)
+        setting = replace(setting, redactor=trace.redactor)
         if case.timeout is not None:  # the time of its case, where it has no shorter one of its own
             recipe = kind_of(recipe).within(recipe, case.timeout)
         observation, again = self._observed(recipe, setting)
+        trace.sent = case.folder is not None and not kind_of(recipe).asks_nobody
+        if (after := prepared.scripts[1]) is not None:
+            trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
         found: list[Comparison] = []
         bench, shown = _Bench(setting), case
@@ -286,6 +299,30 @@ class _Bench:
         return {**told, "judge": ", ".join(judges)} if judges else told
 
 
+def given_by_scripts(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
+    """The recipe with what the script before it prints as inputs, and all inputs of it. From now on those
+    that are secrets by their names are masked."""
+    case, before = prepared.case, prepared.scripts[0]
+    if case.folder is None and not any(prepared.scripts):
+        return case.recipe, {}
+    inputs, _ = replaying.inputs_of(case.recipe, setting)
+    trace.redactor = trace.redactor.knowing(inputs)
+    if before is None:
+        return case.recipe, inputs
+    printed = run_before(before, case, inputs, setting, trace)
+    trace.redactor = trace.redactor.knowing(printed)
+    for name in printed.keys() - prepared.names:
+        trace.notes.append(f"{before.file} printed {name}, which is no input of the prompt")
+    given = {name: value for name, value in printed.items() if name in prepared.names}
+    recipe = kind_of(case.recipe).with_inputs(case.recipe, given)
+    _, asked = replaying.inputs_of(recipe, setting)
+    known = {*given, *inputs, *setting.scope.values, *setting.scope.secrets}
+    for name in sorted(asked & prepared.names - known):
+        what = f"nothing was sent: {before.file} did not print {name}, which the prompt needs"
+        raise cannot("BK761", what, f"print {name}=…, or give it in the case")
+    return recipe, {**inputs, **given}
+
+
 def without_output(
     number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
 ) -> Attempt:
@@ -311,6 +348,7 @@ def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
         grades=grades,
         reason=clipped(attempt.reason, LONGEST_MESSAGE, redactor.mask),
         output=clipped(output, _LONGEST_OUTPUT, already_masked) if isinstance(output, str) else output,
+        notes=tuple(clipped(note, LONGEST_MESSAGE, redactor.mask) for note in attempt.notes),
         environment=mask(attempt.environment),
     )
 

@@ -85,6 +85,7 @@ def result_of(
     if retried and outcome == "passed":
         first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
         notes.append(f"flaky: {first}, and passed at attempt {len(attempts)}")
+    notes += noted(attempts)
     if outcome == "skipped" and cut:
         reason = f"only {len(attempts)} of {wanted} attempts were made"
     return Result(
@@ -120,6 +121,16 @@ def result_of(
             retried,
         ),
     )
+
+
+def noted(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """What came up in the attempts; what came up in all of them once."""
+    common = [note for note in attempts[0].notes if all(note in one.notes for one in attempts)]
+    yield from common
+    for attempt in attempts:
+        for note in attempt.notes:
+            if note not in common:
+                yield f"attempt {attempt.number}: {note}"
 
 
 def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:

@@ -20,10 +20,12 @@ from baselinekit.errors import (
 )
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
+from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders
 from baselinekit.grade import graders
 from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
@@ -55,7 +57,8 @@ _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 class Prepared:
     """A case that can be run: its matchers and schemas by the number of the grader that needs them. `files`:
     16 hex digits over what stands in the files that its verdict hangs on; "" where it names none. `fault`:
-    what nobody expected, met when it was made ready."""
+    what nobody expected, met when it was made ready. `scripts`: what is run before and after an attempt;
+    `names`: those of the inputs that it takes from there."""
 
     case: Case
     matchers: dict[int, tuple[Matcher, ...]] = field(default_factory=dict)
@@ -63,6 +66,8 @@ class Prepared:
     baseline: Baseline | None = None
     files: str = ""
     fault: Exception | None = None
+    scripts: tuple[Script | None, Script | None] = (None, None)
+    names: frozenset[str] = frozenset()
 
 
 def prepare_cases(
@@ -92,7 +97,8 @@ def checked_cases(
         except Exception as error:  # told as the error of this case, where it is examined
             found.append(Prepared(case, fault=error))
     root = here.project.root
-    return found, list(_placed(wrong, root)), list(_placed(refused, root))
+    alike = dict.fromkeys  # what is wrong with a script is told once, whatever cases have it
+    return found, list(alike(_placed(wrong, root))), list(alike(_placed(refused, root)))
 
 
 def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
@@ -124,12 +130,14 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
         return Prepared(case)
     project = here.project
     problems: list[Problem] = []
-    prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
     setting = project.setting(os.path.dirname(case.source.file), here.clients)
     setting = replace(setting, ceilings=setting.ceilings.of_a_case())
+    case, recipe, names = with_given(project, case, setting)
+    prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
     refuse_long(case, setting)
+    scripts = ready_scripts(project, case, setting)
     try:
-        replaying.check(case.recipe, setting)
+        replaying.check(recipe, setting)
     except Refused:
         raise
     except BaselinekitError as error:
@@ -149,7 +157,30 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
         raise InvalidInput(*problems)
     asked = replaying.files_hash(case.recipe, setting)
     schemas = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
-    return replace(prepared, files=digest([asked, schemas]) if asked or schemas else "")
+    files = digest([asked, schemas]) if asked or schemas else ""
+    if any(scripts):
+        files = digest([files, [one and one.content for one in scripts]])
+    return replace(prepared, files=files, scripts=scripts, names=names)
+
+
+def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Recipe, frozenset[str]]:
+    """The case with the inputs that the operator typed, its recipe as it can be checked where a script adds
+    inputs that nobody knows yet, and the names of its inputs: those that are declared, else those that its
+    template asks for. What is no name of an input stays a variable."""
+    if case.folder is None and case.scripts.before is None:
+        return case, case.recipe, frozenset()
+    try:
+        values, asked = replaying.inputs_of(case.recipe, setting)
+    except BaselinekitError:  # which the check of the recipe tells in its place
+        return case, case.recipe, frozenset()
+    declared = case.folder.meta.inputs if case.folder is not None else {}
+    names = frozenset(declared) or asked | values.keys()
+    kind = kind_of(case.recipe)
+    typed = {name: value for name, value in project.typed.items() if name in names}
+    if case.folder is not None and typed:
+        case = replace(case, recipe=kind.with_inputs(case.recipe, typed))
+    later = asked & names - values.keys() - typed.keys() if case.scripts.before is not None else ()
+    return case, kind.with_inputs(case.recipe, dict.fromkeys(later, "")) if later else case.recipe, names
 
 
 def refuse_long(case: Case, setting: Setting) -> None:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import Json
 from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.echo import check_echo, replay_echo
 from baselinekit.replay.files import read_bytes
 from baselinekit.replay.http import check_http, files_of_http, replay_http
-from baselinekit.replay.prompt import check_prompt, files_of_prompt, replay_prompt
+from baselinekit.replay.prompt import check_prompt, files_of_prompt, inputs_of_prompt, replay_prompt
 from baselinekit.replay.settings import Setting, refuse_above
-from baselinekit.replay.skill import check_skill, files_of_skill, replay_skill
+from baselinekit.replay.skill import check_skill, files_of_skill, inputs_of_skill, replay_skill
 from baselinekit.texts import shown
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
@@ -57,16 +58,22 @@ def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
 
 
 class _Row(NamedTuple):
+    """`inputs`: what a recipe is given by name, and the names that it asks for."""
+
     check: Callable[[Recipe, Setting], None]
     replay: Callable[[Recipe, Setting], Observation]
     files: Callable[[Recipe, Setting], Iterator[str | bytes]] = lambda recipe, setting: iter(())
+    inputs: Callable[[Recipe, Setting], tuple[dict[str, Json], frozenset[str]]] = lambda recipe, setting: (
+        {},
+        frozenset(),
+    )
 
 
 REPLAYED = {
     "http": _Row(check_http, replay_http, files_of_http),
     "command": _Row(check_command, replay_command),
-    "skill": _Row(check_skill, replay_skill, files_of_skill),
-    "prompt": _Row(check_prompt, replay_prompt, files_of_prompt),
+    "skill": _Row(check_skill, replay_skill, files_of_skill, inputs_of_skill),
+    "prompt": _Row(check_prompt, replay_prompt, files_of_prompt, inputs_of_prompt),
     "echo": _Row(check_echo, replay_echo),
 }
 
@@ -85,6 +92,14 @@ def check(recipe: Recipe, setting: Setting) -> None:
     try:
         refuse_above(recipe, setting.ceilings)
         REPLAYED[recipe.kind].check(recipe, setting)
+    except BaselinekitError as error:
+        raise shown(error, setting.redactor.mask) from None
+
+
+def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+    """What a recipe is given by name, expanded, and the names that it asks for."""
+    try:
+        return REPLAYED[recipe.kind].inputs(recipe, setting)
     except BaselinekitError as error:
         raise shown(error, setting.redactor.mask) from None
 

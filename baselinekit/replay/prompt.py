@@ -196,6 +196,13 @@ def check_prompt(recipe: Recipe, setting: Setting) -> None:
         raise InvalidInput(*problems)
 
 
+def inputs_of_prompt(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+    """Its inputs, those of the file too, and the names in its template."""
+    template = _template_of(recipe, setting)
+    asked = frozenset(name for message in template.messages for name in names_in(message.content))
+    return _inputs(recipe.input, setting), asked
+
+
 def files_of_prompt(recipe: Recipe, setting: Setting) -> Iterator[str]:
     """What stands in its template, in the file of its inputs, and in those that these name."""
     asked, around, expand = recipe.input, setting.surroundings, setting.scope.expand

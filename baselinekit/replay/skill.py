@@ -111,6 +111,12 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
         _argv(skill, name, setting)
 
 
+def inputs_of_skill(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+    """What it is given by name, if it is: what else it could be given nobody knows."""
+    given = setting.scope.expand(recipe.input, INPUT)
+    return (given, frozenset(given)) if isinstance(given, dict) else ({}, frozenset())
+
+
 def files_of_skill(recipe: Recipe, setting: Setting) -> Iterator[str]:
     """What stands in the files of its input, and in a SKILL.md: what a model is told of it. A program is what
     is tested, and may change."""

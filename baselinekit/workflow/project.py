@@ -40,7 +40,7 @@ class Operator:
     config: str | None = None
     environment: str | None = None
     base_url: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, Json] = field(default_factory=dict)
     env_files: Sequence[str] = ()
     secrets: Mapping[str, str | None] = field(default_factory=dict)
     allow_hosts: Sequence[str] = ()
@@ -69,6 +69,8 @@ class Project:
     ceilings: Ceilings = field(default_factory=Ceilings)
     environment: str | None = None
     config_from: str | None = None
+    typed: Mapping[str, Json] = field(default_factory=dict)
+    """The variables that the operator typed, which are inputs where a prompt has inputs of their names."""
 
     def setting(self, folder: str, clients: Clients) -> Setting:
         """What surrounds a recipe whose file stands in `folder` (below the root)."""
@@ -194,6 +196,7 @@ def open_project(operator: Operator) -> Project:
         ceilings=ceilings_of(config),
         environment=operator.environment,
         config_from=operator.config_from,
+        typed=operator.variables,
     )
 
 
@@ -260,11 +263,11 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
             secrets[name] = Secret(str(value), tuple(variable.hosts))
         else:
             values[name] = value
-    for name, text in (_env_files(operator.env_files) | dict(operator.variables)).items():
+    for name, given in (_env_files(operator.env_files) | dict(operator.variables)).items():
         if name in secrets:  # declared as a secret, so it stays one wherever its value comes from
-            secrets[name] = Secret(text, secrets[name].hosts)
+            secrets[name] = Secret(as_text(given), secrets[name].hosts)
         else:
-            values[name] = text
+            values[name] = given
     for name, given in operator.secrets.items():
         if name in values and name in operator.variables:
             raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
