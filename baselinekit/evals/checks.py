@@ -41,6 +41,7 @@ from baselinekit.suites.loading import forms_in, load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
+from baselinekit.variables import as_text
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import from_root
@@ -176,9 +177,12 @@ def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Re
     declared = case.folder.meta.inputs if case.folder is not None else {}
     names = frozenset(declared) or asked | values.keys()
     kind = kind_of(case.recipe)
-    typed = {name: value for name, value in project.typed.items() if name in names}
-    if case.folder is not None and typed:
-        case = replace(case, recipe=kind.with_inputs(case.recipe, typed))
+    typed = {name: project.typed[name] for name in project.typed.keys() & names if case.folder is not None}
+    if typed:  # what the template does not ask for is for the scripts
+        unused = {f"{case.scripts.prefix}VAR_{name}": as_text(typed[name]) for name in typed.keys() - asked}
+        recipe = kind.with_inputs(case.recipe, {name: typed[name] for name in typed.keys() & asked})
+        scripts = replace(case.scripts, environment={**case.scripts.environment, **unused})
+        case = replace(case, recipe=recipe, scripts=scripts)
     later = asked & names - values.keys() - typed.keys() if case.scripts.before is not None else ()
     return case, kind.with_inputs(case.recipe, dict.fromkeys(later, "")) if later else case.recipe, names
 

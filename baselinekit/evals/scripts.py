@@ -162,8 +162,13 @@ def _environment(
 ) -> dict[str, str]:
     """Named variables only: what every program gets, who is asked, and the inputs, each by its name as it is
     written and in capitals. What no environment can hold is left out and told."""
-    stated, room = {}, _MOST_OF_ALL
-    for name, value in inputs.items():
+    stated, room, named = {}, _MOST_OF_ALL, f"{scripts.prefix}VAR_"
+    others = {name: value for name, value in scripts.environment.items() if not name.startswith(named)}
+    unused = {
+        name.removeprefix(named): scripts.environment[name]
+        for name in scripts.environment.keys() - others.keys()
+    }
+    for name, value in {**unused, **inputs}.items():
         text = as_text(value)
         size = len(text.encode("utf-8", "surrogatepass"))
         if "\0" in text or size > min(_MOST_OF_ONE, room):
@@ -172,11 +177,10 @@ def _environment(
             continue
         room -= size
         stated[re.sub(r"[^A-Za-z0-9_]", "_", name)] = text
-    prefix = scripts.prefix
-    own = {f"{prefix}VAR_{name.upper()}": text for name, text in stated.items()}
-    own |= {f"{prefix}VAR_{name}": text for name, text in stated.items()}
-    own |= {f"{prefix}OUTPUT_FILE": output_file} if output_file else {}
-    return child_environment(script.passed, {**own, **scripts.environment})
+    own = {f"{named}{name.upper()}": text for name, text in stated.items()}
+    own |= {f"{named}{name}": text for name, text in stated.items()}
+    own |= {f"{scripts.prefix}OUTPUT_FILE": output_file} if output_file else {}
+    return child_environment(script.passed, {**own, **others})
 
 
 def _note(trace: Trace, note: str) -> None:

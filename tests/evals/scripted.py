@@ -1,0 +1,101 @@
+"""A prompt folder with scripts that are really run, and models that a test stands for."""
+
+from pathlib import Path
+from typing import Any
+
+from evalcases import World
+from promptfiles import FOLDER, META, prompt_folder
+
+from baselinekit.evals.run import RunPolicy, run
+from baselinekit.evals.selection import Choice, load
+from baselinekit.model.grades import Attempt
+from baselinekit.model.recipes import Answer, Ask, ProcessResult, ProcessSpec, Usage
+from baselinekit.model.results import Report, Result
+from baselinekit.programs.process import Processes
+from baselinekit.workflow.context import Clock, RunContext
+from baselinekit.workflow.project import Operator, Project, open_project
+
+GUARD, VERIFY = f"{FOLDER}/guard.sh", f"{FOLDER}/verify.sh"
+CONFIG = f"""\
+models: {{default: {{command: [m]}}, judge: {{command: [judge]}}, m: {{command: [m]}}}}
+commands: {{refactor-guard: [{GUARD}], refactor-verify: [{VERIFY}]}}
+"""
+CASE = "cases:\n  - {name: one, inputs: {constraints: none}, assert: [contains: total]}\n"
+
+
+class Scripted(World):
+    """`order`: who was asked or run, in their order; the model answers `answer`."""
+
+    def __init__(
+        self,
+        root: Path,
+        guard: str | None = None,
+        verify: str | None = None,
+        evals: str = CASE,
+        config: str = CONFIG,
+        meta: str = META,
+        **files: Any,
+    ):
+        root.mkdir(parents=True, exist_ok=True)
+        (root / "baselinekit.yaml").write_text(config)
+        super().__init__(root)
+        self.folder = prompt_folder(root, evals, meta=meta, **files)
+        self.processes = Processes()
+        self.order: list[str] = []
+        self.specs: list[ProcessSpec] = []
+        self.ran: list[ProcessResult] = []
+        self.answer = "a total"
+        self.stops = False
+        self.operator: dict[str, Any] = {}
+        for name, text in (("guard.sh", guard), ("verify.sh", verify)):
+            if text is not None:
+                self.script(name, text)
+
+    def script(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def execute(self, asked: ProcessSpec) -> ProcessResult:
+        name = next((Path(word).name for word in asked.argv if word.endswith(".sh")), None)
+        if name is None:  # git, which is asked where we are
+            return ProcessResult(1, b"", b"", 0.001)
+        self.order.append(name)
+        self.specs.append(asked)
+        self.ran.append(self.processes.execute(asked))
+        return self.ran[-1]
+
+    def ask(self, ask: Ask) -> Answer:
+        self.asked.append(ask)
+        said = " ".join(message.content for message in ask.messages)
+        for form in ("SCORE=5", "DECISION=YES"):
+            if form.partition("=")[0] + "=" in said:
+                self.order.append("judge")
+                return Answer(f"{form} REASON=fine", usage=Usage(1, 1))
+        self.order.append("model")
+        if self.stops:  # once it is answered
+            self.stop.ask()
+        return Answer(self.answer, usage=Usage(10, 5))
+
+    def project(self) -> Project:
+        return open_project(Operator(cwd=str(self.root), **self.operator))
+
+    def go(self, wanted: Choice | None = None, **policy: Any) -> Report:
+        project = self.project()
+        suite = load(project, ["prompts"], None)
+        clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
+        context = RunContext(self.clients(), self.cancelled.set, clock, stop=self.stop)
+        return run(project, suite, wanted or Choice(), RunPolicy(**policy), context)
+
+    def attempt(self, **policy: Any) -> Attempt:
+        (result,) = self.go(**policy).results
+        return attempt_of(result)
+
+    def prompt(self) -> str:
+        """What the model was last asked."""
+        return self.asked[-1].messages[-1].content
+
+
+def attempt_of(result: Result, number: int = 0) -> Attempt:
+    assert result.case is not None
+    return result.case.attempts[number]

@@ -1,0 +1,276 @@
+"""The scripts around an attempt, really run: what they are given, and what becomes of what they do."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from promptfiles import META, TEMPLATE
+from scripted import CASE, GUARD, VERIFY, Scripted, attempt_of
+
+from baselinekit.errors import InvalidInput
+from baselinekit.evals.scripts import values_in
+
+pytestmark = pytest.mark.slow
+
+SAYS_ALL = 'env | sort > seen; cat "$EVA_OUTPUT_FILE" > answer; pwd > here'
+
+
+def asked_file(world: Scripted) -> str:
+    found = re.search(r"Refactor (.*)\.\n", world.prompt())
+    assert found
+    return found[1]
+
+
+def test_e3_each_case_is_guarded_rendered_asked_verified_checked_and_judged_in_this_order(
+    tmp_path: Path,
+) -> None:
+    evals = """\
+triggering: {should_match: [refactor this]}
+cases:
+  - {name: one, inputs: {}, assert: [contains: total], rubric: is it kind?}
+  - {name: two, inputs: {}, assert: [contains: missing], rubric: is it kind?}
+"""
+    world = Scripted(tmp_path, "echo constraints=of the guard", "exit 0", evals)
+    report = world.go(jobs=1)
+    assert [result.name for result in report.results] == ["refactor this", "one", "two"]
+    first = ["guard.sh", "model", "verify.sh"]
+    assert world.order == ["judge", *first, "judge", *first], "of what fails by rules no judge is asked"
+    assert "of the guard" in world.asked[1].messages[-1].content
+    assert [result.outcome for result in report.results] == ["passed", "passed", "failed"]
+
+
+def test_e3_results_stand_in_the_order_of_the_file_however_many_are_asked_at_once(tmp_path: Path) -> None:
+    queries = "".join(f"    - query {number}\n" for number in range(8))
+    cases = "".join(
+        f"  - {{name: c{number}, inputs: {{}}, assert: [contains: total]}}\n" for number in range(8)
+    )
+    evals = f"triggering:\n  should_match:\n{queries}cases:\n{cases}"
+    report = Scripted(tmp_path, evals=evals).go(jobs=8)
+    names = [*(f"query {n}" for n in range(8)), *(f"c{n}" for n in range(8))]
+    assert [result.name for result in report.results] == names
+
+
+def test_e23_a_script_runs_in_its_folder_with_named_variables_only(tmp_path: Path) -> None:
+    os.environ["NOT_FOR_SCRIPTS"] = "secret of the operator"
+    try:
+        world = Scripted(tmp_path, "env | sort > before", SAYS_ALL)
+        world.answer = "a total\nwith ümlaut\n"
+        attempt = world.attempt()
+    finally:
+        del os.environ["NOT_FOR_SCRIPTS"]
+    assert (attempt.outcome, attempt.sent, attempt.verified, attempt.notes) == ("passed", True, True, ())
+    assert (world.folder / "answer").read_text() == "a total\nwith ümlaut\n"
+    assert (world.folder / "here").read_text().strip() == os.path.realpath(world.folder)
+    before = dict(line.split("=", 1) for line in (world.folder / "before").read_text().splitlines())
+    after = dict(line.split("=", 1) for line in (world.folder / "seen").read_text().splitlines())
+    own = {name: value for name, value in before.items() if name.startswith("EVA_")}
+    assert own == {
+        "EVA_PROMPT_ID": "refactor",
+        "EVA_CASE": "one",
+        "EVA_VAR_constraints": "none",
+        "EVA_VAR_CONSTRAINTS": "none",
+        "EVA_VAR_file": "src/foo.py",
+        "EVA_VAR_FILE": "src/foo.py",
+    }
+    assert not os.path.exists(after.pop("EVA_OUTPUT_FILE")), "the answer is there as long as the script runs"
+    assert {name: value for name, value in after.items() if name.startswith("EVA_")} == own
+    assert "NOT_FOR_SCRIPTS" not in before
+    assert "PATH" in before
+
+
+@pytest.mark.parametrize(
+    ("verify", "verified", "note"),
+    [
+        (None, None, ""),
+        ("exit 0", True, ""),
+        ("exit 1", False, f"not verified: {VERIFY} ended with exit code 1"),
+        (
+            "echo one >&2; echo two >&2; exit 7",
+            False,
+            f"not verified: {VERIFY} ended with exit code 7; it said: one; two",
+        ),
+        ("echo no build; exit 2", False, f"not verified: {VERIFY} ended with exit code 2; it said: no build"),
+        ("kill -9 $$", False, f"not verified: {VERIFY} was killed by signal 9"),
+    ],
+)
+def test_e23_what_verify_ends_with_stands_beside_the_verdict(
+    tmp_path: Path, verify: str | None, verified: bool | None, note: str
+) -> None:
+    (result,) = Scripted(tmp_path, verify=verify).go().results
+    attempt = attempt_of(result)
+    assert (attempt.verified, attempt.notes) == (verified, (note,) if note else ())
+    assert result.outcome == "passed", "the verdict is that of the assertions and the judge"
+    assert result.notes == attempt.notes
+
+
+def test_e23_a_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "echo first >&2; echo no branch >&2; exit 3", "exit 0")
+    report = world.go()
+    (result,) = report.results
+    attempt = attempt_of(result)
+    assert world.order == ["guard.sh"]
+    assert (attempt.outcome, attempt.code, attempt.sent, attempt.verified) == ("error", "BK761", False, None)
+    assert attempt.reason.startswith(
+        f"nothing was sent: {GUARD} ended with exit code 3; it said: first; no branch: "
+    )
+    assert report.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("printed", "file"),
+    [
+        ("file=a.py", "a.py"),
+        ("file=a.py\\nfile=b.py", "b.py"),
+        ("file=", ""),
+        ("file= a b ", " a b "),
+        ('file="quoted"', '"quoted"'),
+        ("file=a=b", "a=b"),
+        ("file=a.py\\r\\nx", "a.py"),
+        ("# a comment\\n\\nfile=a.py", "a.py"),
+        ("file={{constraints}}", "{{constraints}}"),
+        ("file=\\\\{{file}} <<any>> {x}", "\\{{file}} <<any>> {x}"),
+        ("nothing of use", "src/foo.py"),
+        (" file=a.py", "src/foo.py"),
+        ("export file=a.py", "src/foo.py"),
+        ("FILE=a.py", "src/foo.py"),
+        ("", "src/foo.py"),
+    ],
+)
+def test_e23_what_guard_prints_as_name_and_value_are_inputs_as_they_stand(
+    tmp_path: Path, printed: str, file: str
+) -> None:
+    world = Scripted(tmp_path, f"printf '{printed}'")
+    world.attempt()
+    assert asked_file(world) == file
+
+
+def test_what_guard_prints_and_nobody_takes_is_told(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "echo checking the tree; echo done; echo FILE=x; echo file=a")
+    assert world.attempt().notes == (
+        f"{GUARD} printed 2 lines that are no NAME=VALUE, which gives no input: checking the tree",
+        f"{GUARD} printed FILE, which is no input of the prompt",
+    )
+
+
+def test_e23_the_order_of_inputs_declared_file_case_operator_guard(tmp_path: Path) -> None:
+    evals = """\
+cases:
+  - name: one
+    inputs_from: examples/happy-path
+    inputs: {c: case, d: case, e: case}
+    assert: [contains: total]
+"""
+    names = "abcde"
+    meta = META.partition("inputs:")[0] + "inputs:\n"
+    meta += "".join(f"  - {{name: {name}, default: declared}}\n" for name in names)
+    template = " ".join(f"{{{{{name}}}}}" for name in names)
+    inputs = "".join(f"{name}: file\n" for name in "bcde")
+    world = Scripted(tmp_path, "echo e=guard", None, evals, meta=meta, template=template, inputs=inputs)
+    world.operator = {"variables": {"d": "operator", "e": "operator", "other": "variable"}}
+    world.attempt()
+    assert world.prompt() == "declared file case operator guard"
+    seen = world.specs[0].env
+    assert [seen[f"EVA_VAR_{name}"] for name in names] == ["declared", "file", "case", *["operator"] * 2]
+    assert "EVA_VAR_other" not in seen
+
+
+def test_e23_only_names_of_inputs_are_inputs_all_others_stay_variables(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "echo tone=guard")
+    world.operator = {"variables": {"tone": "{{constraints}}", "constraints": "{{tone}}"}}
+    attempt = world.attempt()
+    assert "<constraints>{{tone}}</constraints>" in world.prompt()
+    assert attempt.notes == (f"{GUARD} printed tone, which is no input of the prompt",)
+    template = TEMPLATE + "{{tone}}"
+    undeclared = Scripted(
+        tmp_path / "two", "echo tone=guard", template=template, meta=META.partition("inputs:")[0]
+    )
+    undeclared.operator = {"variables": {"tone": "typed", "file": "a"}}
+    undeclared.attempt()
+    assert undeclared.prompt().endswith("guard"), "without a declaration the names of the template count"
+
+
+def test_an_input_that_the_template_does_not_use_is_for_the_scripts(tmp_path: Path) -> None:
+    meta = META + "  - {name: branch-name, default: main}\n"
+    world = Scripted(tmp_path, "exit 0", "exit 0", meta=meta)
+    world.attempt()
+    assert [spec.env["EVA_VAR_branch_name"] for spec in world.specs] == ["main", "main"]
+    world.operator = {"variables": {"branch-name": "dev"}}
+    world.attempt()
+    assert world.specs[-1].env["EVA_VAR_BRANCH_NAME"] == "dev"
+    assert world.specs[-1].env["EVA_VAR_branch_name"] == "dev"
+
+
+def test_e23_an_input_that_only_guard_knows_is_no_error_beforehand(tmp_path: Path) -> None:
+    meta = META.replace("    default: src/foo.py\n", "")
+    world = Scripted(tmp_path, "echo file=found.py", meta=meta)
+    assert world.attempt().outcome == "passed"
+    assert asked_file(world) == "found.py"
+    world.script("guard.sh", "exit 0")
+    attempt = world.attempt()
+    assert (attempt.outcome, attempt.code, attempt.sent) == ("error", "BK761", False)
+    assert "guard.sh did not print file, which the prompt needs" in attempt.reason
+    os.unlink(world.folder / "guard.sh")
+    with pytest.raises(InvalidInput, match="file"):
+        world.go()
+
+
+def test_e23_what_is_too_long_for_an_environment_is_left_out_and_told(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "exit 0")
+    world.operator = {"variables": {"file": "x" * 200_000, "constraints": "a\0b"}}
+    attempt = world.attempt()
+    assert attempt.outcome == "passed"
+    assert len(world.prompt()) > 200_000
+    assert not [name for name in world.specs[0].env if name.startswith("EVA_VAR_")]
+    assert sorted(attempt.notes) == [
+        f"{GUARD} does not get the input constraints in its environment: it holds a NUL character",
+        f"{GUARD} does not get the input file in its environment: it is too long (200,000 bytes)",
+    ]
+
+
+def test_a_query_runs_no_script_and_sends_nothing(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "exit 1", "exit 1", "triggering: {should_match: [refactor this]}\n")
+    attempt = world.attempt()
+    assert (attempt.outcome, attempt.sent, attempt.verified) == ("passed", False, None)
+    assert world.order == ["judge"]
+
+
+def test_each_attempt_has_its_own_scripts(tmp_path: Path) -> None:
+    world = Scripted(
+        tmp_path,
+        "echo file=$(cat n 2>/dev/null)x; echo x$(cat n 2>/dev/null) > n",
+        "test ! -f no; r=$?; touch no; exit $r",
+    )
+    (result,) = world.go(attempts=2, jobs=1).results
+    assert world.order == ["guard.sh", "model", "verify.sh"] * 2
+    assert [attempt_of(result, n).verified for n in (0, 1)] == [True, False]
+    assert result.notes == (f"attempt 2: not verified: {VERIFY} ended with exit code 1",)
+
+
+def test_a_run_that_goes_on_runs_no_script_again(tmp_path: Path) -> None:
+    evals = CASE + "  - {name: two, inputs: {}, assert: [contains: total]}\n"
+    world = Scripted(tmp_path, "echo file=a", "exit 4", evals)
+    world.stops = True
+    first = world.go(jobs=1)
+    assert first.interrupted
+    assert world.order == ["guard.sh", "model", "verify.sh"]
+    again = Scripted(tmp_path, "echo file=a", "exit 4", evals)
+    second = again.go(jobs=1, resume=True)
+    assert again.order == ["guard.sh", "model", "verify.sh"], "of the other case only"
+    known = attempt_of(second.results[0])
+    assert (known.sent, known.verified) == (True, False)
+    assert known.notes == (f"not verified: {VERIFY} ended with exit code 4",)
+
+
+def test_a_changed_script_makes_other_attempts(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "echo file=a", "exit 0")
+    prints = [result.case.fingerprint for result in world.go().results if result.case]
+    world.script("verify.sh", "exit 0 # as before")
+    assert prints != [result.case.fingerprint for result in world.go().results if result.case]
+
+
+@given(st.lists(st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=["Cs"]))))
+def test_values_are_read_line_by_line_and_whole(values: list[str]) -> None:
+    printed = "\n".join(f"n{number}={value}" for number, value in enumerate(values))
+    assert values_in(printed) == ({f"n{number}": value for number, value in enumerate(values)}, [])
