@@ -206,7 +206,7 @@ class Examiner:
         with suppress(BaselinekitError):  # a name that a flow fills in on its way
             shown = replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
         grades = graders.grade_all(
-            shown, observation, lambda position: self._clients(prepared, position, bench, found)
+            shown, observation, lambda position: self._clients(prepared, position, bench, found, observation)
         )
         outcome, score, reason, verdict = graders.combined(grades)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
@@ -244,7 +244,12 @@ class Examiner:
         raise AssertionError("the last wait is None")
 
     def _clients(
-        self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
+        self,
+        prepared: Prepared,
+        position: int,
+        bench: "_Bench",
+        found: list[Comparison],
+        observation: Observation,
     ) -> GradeClients:
         def ask(asked: Ask) -> Answer:
             turn = asked.turn + bench.setting.turn * _TURNS
@@ -272,7 +277,7 @@ class Examiner:
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
             rated=self.outside.rated,
-            mask=bench.setting.redactor.mask,
+            mask=lambda text: bench.setting.redactor.knowing(observation.output).mask(text),
         )
 
 

@@ -1,12 +1,15 @@
 """Graders of a text: it is the expected one, a pattern is found in it, or texts stand in it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import repeat
 from typing import Literal
 
 from baselinekit.documents.jsontext import encode, json_in
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.grade.nearness import MOST_LOOKED_FOR, NearestPlace, line_at, nearest_match, nearest_text
 from baselinekit.grade.task import (
     GradeClients,
     GraderType,
@@ -109,9 +112,11 @@ def regex_match(task: Task, observation: Observation, clients: GradeClients) -> 
     how, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
     patterns = [how.pattern] if how.pattern is not None else list(map(str, task.expected))
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
+    where = ""
     for number, pattern in enumerate(patterns):
         match = search(compiled(pattern, flags=tuple(how.flags)), text, budget)
         if match is not None:
+            where = _on_line(text, match.start())
             details |= {"pattern": pattern, "matched": True, **_which(number)}
             if how.capture_groups:
                 details["captures"] = {
@@ -120,9 +125,22 @@ def regex_match(task: Task, observation: Observation, clients: GradeClients) -> 
                 }
             break
     passed = details["matched"] == how.must_match
-    why = "the pattern is not found" if how.must_match else "the pattern is found"
-    reason = "" if passed else f"{why}: {details['pattern']}"
+    reason = ""
+    if not passed and how.must_match:
+        near = nearest_match(patterns[0], how.flags, text, clients.mask) if patterns else None
+        reason = f"the pattern is not found: {details['pattern']}{_in_brackets(near)}"
+    elif not passed:
+        reason = f"the pattern is found{where}: {details['pattern']}"
     return task.decide((passed, reason, details), task.part(observation.output))
+
+
+def _on_line(text: str, place: int) -> str:
+    """Where that is, in a text of several lines."""
+    return f" on line {line_at(text, place):,}" if "\n" in text else ""
+
+
+def _in_brackets(near: NearestPlace | None) -> str:
+    return f" ({near})" if near else ""
 
 
 def regex_problems(task: Task) -> Iterator[Problem]:
@@ -299,60 +317,75 @@ def derive_must_include(expected: Expected, graders_stated: bool) -> ReadConfig:
 def contains(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """All of `all`, one of `any`, none of `none`; without any of these the expected text, or every one of
     them where they are a list, or an alternative to it."""
-    how, text = task.method, text_of(task.look(observation.output))
-    text = text if how.case_sensitive else text.lower()
-
-    def is_there(wanted: str) -> bool:
-        return (wanted if how.case_sensitive else wanted.lower()) in text
+    how: Contains = task.method
+    text = _Text(text_of(task.look(observation.output)), clients, how.case_sensitive)
 
     def judged() -> Judged:
         if how.states_texts or not task.expected:
-            return _by_lists(is_there, how.all, how.any, how.none)
+            return text.judged(how.all, how.any, how.none)
         choices = [
             list(map(str, value)) if isinstance(value, list) else [str(value)] for value in task.expected
         ]
         for number, wanted in enumerate(choices):
-            if all(map(is_there, wanted)):
+            if all(map(text.has, wanted)):
                 return True, "", {"found": wanted, **_which(number)}
         if all(len(wanted) == 1 for wanted in choices):
-            return _by_lists(is_there, some=[wanted[0] for wanted in choices])
-        return _by_lists(is_there, choices[0])
+            return text.judged(some=[wanted[0] for wanted in choices])
+        return text.judged(choices[0])
 
     return task.decide(judged(), task.part(observation.output))
 
 
 def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """What has to be in it is, and what must not be is not; or the same of an alternative."""
-    text = text_of(task.look(observation.output))
-    results = [
-        _by_lists(text.__contains__, lists.must_include, unwanted=lists.must_not_include)
-        for lists in (task.method, *task.method.alternatives)
-    ]
-    number = next((number for number, (passed, _, _) in enumerate(results) if passed), 0)
-    passed, reason, details = results[number]
+    text = _Text(text_of(task.look(observation.output)), clients)
+    choices = (task.method, *task.method.alternatives)
+    number = next((n for n, one in enumerate(choices) if text.fits(one)), 0)
+    chosen = choices[number]
+    passed, reason, details = text.judged(chosen.must_include, unwanted=chosen.must_not_include)
     return task.decide((passed, reason, {**details, **_which(number)}), task.part(observation.output))
 
 
-def _by_lists(
-    is_there: Callable[[str], bool],
-    every: Sequence[str] = (),
-    some: Sequence[str] = (),
-    unwanted: Sequence[str] = (),
-) -> Judged:
-    missing = [wanted for wanted in every if not is_there(wanted)]
-    none_of = [*some] if some and not any(map(is_there, some)) else []
-    met = [text for text in unwanted if is_there(text)]
-    reasons = [
-        *(f"{wanted!r} is not in the output" for wanted in missing),
-        *([f"none of {', '.join(map(repr, none_of))} is in the output"] if none_of else []),
-        *(f"{text!r} is in it" for text in met),
-    ]
-    lists = {
-        "found": [wanted for wanted in (*every, *some) if is_there(wanted)],
-        "missing": [*missing, *none_of],
-        "unwanted": met,
-    }
-    return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
+class _Text:
+    """A text in which texts are looked for."""
+
+    def __init__(self, text: str, clients: GradeClients, case_sensitive: bool = True):
+        self._text, self._clients, self._case_sensitive = text, clients, case_sensitive
+        self._looked_through = text if case_sensitive else text.lower()
+
+    def place(self, wanted: str) -> int:
+        """Where it begins; -1 where it is not there."""
+        return self._looked_through.find(wanted if self._case_sensitive else wanted.lower())
+
+    def has(self, wanted: str) -> bool:
+        return self.place(wanted) >= 0
+
+    def fits(self, lists: MustInclude) -> bool:
+        return all(map(self.has, lists.must_include)) and not any(map(self.has, lists.must_not_include))
+
+    def judged(
+        self, every: Sequence[str] = (), some: Sequence[str] = (), unwanted: Sequence[str] = ()
+    ) -> Judged:
+        """Whether every one of the first is there, one of the second, and none of the third."""
+        found = [wanted for wanted in (*every, *some) if self.has(wanted)]
+        there = {*found}
+        missing = [wanted for wanted in every if wanted not in there]
+        none_of = [] if there & {*some} else [*some]
+        met = [text for text in unwanted if self.has(text)]
+        near = self._nearest([[wanted] for wanted in missing] + ([none_of] if none_of else []))
+        reasons = [f"{wanted!r} is not in the output{next(near)}" for wanted in missing]
+        if none_of:
+            reasons.append(f"none of {', '.join(map(repr, none_of))} is in the output{next(near)}")
+        reasons += [f"{text!r} is in it{_on_line(self._text, self.place(text))}" for text in met]
+        lists = {"found": found, "missing": [*missing, *none_of], "unwanted": met}
+        return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
+
+    def _nearest(self, looked_for: Sequence[Sequence[str]]) -> Iterator[str]:
+        """Where the text comes nearest to one of each of these; of many, for the first ones."""
+        mask = lru_cache(1)(self._clients.mask)
+        for wanted in looked_for[:MOST_LOOKED_FOR]:
+            yield _in_brackets(nearest_text(wanted, self._text, mask))
+        yield from repeat("")
 
 
 def contains_problems(task: Task) -> Iterator[Problem]:

@@ -127,19 +127,21 @@ def full_match(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
     return in_time(pattern, pattern.fullmatch, text, regex_budget)
 
 
-def search(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
+def search(pattern: Any, text: str, regex_budget: RegexBudget, seconds: float = SECONDS) -> Any:
     """The first match anywhere in the text, likewise."""
-    return in_time(pattern, pattern.search, text, regex_budget)
+    return in_time(pattern, pattern.search, text, regex_budget, seconds)
 
 
-def in_time(pattern: Any, look: Callable[..., Any], text: str, regex_budget: RegexBudget) -> Any:
+def in_time(
+    pattern: Any, look: Callable[..., Any], text: str, regex_budget: RegexBudget, seconds: float = SECONDS
+) -> Any:
     if len(text) > _LONGEST_TEXT:
         raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
     began = regex_budget.clock()
     try:
-        found = look(text, timeout=SECONDS, concurrent=True)
+        found = look(text, timeout=seconds, concurrent=True)
     except TimeoutError:
-        raise _limit(pattern, f"takes longer than {SECONDS:g} s") from None
+        raise _limit(pattern, f"takes longer than {seconds:g} s") from None
     if regex_budget.is_over(began):
         raise _limit(pattern, f"and those before it take longer than {SECONDS:g} s in total")
     return found
