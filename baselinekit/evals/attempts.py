@@ -15,7 +15,7 @@ from baselinekit.grade.task import GradeClients, keys_of, parsed
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Attempt, FunctionOutput, Grade, Grader, Outcome
+from baselinekit.model.grades import Attempt, Classified, FunctionOutput, Grade, Grader, Outcome
 from baselinekit.model.recipes import (
     Answer,
     Ask,
@@ -344,6 +344,7 @@ def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
             grade,
             reason=clipped(grade.reason, LONGEST_MESSAGE, redactor.mask),
             details=mask(grade.details),
+            classified=grade.classified and masked_classes(grade.classified, redactor),
         )
         for grade in attempt.grades
     )
@@ -356,6 +357,12 @@ def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
         notes=tuple(clipped(note, LONGEST_MESSAGE, redactor.mask) for note in attempt.notes),
         environment=mask(attempt.environment),
     )
+
+
+def masked_classes(entry: Classified, redactor: Redactor) -> Classified:
+    """What was given comes from outside."""
+    given = None if entry.given is None else redactor.mask(entry.given)
+    return Classified(redactor.mask(entry.wanted), given)
 
 
 def used_by(attempts: tuple[Attempt, ...]) -> Usage:

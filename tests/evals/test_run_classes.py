@@ -1,0 +1,118 @@
+"""Queries that a model puts into classes, attempted several times: what of it the report counts, where each
+failed check stands in its file, and that a class is masked as all is that comes from outside."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from evalcases import World, suite
+from promptfiles import FOLDER, prompt_folder
+
+from baselinekit.evals.attempts import masked_classes
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Classified
+from baselinekit.model.recipes import Answer, Ask, Usage
+from baselinekit.report.confusion import classifications
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.resultfile import read
+from baselinekit.suites.loading import load_cases
+from baselinekit.variables import Redactor, Secret
+
+QUERIES = """\
+triggering:
+  should_match: ["steady", "wavering"]
+  should_not_match: ["silent", "wrong"]
+"""
+REPLIES = {
+    "steady": ["YES"],
+    "wavering": ["YES", "NO"],
+    "silent": ["NO", "perhaps"],
+    "wrong": ["YES"],
+}
+
+
+class Judge(World):
+    """Replies to each query by turns."""
+
+    def __init__(self, root: Path):
+        super().__init__(root)
+        self.turns: dict[str, int] = {}
+        self.lock = threading.Lock()
+
+    def ask(self, ask: Ask) -> Answer:
+        query = next(word for word in REPLIES if f">>>\n{word}\n<<<" in ask.messages[-1].content)
+        with self.lock:
+            turn = self.turns[query] = self.turns.get(query, -1) + 1
+        said = REPLIES[query][turn % len(REPLIES[query])]
+        return Answer(f"DECISION={said} REASON=So it is.", usage=Usage(10, 5))
+
+
+def cases(root: Path, evals: str) -> list[Case]:
+    prompt_folder(root, evals)
+    return load_cases([f"{FOLDER}/eval.yml"], str(root))
+
+
+def test_e10_e12_over_attempts_each_query_is_counted_with_how_often_it_was_what(tmp_path: Path) -> None:
+    report = Judge(tmp_path).run(suite(*cases(tmp_path, QUERIES)), attempts=4)
+    (one,) = classifications(report)
+    assert (one.group, one.wanted, one.classes) == ("refactor", ["YES", "NO"], ["YES", "NO"])
+    assert {case.name: dict(case.given) for case in one.cases} == {
+        "steady": {"YES": 4},
+        "wavering": {"YES": 2, "NO": 2},
+        "silent": {"NO": 2, None: 2},
+        "wrong": {"YES": 4},
+    }
+    assert [case.name for case in one.flipping] == ["wavering"]
+    assert (one.right, one.decided, one.undecided) == (8, 14, 2)
+    outcomes = {result.name: result.outcome for result in report.results}
+    assert outcomes == {"steady": "passed", "wavering": "failed", "silent": "error", "wrong": "failed"}
+    text = render_report(report, "x.json")
+    assert render_report(read(text, "x.json"), "x.json") == text
+
+
+def test_e12_of_retries_the_table_knows_nothing(tmp_path: Path) -> None:
+    (query,) = [case for case in cases(tmp_path, QUERIES) if case.name == "wrong"]
+    report = Judge(tmp_path).run(suite(replace(query, retries=2)))
+    assert report.results[0].attempts == 3
+    (one,) = classifications(report)
+    assert one.decided == 1
+
+
+def test_e4_each_check_that_failed_has_the_line_at_which_it_stands(tmp_path: Path) -> None:
+    evals = """\
+cases:
+  - name: a
+    inputs: {}
+    assert:
+      - contains: "say"
+      - contains: "nowhere"
+      - min_tokens: 2
+      - matches: "^never$"
+    rubric: Is it polite?
+"""
+
+    class Says(World):
+        def ask(self, ask: Ask) -> Answer:
+            return Answer("They say so.", usage=Usage(1, 1))
+
+    (result,) = Says(tmp_path).run(suite(*cases(tmp_path, evals))).results
+    assert result.case is not None
+    grades = result.case.attempts[0].grades
+    assert {grade.grader: (grade.outcome, grade.verdict, grade.line) for grade in grades} == {
+        "contains": ("passed", None, None),
+        "contains 2": ("failed", None, 6),
+        "min_tokens": ("passed", None, None),
+        "matches": ("failed", None, 8),
+        "judge": ("unscored", "not judged", 9),
+    }
+    assert result.line == 2
+    told = [line.partition(":")[0] for line in result.explanation[:1]]
+    assert told == ["contains passed"]
+    assert any(line.startswith(f"contains 2 failed ({FOLDER}/eval.yml:6): ") for line in result.explanation)
+
+
+def test_a_class_is_masked_as_all_is_that_comes_from_outside() -> None:
+    redactor = Redactor({"key": Secret("s3cret-of-somebody")})
+    entry = masked_classes(Classified("YES", "s3cret-of-somebody"), redactor)
+    assert "s3cret" not in str(entry)
+    assert masked_classes(Classified("YES", None), redactor) == Classified("YES", None)
