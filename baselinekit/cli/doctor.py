@@ -49,13 +49,14 @@ _MOST_CODES = 3
 
 @dataclass(frozen=True)
 class DoctorOptions:
-    """Check the configuration, and every baseline, eval case, suite and gate below PATHS (default: all of
-    the project), without sending a request.
+    """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
+    (default: all of the project), without sending a request.
 
     \b
     Exit code: 0 the files are in order, 2 something in them would stop a
-    compare or a run, 3 a judge failed a probe. A missing permission or value
-    is only a note, because whoever runs it can supply it.
+    compare or a run, 1 only the shape of a prompt folder is wrong, 3 a judge
+    failed a probe. A missing permission or value is only a note, because
+    whoever runs it can supply it.
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
@@ -83,26 +84,27 @@ def doctor(options: DoctorOptions) -> int:
         screen.show_json(json.dumps(_document(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
     else:
         _print(findings, project, options.ci)
-    delivery.annotate_problems(findings.problems, project.root)
-    return 2 if findings.problems else 0
+    delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
+    return 2 if findings.problems else 1 if findings.shape else 0
 
 
 def _print(findings: Findings, project: Project, ci: bool) -> None:
-    for problem in findings.problems:
+    wrong = (*findings.problems, *findings.shape)
+    for problem in wrong:
         screen.line(screen.safe(str(problem)))
     for note in findings.notes:
         screen.line(f"note: {screen.safe(str(note))}")
     if ci:
         for line in describe_permissions(project):
             screen.line(screen.safe_line(line))
-    count = count_of(findings.problems)
+    count = count_of(wrong)
     if count:
         screen.line(many(count, "problem"))
-        codes = sorted({problem.code for problem in findings.problems})
+        codes = sorted({problem.code for problem in wrong})
         screen.next_commands(explain_commands(codes[:_MOST_CODES]))
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
-    evals = {"eval case": findings.cases, "gate": findings.gates}
+    evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
     counts = [many(number, what) for what, number in evals.items() if number]
     if findings.checked or not counts:
         counts.insert(0, many(findings.checked, "baseline"))
@@ -201,9 +203,11 @@ def _document(findings: Findings) -> dict[str, Json]:
         "checked": findings.checked,
         "cases": findings.cases,
         "gates": findings.gates,
+        "prompts": findings.prompts,
         "drafts": findings.drafts,
         "problem_count": count_of(findings.problems),
         "problems": [document(problem) for problem in findings.problems],
+        "shape": [document(problem) for problem in findings.shape],
         "notes": [document(note) for note in findings.notes],
     }
 

@@ -21,7 +21,7 @@ from baselinekit.errors import (
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.scripts import Script, ready_scripts
-from baselinekit.evals.selection import folders
+from baselinekit.evals.selection import folders, found_by_operator
 from baselinekit.grade import graders
 from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
@@ -36,15 +36,15 @@ from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.store.project import read
 from baselinekit.store.reading import discover, locate, locate_each
+from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, load_partly
-from baselinekit.suites.promptfolders import eval_files
+from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
 from baselinekit.variables import as_text
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.workflow.project import CaptureEnvironment, Project
-from baselinekit.workflow.selection import from_root
 
 # Everything that can be wrong with eval cases is said before the first of them is run.
 
@@ -126,6 +126,16 @@ def without_inputs(problem: Problem) -> Problem:
     return replace(problem, message=f"there is no value for {name[0]}", hint=hint)
 
 
+def of_folder(problem: Problem, case: Case) -> Problem:
+    """What is wrong with the question of a prompt's case, told where the case stands: it has inputs."""
+    name = _NOT_GIVEN.search(problem.message) if problem.code == "BK350" else None
+    if name is None:
+        return problem
+    what = f"the case {case.name!r} gives no value for {name[0]}"
+    hint = f"give it under `inputs:`, or as --var {name[1]}=…"
+    return replace(problem, message=what, hint=hint, place=None, at=("inputs",))
+
+
 def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
@@ -142,7 +152,8 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     except Refused:
         raise
     except BaselinekitError as error:
-        problems += error.problems if case.baseline else map(without_inputs, error.problems)
+        told = [of_folder(one, case) if case.folder else without_inputs(one) for one in error.problems]
+        problems += error.problems if case.baseline else told
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
     for number, grader in enumerate(case.graders):
@@ -299,24 +310,39 @@ def examine_all(
     project: Project, paths: Sequence[str], clients: Clients, runnable: Callable[[FunctionOutput], None]
 ) -> Findings:
     """What is named; else all baselines of the project and all of its evals."""
-    if not paths:
-        found = check_baselines(project, (), clients)
-        return with_evals(found, project, folders(project), clients, runnable)
-    baselines, evals = _told_apart(project, paths)
-    found = check_baselines(project, baselines, clients) if baselines or not evals else Findings(0, (), (), 0)
-    return with_evals(found, project, evals, clients, runnable)
+    named = [found_by_operator(project, path) for path in paths] or folders(project)
+    prompts = folders_below(project.root, named)
+    if paths:
+        baselines, evals = _told_apart(project, named, prompts)
+        found = Findings(0, (), (), 0)
+        if baselines or not (evals or prompts):
+            found = check_baselines(project, baselines, clients)
+    else:
+        found, evals = check_baselines(project, (), clients), named
+    found = with_evals(found, project, evals, clients, runnable)
+    broken, shape = promptchecks.examine(project.root, prompts)
+    return replace(
+        found,
+        problems=tuple(dict.fromkeys((*found.problems, *broken))),
+        notes=(*found.notes, *shape.warnings),
+        prompts=len(prompts),
+        shape=shape.problems,
+    )
 
 
-def _told_apart(project: Project, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+def _told_apart(
+    project: Project, named: Sequence[str], prompts: Sequence[str]
+) -> tuple[list[str], list[str]]:
     """Which of the files are baselines and which are evals: what lies below the folder of evals, but for what
-    only goes with them, and what holds anything that only they have."""
+    only goes with them, and what holds anything that only they have. Of prompts only what has cases."""
     root = project.root
-    named = [from_root(os.path.join(project.cwd, path), root) for path in paths]
     below = tuple(f"{os.path.normpath(folder)}{os.sep}" for folder in folders(project))
     baselines, evals = [], []
     cases = set(eval_files(named, root))
     for file in discover(named, root):
-        if file.startswith(below):
+        if is_below(file, prompts):
+            evals += [file] if file in cases and holds_cases(root, file) else []
+        elif file.startswith(below):
             evals += [file] if file in cases else []
         elif _ONLY_EVALS & forms_in(root, file):
             evals.append(file)

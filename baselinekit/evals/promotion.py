@@ -18,7 +18,7 @@ from baselinekit.schema.records import place_problems
 from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import read
 from baselinekit.store.promptlogs import Log
-from baselinekit.suites.promptfolders import METAS, TEMPLATE, is_prompt_folder, known_names, read_folder
+from baselinekit.suites.promptfolders import METAS, TEMPLATE, is_prompt_folder, names_of_all, read_folder
 from baselinekit.texts import many
 from baselinekit.workflow.project import Project
 
@@ -69,7 +69,8 @@ def prompt_called(project: Project, name: str) -> PromptFolder:
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         what = f"{name!r} is no folder, id or alias of a prompt"
         hint = (
-            nearest(name, known_names(project.root)) or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
+            nearest(name, names_of_all(project.root))
+            or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         )
         raise InvalidInput(Problem("BK769", what, hint))
     found, problems = read_folder(project.root, folder)

@@ -14,7 +14,7 @@ from baselinekit.model.grades import GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
-from baselinekit.suites.promptfolders import find_folder, known_names
+from baselinekit.suites.promptfolders import find_folder, names_of_all
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression, from_root
 
@@ -165,7 +165,7 @@ def found_by_operator(project: Project, path: str) -> str:
     if not is_word or os.path.lexists(os.path.join(project.root, named)):
         return named
     folder = find_folder(project.root, path)
-    if folder is None and (near := nearest(path, known_names(project.root))):
+    if folder is None and (near := nearest(path, names_of_all(project.root))):
         what = f"there is no file or folder {path}, and no prompt of this id or alias"
         raise InvalidInput(Problem("BK111", what, near))
     return named if folder is None else folder

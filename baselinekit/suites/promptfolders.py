@@ -51,7 +51,7 @@ def eval_file_in(root: str, folder: str) -> str | None:
     found = [name for name in EVALS if name in names]
     if not found:
         others = [name for name in names if name.endswith(_YAML) and name not in (*METAS, CONFIG_NAME)]
-        found = [name for name in others if _holds_cases(root, posixpath.join(folder, name))]
+        found = [name for name in others if holds_cases(root, posixpath.join(folder, name))]
     if len(found) > 1:
         what = f"{folder or 'the folder'} has {len(found)} eval files: {', '.join(found)}"
         at = Place(posixpath.join(folder, found[1]))
@@ -66,8 +66,11 @@ def _names(root: str, folder: str) -> list[str]:
         return []
 
 
-def _holds_cases(root: str, file: str) -> bool:
-    """By a look at its bytes: what is wrong with it is found out when it is read."""
+def holds_cases(root: str, file: str) -> bool:
+    """Whether a file of a prompt folder is one with cases, by its name or a look at its bytes: what is wrong
+    with it is found out when it is read."""
+    if posixpath.basename(file) in EVALS:
+        return True
     with suppress(BaselinekitError):
         return _HOLDS_CASES.search(read(root, file)) is not None
     return False
@@ -81,7 +84,7 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
         files = discover([path], root, BESIDE)
         if os.path.isdir(os.path.join(root, path)):
             of = {folder: eval_file_in(root, folder) for folder in _holding(files, path, root)}
-            files = [file for file in files if file in of.values() or not _is_below(file, of)]
+            files = [file for file in files if file in of.values() or not is_below(file, of)]
         found.update(dict.fromkeys(files))
     return list(found)
 
@@ -101,7 +104,7 @@ def _holding(files: Sequence[str], path: str, root: str) -> list[str]:
     return [folder for folder, is_one in found.items() if is_one]
 
 
-def _is_below(file: str, folders: Collection[str]) -> bool:
+def is_below(file: str, folders: Collection[str]) -> bool:
     folder = posixpath.dirname(file)
     while True:
         if folder in folders:
@@ -159,14 +162,15 @@ def find_folder(root: str, name: str) -> str | None:
     return found[0] if found else None
 
 
-def known_names(root: str) -> list[str]:
-    """All ids and aliases of the project, for a hint."""
-    names = []
+def names_of_all(root: str) -> dict[str, list[str]]:
+    """All ids and aliases of the project, each with the folders that are called so."""
+    names: dict[str, list[str]] = {}
     for folder in folders_below(root, [""]):
         raw = _raw_meta(root, folder)
         aliases = raw.get("aliases")
         stated = [raw.get("id") or name_of(root, folder), *(aliases if isinstance(aliases, list) else [])]
-        names += [name for name in stated if isinstance(name, str)]
+        for name in dict.fromkeys(name for name in stated if isinstance(name, str)):
+            names.setdefault(name, []).append(folder)
     return names
 
 
@@ -235,7 +239,7 @@ def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
         Problem(
             "BK753",
             f"the template uses {{{{{name}}}}}, which meta.inputs does not declare",
-            nearest(name, meta.inputs) or f"add it to `inputs:` of the meta.yml, or write \\{{{{{name}}}}}",
+            nearest(name, meta.inputs) or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
             template.place_of(name),
         )
         for name in template.names

@@ -38,7 +38,8 @@ ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 @dataclass(frozen=True, slots=True)
 class Findings:
     """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
-    permission. `cases` and `gates`: how many of evals were looked at, where there are any."""
+    permission. `shape`: what is wrong with prompt folders that run all the same. `cases`, `gates` and
+    `prompts`: how many of evals were looked at, where there are any."""
 
     checked: int
     problems: tuple[Problem, ...]
@@ -46,6 +47,8 @@ class Findings:
     drafts: int
     cases: int = 0
     gates: int = 0
+    prompts: int = 0
+    shape: tuple[Problem, ...] = ()
 
 
 def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:

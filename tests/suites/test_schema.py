@@ -38,6 +38,7 @@ def fits(text: str, name: str = "x.yaml") -> bool:
     [
         *(EXAMPLES / f"{name}.yaml" for name in ("capability-codegen", "capability-semantic", "suite")),
         *(EXAMPLES / f"{name}.yaml" for name in ("string-processing", "regression-quality")),
+        *sorted((EXAMPLES / "eva").glob("*.yaml")),
         *(EXAMPLES / name for name in ("regression-api-users.yaml", "users-endpoint.json")),
         *sorted(OURS.glob("capability/**/*.yaml")),
         *sorted(OURS.glob("regression/**/*.yaml")),
@@ -74,6 +75,8 @@ def test_nor_is_any_grader_of_the_document(name: str) -> None:
         "phase: {name: x, steps: [{type: test}, {type: eval, config: {suite: a.yaml}}]}",
         "capability_eval: [{id: a, input: {type: prompt, content: x}, grader: polite}]",
         "eval_suite: {name: a, evals: [{$ref: ./a/}], thresholds: staging}",
+        "defaults: {model: a}\ncases: [{name: a, inputs: {}, assert: [contains_any: [b]]}]",
+        "triggering: {judge: null, should_match: [], should_not_match: [a]}",
         "id: a\nname: null\ninput: {type: prompt, content: x}\nexpected: {value: null}\nmetadata: null",
     ],
 )

@@ -136,7 +136,7 @@ def _shape_of(entry: Json) -> Problem | None:
         return Problem("BK751", what, "write each in an entry of its own, with a dash", at=())
     (op,) = entry
     if op not in OPS:
-        return Problem("BK751", f"there is no assertion {op!r}", nearest(op, OPS) or known, at=(op,))
+        return Problem("BK103", f"there is no assertion {op!r}", nearest(op, OPS) or known, at=(op,))
     return None
 
 

@@ -39,6 +39,7 @@ from baselinekit.suites.dialects.triggering import (
     read_queries,
 )
 from baselinekit.suites.promptfolders import TemplateFile
+from baselinekit.tree.equality import is_number
 from baselinekit.variables import as_text, unexpanded
 
 KEYS = ("cases", "triggering")
@@ -184,9 +185,14 @@ def _defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
     if raw is None:
         return PromptDefaults(), []
     stated, problems = check(PromptDefaults, _without_nulls(raw))
-    if stated is not None:
-        problems += limits(stated.timeout_s, None, ("timeout_s",))
+    problems += _wrong_time(raw)
     return stated or PromptDefaults(), below(problems, ("defaults",))
+
+
+def _wrong_time(raw: Json) -> list[Problem]:
+    """What is wrong with a time limit, whatever else is wrong beside it."""
+    stated = raw.get("timeout_s") if isinstance(raw, dict) else None
+    return limits(stated, None, ("timeout_s",)) if is_number(stated) else []
 
 
 def _without_nulls(raw: Json) -> Json:
@@ -231,7 +237,7 @@ def _case(raw: Json, number: int, reading: _Reading) -> tuple[Case | None, list[
     values, wrong = _inputs(raw, reading)
     problems += wrong
     judged, wrong = _graders(said, reading)
-    problems += [*wrong, *limits(stated.timeout_s if stated else None, None, ("timeout_s",))]
+    problems += [*wrong, *_wrong_time(raw)]
     if stated is None or reading.template is None:
         return None, problems
     used = {name: value for name, value in values.items() if name in reading.template.names}
@@ -290,7 +296,7 @@ def _as_written(problem: Problem) -> Problem:
 def _unusable(case: Case) -> list[Problem]:
     """What the graders themselves find wrong, each told at its assertion."""
     return [
-        replace(problem, at=grader.at)
+        replace(problem, at=grader.at, hint=problem.hint or "say it otherwise")
         for grader in case.graders
         for problem in graders.problems_of(grader, case)
     ]

@@ -1,0 +1,275 @@
+"""A prompt folder with every mistake that people make in one: each is told with its place, what it is and
+what to do, all at once, before anybody is asked."""
+
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
+from storehelp import write
+
+from baselinekit.documents.languages import language
+from baselinekit.errors import BaselinekitError, InvalidInput, Refused
+from baselinekit.suites.authoring import json_schema
+from baselinekit.suites.loading import load_evals
+
+EVALS = """\
+defaults:
+  model: claude-opus-4-7
+  timeout_s: 0
+  retry: 3
+cases:
+  - name: one
+    inputs: {constraints: "", lang: go}
+    assert:
+      - contans: total
+      - contains: a
+        matches: b
+      - contains_any: []
+      - max_tokens: many
+      - contains: 42
+      - matches: "(total"
+      - contains: ""
+      - {}
+      - contains
+  - inputs: {}
+    rubric: Is it small?
+    judge: haiku
+  - name: one
+    assert: [contains: total]
+  - name: three
+    inputs_from: examples/nowhere
+    asserts: [contains: total]
+  - name: four
+    inputs: {constraints: null}
+    assert: []
+  - name: five
+    inputs: {}
+    rubric: Is it small?
+    judge: {pass_threshold: 9}
+  - name: six
+    inputs: {}
+    rubric: Is it small?
+    judge: {pass_threshold: 4.5}
+  - name: seven
+    inputs_from: ../../elsewhere
+    assert: [contains: yes]
+    judge: {model: haiku}
+  - name: eight
+    inputs_from: examples/happy-path
+    assert: [json_schema: {type: objekt}]
+    timeout_s: -1
+  - name: nine
+    inputs_from: examples/happy-path/inputs.yml
+    rubric: ""
+  - name: ten
+    inputs: [a]
+    assert: {contains: total}
+  - just a text
+triggering:
+  judge: haiku
+  should_match:
+    - YES
+    - ""
+    - tidy this
+  should_not_match:
+    - Tidy  this
+    - 7
+"""
+
+# Each line as far as it matters.
+TOLD = """\
+eval.yml:3:14: a time limit of zero: a number of seconds above 0
+eval.yml:4:3: unknown key 'retry': known here: model, timeout_s, json_schema, judge_after_failure
+eval.yml:7:37: the prompt has no variable 'lang': it has constraints, file
+eval.yml:9:9: there is no assertion 'contans': did you mean 'contains'?
+eval.yml:10:9: an assertion has one key, and this one has 'contains' and 'matches': write each in an entry of
+eval.yml:12:23: an empty list of texts: say at least one
+eval.yml:13:21: expected a number of words, found 'many' (string): a whole number, 0 or more
+eval.yml:14:19: expected a text, found 42 (integer): put it in quotes
+eval.yml:15:18: '(total' is not a regular expression: missing ) at position 6
+eval.yml:16:19: this cannot fail: the empty text is in every text: state what has to be in the output
+eval.yml:17:9: an assertion that says nothing: one of contains, not_contains
+eval.yml:18:9: expected an assertion, found 'contains' (string): such as contains: "total"
+eval.yml:19:5: a case without a name: add `name:`
+eval.yml:21:12: expected a mapping, found 'haiku' (string): write judge: {model: haiku}
+eval.yml:22:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_from: exam
+eval.yml:22:11: the name 'one' occurs twice: case 1 has it already: rename one of the two
+eval.yml:24:5: neither `assert` nor `rubric` says what is right: add `assert:` or `rubric:`
+eval.yml:25:18: there is no examples/nowhere/inputs.yml and no prompts/refactor/examples/nowhere/inputs.yml: w
+eval.yml:26:5: unknown key 'asserts': did you mean 'assert'?
+eval.yml:28:27: the input 'constraints' has no value: write "" for the empty text
+eval.yml:29:13: an empty list of assertions: add one, or remove `assert:`
+eval.yml:33:29: a threshold of 9 (integer): a judge scores with whole numbers from 1 to 5: such as 4
+eval.yml:37:29: a threshold of 4.5 (number): a judge scores with whole numbers from 1 to 5: such as 4
+eval.yml:39:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
+eval.yml:40:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or true or fals
+eval.yml:41:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
+eval.yml:44:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
+eval.yml:45:16: a time limit of zero: a number of seconds above 0
+eval.yml:47:18: 'examples/happy-path/inputs.yml' is a file, and a folder is meant: name its folder: inputs_fro
+eval.yml:48:13: an empty rubric: say by what the answer is scored
+eval.yml:50:13: expected a mapping of names to values, found a list: such as inputs: {constraints: none}
+eval.yml:51:13: expected a list of assertions, found a mapping: such as - contains: "total"
+eval.yml:52:5: expected a case, found 'just a text' (string): a mapping with name, inputs, and assert or rubri
+eval.yml:54:10: expected a mapping, found 'haiku' (string): write judge: {model: haiku}
+eval.yml:56:7: YES without quotes is a text here, and true or false in YAML 1.1: write "YES", or true or false
+eval.yml:57:7: an empty query: write what somebody would ask, in quotes
+eval.yml:60:7: this query should match and should not match: it is in both lists: keep it in one of them
+eval.yml:61:7: expected a text, found 7 (integer): write what somebody would ask, in quotes
+examples/happy-path/inputs.yml:1:14: on without quotes is a text here, and true or false in YAML 1.1: write "o
+examples/happy-path/inputs.yml:2:11: the prompt has no variable 'language': it has constraints, file
+meta.yml:9:1: unknown key 'trigers': did you mean 'triggers'?
+prompt.xml:5:1: the template uses {{language}}, which meta.inputs does not declare: add it to `inputs:` of met
+"""
+
+
+def test_e1_e2_e4_e10_x8_each_of_many_mistakes_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+    meta = META.replace("triggers:", "trigers:")
+    template = TEMPLATE + "{{language}}\n"
+    prompt_folder(tmp_path, EVALS, meta=meta, template=template, inputs="constraints: on\nlanguage: go\n")
+    with pytest.raises(InvalidInput) as caught:
+        load_evals(["prompts"], str(tmp_path))
+    told = sorted(
+        str(problem).split(f"{FOLDER}/", 1)[1]
+        for problem in caught.value.problems
+        if problem.place is not None and problem.place.line and problem.place.column and problem.hint
+    )
+    wanted = sorted(TOLD.splitlines())
+    assert len(told) == len(caught.value.problems)
+    assert [said[: len(line)] for said, line in zip(told, wanted, strict=True)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("evals", "said"),
+    [
+        ("cases: []", "1:8: an empty list of cases: add one"),
+        ("cases: {}", "1:8: expected a list of cases, found a mapping"),
+        ("defaults: {model: a}", "1:1: neither `cases` nor `triggering` is here: write `cases:`"),
+        ("triggering: {}", "1:13: neither `should_match` nor `should_not_match` is here"),
+        ("triggering: [refactor this]", "1:13: expected a mapping, found a list"),
+        ("triggering: {should_match: refactor}", "1:28: expected a list of queries, found 'refactor'"),
+        ("triggering: {shoud_match: [a]}", "1:14: unknown key 'shoud_match': did you mean 'should_match'?"),
+        ("case:\n" + CASE, "1:1: unknown key 'case': did you mean 'cases'?"),
+        (CASE + "test_cases: []", "5:13: this could be the eval file of a prompt (by 'cases') and a file of"),
+        (CASE + "---\n" + CASE, "6:1: an eval file of a prompt is one mapping, in a file of its own"),
+        (f"- {CASE}".replace("\n", "\n  "), "1:3: an eval file of a prompt is one mapping"),
+        (CASE + CASE, "5:1: the key 'cases' occurs twice"),
+        (CASE.replace("none", "*none"), "the alias *none is undefined"),
+        (CASE.replace("one\n", "null\n"), "2:5: a case without a name"),
+        (CASE.replace("one\n", "1.0\n"), "2:11: expected a string, found 1.0"),
+        (CASE + "    retries: 2\n", "5:5: unknown key 'retries'"),
+        (CASE + "    judge: {threshold: 3}\n    rubric: x\n", "5:13: unknown key 'threshold'"),
+        (
+            CASE.replace("[contains: total]", "[min_tokens: 9, max_tokens: 3]"),
+            "4:26: this cannot pass: at least 9 words, and at most 3",
+        ),
+        (
+            CASE.replace("contains: total", "json_schema: shape.json"),
+            "4:27: there is no shape.json and no prompts/refactor/shape.json",
+        ),
+    ],
+)
+def test_e1_e4_e10_what_else_can_be_wrong_with_an_eval_file(tmp_path: Path, evals: str, said: str) -> None:
+    prompt_folder(tmp_path, evals)
+    with pytest.raises(InvalidInput) as caught:
+        load_evals([FOLDER], str(tmp_path))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("meta.yml", "- id: refactor", "meta.yml:1:1: not a mapping but a JSON array"),
+        ("meta.yml", "id: [", "BK101 prompts/refactor/meta.yml:1:6: not valid YAML"),
+        ("meta.yml", "triggers: refactor this", "meta.yml:1:11: expected a list, found 'refactor this'"),
+        ("meta.yml", "not_for: [1]", "meta.yml:1:11: expected a string, found 1"),
+        ("meta.yml", "description: [a]", "meta.yml:1:14: expected a string, found a list"),
+        ("meta.yml", "id: a\nid: b", "meta.yml:2:1: the key 'id' occurs twice"),
+        ("meta.yml", "inputs: constraints", "meta.yml:1:9: expected a list of variables"),
+        ("meta.yml", "inputs: [a b]", "meta.yml:1:10: 'a b' (string) is not the name of a variable"),
+        ("meta.yml", "inputs: [{requird: true}]", "meta.yml:1:11: unknown key 'requird'"),
+        ("meta.yml", "inputs: [a, a]", "meta.yml:1:13: the variable 'a' is declared twice"),
+        ("meta.yml", "promotion: {min_use: 3}", "meta.yml:1:13: unknown key 'min_use'"),
+        ("prompt.xml", " \n", "prompt.xml:1:1: prompt.xml is empty"),
+        ("prompt.xml", b"\xff\xfe", "prompt.xml:1:1: byte 0xff is not UTF-8 text"),
+        ("examples/happy-path/inputs.yml", "- a", "inputs.yml:1:1: not a mapping but a JSON array"),
+        ("examples/happy-path/inputs.yml", "constrains: a", "inputs.yml:1:13: the prompt has no variable"),
+    ],
+)
+def test_e21_x8_what_can_be_wrong_with_the_files_beside_it(
+    tmp_path: Path, name: str, text: str | bytes, said: str
+) -> None:
+    prompt_folder(tmp_path, CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path"))
+    write(tmp_path, f"{FOLDER}/{name}", text)
+    with pytest.raises(InvalidInput) as caught:
+        load_evals([FOLDER], str(tmp_path))
+    assert said in str(caught.value)
+
+
+def test_e10_without_a_description_a_query_cannot_be_judged(tmp_path: Path) -> None:
+    prompt_folder(tmp_path, "triggering: {should_match: [tidy this]}", meta=None)
+    with pytest.raises(InvalidInput) as caught:
+        load_evals([FOLDER], str(tmp_path))
+    said = "eval.yml:1:13: a judge is asked by the description, and there is none: write `description:` into"
+    assert f"{said} {FOLDER}/meta.yml" in str(caught.value)
+
+
+def test_e1_a_case_without_a_prompt_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "evals/cases.yaml", CASE)
+    with pytest.raises(InvalidInput, match=r"BK755 evals/prompt\.xml: evals has no"):
+        load_evals(["evals"], str(tmp_path))
+
+
+@pytest.mark.parametrize("stated", ["../../..", "/etc", "~/x", "examples/link"])
+def test_e2_x5_inputs_from_outside_of_the_project_are_refused(tmp_path: Path, stated: str) -> None:
+    root = tmp_path / "project"
+    prompt_folder(root, CASE.replace("inputs: {constraints: none}", f"inputs_from: {stated}"))
+    write(tmp_path, "outside/inputs.yml", "constraints: secret\n")
+    (root / FOLDER / "examples/link").symlink_to(tmp_path / "outside")
+    with pytest.raises(BaselinekitError) as caught:
+        load_evals([FOLDER], str(root))
+    assert isinstance(caught.value, Refused) or "BK752" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["yes", "No", "ON", "off"], ids=lambda word: f"bare-{word}")
+def test_x8_words_of_two_meanings_have_to_be_quoted(tmp_path: Path, name: str) -> None:
+    prompt_folder(tmp_path, CASE.replace("total", name))
+    with pytest.raises(InvalidInput, match="BK759"):
+        load_evals([FOLDER], str(tmp_path))
+    prompt_folder(tmp_path, CASE.replace("total", f"'{name}'"))
+    (case,) = load_evals([FOLDER], str(tmp_path)).cases
+    assert case.graders[0].method.all == [name]
+
+
+@pytest.mark.parametrize("kind", ["bom", "crlf"])
+def test_x8_a_byte_order_mark_and_other_line_ends_change_nothing(tmp_path: Path, kind: str) -> None:
+    plain = prompt_folder(tmp_path / "plain")
+    other = prompt_folder(tmp_path / kind)
+    for path in (path for path in other.rglob("*") if path.is_file()):
+        text = path.read_bytes()
+        path.write_bytes(b"\xef\xbb\xbf" + text if kind == "bom" else text.replace(b"\n", b"\r\n"))
+    assert plain != other
+    (one,) = load_evals(["prompts"], str(tmp_path / "plain")).cases
+    (two,) = load_evals(["prompts"], str(tmp_path / kind)).cases
+    assert (one.id, one.recipe, one.graders) == (two.id, two.recipe, two.graders)
+
+
+@pytest.mark.parametrize(
+    "evals",
+    [
+        "cases: [{name: a, inputs: {}, asserts: []}]",
+        "cases: [{name: a, inputs: {}, assert: [{contains: a, matches: b}]}]",
+        "cases: [{name: a, inputs: {}, assert: [contains_any: []]}]",
+        "cases: [{name: a, inputs: {}, rubric: b, judge: haiku}]",
+        "cases: [{name: a, inputs: {}, rubric: b, judge: {pass_threshold: 9}}]",
+        "cases: []",
+        "defaults: {model: a}",
+        "triggering: {should_match: a}",
+    ],
+)
+def test_the_schema_for_editors_marks_the_same(tmp_path: Path, evals: str) -> None:
+    schema = Draft202012Validator(json_schema())
+    assert schema.is_valid(language("x.yaml").load(CASE, "x.yaml")[0])
+    assert not schema.is_valid(language("x.yaml").load(evals, "x.yaml")[0])
