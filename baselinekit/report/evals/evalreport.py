@@ -157,7 +157,8 @@ def line_of(result: Result) -> int | None:
 
 def describe_grades(result: Result) -> Iterator[str]:
     """A line for each grader that did not let the case pass, for forms that show none of them otherwise:
-    `failed contains (evals/a.yaml:12): …`, `error judge, unparseable (evals/a.yaml:15): BK640 …`."""
+    `failed contains (evals/a.yaml:12)`, `unscored judge, not judged (evals/a.yaml:15): …`. Why is said of
+    those of which the reason of the case does not say it."""
     grades = grades_of(result) if result.outcome != "passed" and not result.differences else ()
     for grade in grades:
         place = place_of(grade, result)
@@ -165,7 +166,7 @@ def describe_grades(result: Result) -> Iterator[str]:
             continue
         name = ", ".join(filter(None, (grade.grader, grade.verdict)))
         where = f" ({place})" if place else ""
-        why = " ".join(filter(None, (grade.code, grade.reason))) if len(grades) > 1 else ""
+        why = " ".join(filter(None, (grade.code, grade.reason))) if grade.reason not in result.reason else ""
         yield f"{grade.outcome} {name}{where}" + (f": {why}" if why else "")
 
 

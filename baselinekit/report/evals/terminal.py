@@ -115,7 +115,7 @@ def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
         for note in details if isinstance(details, list) else [details] if details else ():
             if str(note) not in grade.reason:
                 yield from wrap_words([*before.split(), *str(note).split()], style)
-    if grade.code and grade.outcome == "error":
+    if grade.code and grade.outcome == "error" and (not grade.reason or grade.reason not in known):
         yield from wrap_words([grade.code, *grade.reason.split()], style)
     elif grade.reason not in known:
         yield from wrap_words(grade.reason.split(), style)
