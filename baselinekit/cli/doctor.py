@@ -23,6 +23,7 @@ from baselinekit.errors import Problem, count_of
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
+from baselinekit.evals.scripts import describe_scripts
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.programs.git import Git
@@ -80,7 +81,7 @@ def doctor(options: DoctorOptions) -> int:
     notes = (*findings.notes, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
     if options.as_json:
-        allowed = {"allowed": describe_permissions(project)} if options.ci else {}
+        allowed = {"allowed": all_permissions(project)} if options.ci else {}
         screen.show_json(json.dumps(_document(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
     else:
         _print(findings, project, options.ci)
@@ -95,7 +96,7 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
     for note in findings.notes:
         screen.line(f"note: {screen.safe(str(note))}")
     if ci:
-        for line in describe_permissions(project):
+        for line in all_permissions(project):
             screen.line(screen.safe_line(line))
     count = count_of(wrong)
     if count:
@@ -116,6 +117,10 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
             f"with the current permissions, a run of all of them is refused (exit 4): {', '.join(refused)}"
         )
         screen.next_commands(explain_commands(refused[:1]))
+
+
+def all_permissions(project: Project) -> list[str]:
+    return [*describe_permissions(project), *describe_scripts(project)]
 
 
 def describe_permissions(project: Project) -> list[str]:

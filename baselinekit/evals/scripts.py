@@ -6,7 +6,7 @@ is looked at again."""
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -27,6 +27,7 @@ from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.settings import Execute, Setting
+from baselinekit.suites.promptfolders import script_files
 from baselinekit.texts import Mask, clipped, end_of, many
 from baselinekit.trust import is_read, runs_script
 from baselinekit.variables import NAME, Redactor, as_text
@@ -68,18 +69,19 @@ class Trace:
 # Who allows a script, and whether the system can run it: told before anybody is asked.
 
 
-def files_of(scripts: Scripts) -> list[str]:
-    return [file for file in (scripts.before, scripts.after) if file is not None]
-
-
 def allowed_by(project: Project, file: str) -> str | None:
     """The name under `commands:` that allows this very file. None: the configuration does not."""
     named = (name for name, one in project.commands.items() if runs_script(one.argv, file, project.root))
     return next(named, None)
 
 
-def describe_permissions_of(project: Project, files: Sequence[str]) -> Iterator[str]:
-    """Each script with who allows it."""
+def describe_scripts(project: Project) -> Iterator[str]:
+    """Each script of the project with who allows it, whether its cases can be read or not."""
+    try:
+        files = list(script_files(project.root))
+    except BaselinekitError as error:
+        yield f"scripts were not looked for: {error.problems[0].message}"
+        return
     for file in files:
         name = allowed_by(project, file)
         by = f"by `commands: {name}` in {project.config_file}"

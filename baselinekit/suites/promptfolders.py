@@ -143,6 +143,13 @@ def folders_below(root: str, paths: Sequence[str]) -> list[str]:
     return list(found)
 
 
+def script_files(root: str) -> Iterator[str]:
+    """The scripts of all prompt folders of a project, from its root."""
+    for folder in folders_below(root, [""]):
+        files = (posixpath.join(folder, name) for name in (GUARD, VERIFY))
+        yield from (file for file in files if os.path.lexists(os.path.join(root, file)))
+
+
 def find_folder(root: str, name: str) -> str | None:
     """The prompt folder of the project with this id, or this alias; None where there is none. Where a folder
     says no id, its name is one."""

@@ -1,5 +1,6 @@
 """A prompt folder with scripts that are really run, and models that a test stands for."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,9 @@ class Scripted(World):
         self.specs.append(asked)
         self.ran.append(self.processes.execute(asked))
         return self.ran[-1]
+
+    def seconds(self) -> float:
+        return time.monotonic()  # as the scripts take real time
 
     def ask(self, ask: Ask) -> Answer:
         self.asked.append(ask)
