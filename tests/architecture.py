@@ -204,6 +204,7 @@ MASKED_ALREADY = {
     "programs.sandbox": "what the sandbox says before it runs anything",
     "grade.by_function": "the line behind the mask",
     "grade.by_human": "of a case in which secrets are masked",
+    "grade.by_line": "the reply behind the mask",
     "grade.nearness": "the text behind the mask, and a pattern of the project",
     "grade.task": "without clients there are no secrets",
     "compare.loosened": "of a file of the project",

@@ -31,12 +31,13 @@ from baselinekit.grade.task import (
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Ask, Message, Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.texts import clipped
+from baselinekit.texts import already_masked, clipped
 
 _SCALE = (1, 5)
 _MOST_TOKENS = 1_000
 _MOST_RETRIES = 5
 _LONGEST_REPLY = 2_000
+_LONGEST_QUOTED = 300
 _HAS_LETTER = re.compile(r"[^\W\d_]")
 _WORDS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
 
@@ -146,14 +147,14 @@ def _graded(
 def _unparseable(
     task: Task, error: UnreadableReply, replies: list[Json], usage: Usage, classified: Classified | None
 ) -> Grade:
-    problem = error.problems[0]
+    problem, quoted = error.problems[0], clipped(str(replies[-1]), _LONGEST_QUOTED, already_masked)
     details: dict[str, Json] = {"reply": replies[-1]}
     if len(replies) > 1:
         details["replies_that_could_not_be_read"] = replies
     return task.grader.graded(
         "error",
         None,
-        f"judge output unparseable: it {error.why}: {replies[-1]!r}",
+        f"judge output unparseable: it {error.why}: {quoted!r}",
         verdict="unparseable",
         code=problem.code,
         details=details,

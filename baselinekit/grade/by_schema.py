@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.grade.nearness import line_at
 from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parsed, text_of
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, search
-from baselinekit.texts import clipped
+from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import render
 
 _MOST_SHOWN = 20
@@ -38,9 +40,21 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     value = parsed(output)
     if value is ABSENT:
         shown = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
-        return task.decide((False, "it is not JSON", {"actual": shown}), part)
-    found = violations(value, schema, clients.regex_budget())
+        return task.decide((False, _why_no_json(text_of(output)), {"actual": shown}), part)
+    found = violations(value, schema, clients.regex_budget(), clients.mask)
     return task.decide((not found, "; ".join(found), {"violations": found} if found else {}), part)
+
+
+def _why_no_json(text: str) -> str:
+    """With the line from which on a text that begins as JSON is none."""
+    begins = len(text) - len(text.lstrip())
+    if text[begins : begins + 1] not in ("{", "["):
+        return "it is not JSON"
+    try:
+        decode(text.strip())
+    except NotJson as fault:
+        return f"it is not JSON: line {line_at(text, begins + fault.position)}: {fault.what}"
+    return "it is not JSON: it holds more than one block of it"
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -75,19 +89,36 @@ def refused(task: Task, observation: Observation, clients: GradeClients) -> Grad
 SCHEMA_REFUSED = GraderType(SchemaRefused, refused, called="json_schema")
 
 
-def violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
-    """What the schema does not allow, one sentence each, the first ones."""
+def violations(value: Json, schema: Json, regex_budget: RegexBudget, mask: Mask) -> list[str]:
+    """What the schema does not allow, one sentence each with its place, the first ones."""
     from referencing.exceptions import Unresolvable
 
     try:
-        found = sorted(
-            islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN),
-            key=lambda error: [str(step) for step in error.absolute_path],
-        )
+        found = [*islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN + 1)]
+        told = [_describe(error, mask) for error in sorted(found[:_MOST_SHOWN], key=_in_order)]
     except Unresolvable as error:
         what = f"the schema refers to {error.ref}, which is not in it"
         raise cannot("BK703", what, "copy that part into the schema: nothing is fetched") from None
-    return [f"{render(tuple(error.absolute_path)) or 'the output'}: {error.message}" for error in found]
+    return [*told, "and more"] if len(found) > _MOST_SHOWN else told
+
+
+def _in_order(error: Any) -> list[tuple[int, int, str]]:
+    """By the place in the output: entries by their number, and before keys."""
+    steps = error.absolute_path
+    return [(0, step, "") if isinstance(step, int) else (1, 0, str(step)) for step in steps]
+
+
+def _describe(error: Any, mask: Mask) -> str:
+    """A violation with its place; of several alternatives, none of which fits, also what is wrong with the
+    nearest one."""
+    from jsonschema.exceptions import best_match
+
+    def told(error: Any) -> str:
+        where = render(tuple(error.absolute_path))
+        return f"{where}: {clipped(error.message, _LONGEST_SHOWN, mask)}"
+
+    nearest_one = best_match([error])
+    return told(error) if nearest_one is error else f"{told(error)} (nearest: {told(nearest_one)})"
 
 
 def schema_problems(schema: Json) -> Iterator[Problem]:

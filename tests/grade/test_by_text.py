@@ -197,6 +197,62 @@ def test_json_schema(output: Any, passed: bool, said: str) -> None:
     assert said in found.reason
 
 
+ORDER = {
+    "type": "object",
+    "required": ["lines"],
+    "additionalProperties": False,
+    "properties": {
+        "lines": {
+            "type": "array",
+            "maxItems": 40,
+            "items": {
+                "anyOf": [
+                    {"type": "object", "required": ["sku", "count"], "properties": {"count": {"minimum": 1}}},
+                    {"type": "string"},
+                ]
+            },
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ('{"lines": ["a", {"sku": "b", "count": 1}]}', ""),
+        (
+            '{"rows": []}',
+            "$: 'lines' is a required property; "
+            "$: Additional properties are not allowed ('rows' was unexpected)",
+        ),
+        (
+            '{"lines": ["a", {"sku": "b", "count": 0}]}',
+            "lines[1]: {'sku': 'b', 'count': 0} is not valid under any of the given schemas "
+            "(nearest: lines[1].count: 0 is less than the minimum of 1)",
+        ),
+        ('{"lines": [\n"a",\n"b"\n"c"]}', "it is not JSON: line 4: Expecting ',' delimiter"),
+        ("\n\n{'lines': []}", "it is not JSON: line 3: Expecting property name enclosed in double quotes"),
+        ("There are no lines.", "it is not JSON"),
+        ("", "it is not JSON"),
+    ],
+)
+def test_e4_each_violation_of_a_schema_is_named_with_its_place(output: str, reason: str) -> None:
+    found = graded(output, JsonSchema(schema=ORDER), clients=PATIENT)
+    assert (found.outcome, found.reason) == ("failed" if reason else "passed", reason)
+
+
+def test_e4_violations_are_told_in_the_order_of_the_output_and_in_short() -> None:
+    output = {"lines": [True] * 12 + [None] * 12 + ["x" * 100_000] * 30}
+    found = graded(output, JsonSchema(schema=ORDER), clients=PATIENT)
+    told = found.details["violations"]
+    assert [line.partition(":")[0] for line in told] == [
+        "lines",
+        *(f"lines[{n}]" for n in range(19)),
+        "and more",
+    ]
+    assert max(map(len, told)) < 600
+
+
 def test_a_schema_from_a_file_is_asked_for_by_its_path() -> None:
     asked = []
 
