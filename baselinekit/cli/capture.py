@@ -294,12 +294,14 @@ class CommandOptions:
 @dataclass(frozen=True)
 class DraftOptions:
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
-    file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet.
+    file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a
+    prompt folder (by its path, its id or an alias) each case becomes a baseline.
 
-    Of the former, only requests that read are sent; --unsafe sends all.
+    Of requests, only those that read are sent; --unsafe sends all.
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    cases: tuple[str, ...] = several("--case", metavar="NAME", help="Of a prompt folder, only this case.")
     unsafe: bool = flag(help="Also send requests that may write (POST, PUT, PATCH, DELETE).")
     params: tuple[str, ...] = several(
         "--param", metavar="NAME=VALUE", help="A parameter that the document gives no example for."
@@ -389,6 +391,7 @@ def capture() -> None:
     baselinekit capture skill code-review --param depth=thorough --input diff.json
     baselinekit capture command --id version -- mytool --version
     baselinekit capture from openapi.yaml       (or a HAR file, a list of URLs, curl lines, recipes)
+    baselinekit capture from prompts/refactor   (the cases of a prompt folder)
     """
 
 
@@ -397,7 +400,7 @@ for _kind, _options, _title in (
     ("skill", SkillOptions, "A skill that the configuration names."),
     ("prompt", PromptOptions, "A prompt: what a model answers."),
     ("command", CommandOptions, "A program: its exit code and what it prints."),
-    ("from", DraftOptions, "What a file asks for: OpenAPI, HAR, URLs, curl lines, recipes."),
+    ("from", DraftOptions, "What a file asks for: OpenAPI, HAR, URLs, curl lines, recipes, cases."),
 ):
     _work = "importing" if _kind in ("http", "from") else "capturing"
     capture.add_command(command(_kind, _options, f"{_work}.capture_{_kind}", short_help=_title))

@@ -391,8 +391,13 @@ def compare_words(
 
 
 def print_captured(
-    project: Project, captured: Sequence[Captured], options: StoringOptions, more: Iterable[str]
+    project: Project,
+    captured: Sequence[Captured],
+    options: StoringOptions,
+    more: Iterable[str],
+    notes: Iterable[str] = (),
 ) -> None:
+    """`more`: what the next compare has to be told; `notes`: what there is to say of all of them."""
     if options.as_json:
         documents = [document(one) for one in captured]
         screen.show_json(json.dumps(documents, default=str) + "\n")
@@ -404,6 +409,8 @@ def print_captured(
                 screen.line(text)
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
+        for note in notes:
+            screen.line(screen.safe_line(f"note: {note}"))
         words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *more]
         written = [(one.id, one.file) for one in captured]
         folders, here = (project.folders, project.eval_folders), path_from_here(project)

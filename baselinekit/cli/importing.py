@@ -12,6 +12,7 @@ import click
 
 from baselinekit.cli import capturing, recipes, screen
 from baselinekit.cli.capture import DraftOptions, HttpOptions
+from baselinekit.cli.casecapture import capture_from_cases, told_apart
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
@@ -85,6 +86,15 @@ def _parted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
 def capture_from(options: DraftOptions) -> int:
     """Files of other tools, each told by its content; the other paths hold recipes of ours."""
     params = parse_pairs("--param", options.params, "NAME=VALUE")
+    prompts, others = told_apart(options.paths, project_of(options.project))
+    if prompts:
+        if others:
+            what = f"{prompts[0]} is a prompt folder, and {others[0]} is none"
+            raise InvalidInput(Problem("BK508", what, "capture them by two commands"))
+        return capture_from_cases(options)
+    if options.cases:
+        what = f"--case names a case of a prompt folder, and {others[0]} is none"
+        raise InvalidInput(Problem("BK508", what, "leave it out"))
     texts, paths = {}, []
     for path in options.paths:
         text = _text(path)

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.checks import load_schema
 from baselinekit.grade.by_line import ScoreLine
@@ -20,9 +21,10 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
 from baselinekit.store import writing
+from baselinekit.store.project import read
 from baselinekit.store.reading import locate, taken_ids
 from baselinekit.store.records import read_record
-from baselinekit.variables import unexpanded
+from baselinekit.variables import names_in, unexpanded
 from baselinekit.workflow.capture import (
     Captured,
     CapturedTogether,
@@ -56,9 +58,19 @@ class CaseDraft:
     notes: tuple[str, ...] = ()
 
 
-def is_captured(case: Case) -> bool:
-    """Whether a case has an answer to keep: of a trigger query only a judge is asked."""
+def has_answer(case: Case) -> bool:
+    """Whether a case of a prompt folder has an answer to keep: of a trigger query only a judge is asked."""
     return case.folder is not None and kind_of(case.recipe).asks_models == "always"
+
+
+def with_values(case: Case, values: Mapping[str, Json], project: Project) -> Case:
+    """The case with those of the operator's values that its template asks for."""
+    assert case.folder is not None
+    template = case.folder.template
+    used = set(names_in(decode(read(project.root, template), template).body))
+    given = {name: value for name, value in values.items() if name in used}
+    recipe = kind_of(case.recipe).with_inputs(case.recipe, given) if given else case.recipe
+    return replace(case, recipe=recipe)
 
 
 def drafts_of(
@@ -183,8 +195,9 @@ def _notes(case: Case) -> Iterator[str]:
 
 def capture_cases(
     project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions, context: RunContext
-) -> CapturedTogether:
-    """New files. What can be captured is, and what cannot is told with its line."""
+) -> tuple[CapturedTogether, int]:
+    """New files, and how many cases are captured already. What can be captured is, and what cannot is told
+    with its line."""
     steady: set[str] = set()
 
     def compared(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
@@ -204,23 +217,29 @@ def capture_cases(
             rules = with_text_compared(draft)["comparison"]
             new = replace(new, record={**new.record, "comparison": rules})
         captured = write_known_good(project, new, known_good, options)
-        return replace(captured, notes=(*captured.notes, *draft.notes, _STEADY if is_steady else _VARYING))
+        return replace(captured, notes=(*captured.notes, *draft.notes, *([_STEADY] if is_steady else [])))
 
     def blame(number: int, error: BaselinekitError) -> BaselinekitError:
         return _at(error, asked[number][0])
 
-    taken = taken_ids(project.root, project.folders)
+    taken, known = taken_ids(project.root, project.folders), 0
     with ExitStack() as folders:
         for draft in drafts:
             try:
                 new = new_baseline(project, draft.record, replace(options, group=draft.group))
-                _refuse_taken(new, taken, project)
+                if _is_there(new, taken, project):
+                    known += 1
+                    continue
                 writing.check_names(new.draft.id, new.group)
                 folders.enter_context(folder_made(project.root, new.folder))
                 check_new(project, new, context)
                 asked.append((draft, new))
             except BaselinekitError as error:
                 errors.append(_at(error, draft))
+        if known and not asked and not errors:
+            what = "each case there is captured already"
+            hint = "to accept new answers: baselinekit refresh ID --replay"
+            raise InvalidInput(Problem("BK520", what, hint))
         pairs = [(new.draft, new.folder) for _, new in asked]
         found = capture_each(project, pairs, options, context, keep, blame)
         errors += found.errors
@@ -228,30 +247,35 @@ def capture_cases(
             raise worst_of(errors)
         if not found.done and found.is_interrupted:
             raise KeyboardInterrupt
-    return replace(found, errors=errors)
+    return replace(found, errors=errors), known
 
 
 _STEADY = "the text came the same each time and is compared, too"
-_VARYING = (
-    "the text is kept and not compared: its checks and scores are; --repeat 3 compares one that never varies"
-)
 
 
-def _refuse_taken(
+def notes_on(captured: Sequence[Captured]) -> Iterator[str]:
+    """What there is to say of all of them."""
+    varying = [one for one in captured if _STEADY not in one.notes]
+    if any(one.replays > 1 for one in varying):
+        yield "a text that varied is stored and not compared: its checks and its score are"
+    elif varying:
+        yield "texts are stored and not compared, their checks and scores are; --repeat 3 finds steady texts"
+
+
+def _is_there(
     new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project
-) -> None:
+) -> bool:
+    """Whether a baseline asks and checks the same already. Another one of its name is in the way."""
     if (known := taken.get(new.draft.id.casefold())) is None:
-        return
+        return False
     source, raw = known
     other, _ = read_record(raw, source)
-    hint = f"to accept a new answer: baselinekit refresh {new.draft.id} --replay"
-    what = f"{new.draft.id} is captured already, in {source.file}"
-    if other is None or not is_same(new.draft, other, project):
-        what, hint = (
-            f"{what}, with another recipe",
-            "if the case was edited, remove that file and capture it again",
-        )
-    raise InvalidInput(Problem("BK520", what, hint))
+    if other is not None and is_same(new.draft, other, project):
+        return True
+    what = f"{new.draft.id} is captured already, with another recipe, in {source.file}"
+    raise InvalidInput(
+        Problem("BK520", what, "if the case was edited, remove that file and capture it again")
+    )
 
 
 def _at(error: BaselinekitError, draft: CaseDraft) -> BaselinekitError:

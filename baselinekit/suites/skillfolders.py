@@ -24,9 +24,9 @@ class SkillFolder:
     files: Mapping[str, str]
 
 
-def as_skill(folder: PromptFolder, examples: Mapping[str, str]) -> SkillFolder:
-    """`examples`: the text of each example's inputs, by its name. InvalidInput where no agent could load it,
-    with paths below its description."""
+def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -> SkillFolder:
+    """`template`: the text of the prompt; `examples`: that of each example's inputs, by its name.
+    InvalidInput where no agent could load it, with paths below its description."""
     description = described(folder)
     problems = [*_name_problems(folder.id), *_description_problems(description)]
     if problems:
@@ -35,7 +35,9 @@ def as_skill(folder: PromptFolder, examples: Mapping[str, str]) -> SkillFolder:
         f"{_EXAMPLES}/{name}.md": f"# Example: {name}\n\n```yaml\n{text.strip()}\n```\n"
         for name, text in sorted(examples.items())
     }
-    return SkillFolder(folder.id, {SKILL_FILE: _skill_file(folder, description, list(files)), **files})
+    return SkillFolder(
+        folder.id, {SKILL_FILE: _skill_file(folder, template, description, list(files)), **files}
+    )
 
 
 def described(folder: PromptFolder) -> str:
@@ -79,15 +81,15 @@ def _description_problems(description: str) -> Iterator[Problem]:
         yield Problem("BK772", what, "a skill's description may not: say it in words", at=at)
 
 
-def _skill_file(folder: PromptFolder, description: str, examples: list[str]) -> str:
+def _skill_file(folder: PromptFolder, template: str, description: str, examples: list[str]) -> str:
     meta = folder.meta
     front = dump_yaml({"name": meta.id, "description": description})
     parts = [f"---\n{front}---", f"# {' '.join(meta.title.split()) or meta.id}"]
     if meta.summary:
         parts.append(meta.summary.strip())
-    if variables := list(_explained(folder)):
+    if variables := list(_explained(folder, template)):
         parts.append("\n".join(["## Variables", "", _READING, "", *variables]))
-    parts.append(f"## Instructions\n\n{folder.template.strip()}")
+    parts.append(f"## Instructions\n\n{template.strip()}")
     if examples:
         links = [f"- [{path.removeprefix(f'{_EXAMPLES}/').removesuffix('.md')}]({path})" for path in examples]
         parts.append("\n".join(["## Examples of inputs", "", *links]))
@@ -100,9 +102,9 @@ _READING = (
 )
 
 
-def _explained(folder: PromptFolder) -> Iterator[str]:
+def _explained(folder: PromptFolder, template: str) -> Iterator[str]:
     """Each variable of the template, with what is said of it."""
-    for name in dict.fromkeys(names_in(folder.template)):
+    for name in dict.fromkeys(names_in(template)):
         about = folder.meta.inputs.get(name, PromptVariable())
         kind = "required" if about.required and about.default is None else "optional"
         if about.default is not None:

@@ -72,14 +72,13 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
     """The recipe replayed, with `checks` and `quality_scores` in the output where it asks for them."""
     observation = replaying.replay(recipe, setting)
     checks = outcomes_of_checks(recipe, observation, setting) if recipe.checks else {}
-    if recipe.scores is not None:
-        observation = _graded(observation, recipe.scores, setting)
-    if checks:
-        told: dict[str, Json] = {name: FAILED if why else PASSED for name, why in checks.items()}
-        failed = {name: why for name, why in checks.items() if why}
-        output = {**_parts(observation.output), CHECKS: told}
-        observation = replace(observation, output=output, failed_checks=failed)
-    return observation
+    graded = observation if recipe.scores is None else _graded(observation, recipe.scores, setting)
+    if not checks:
+        return graded
+    told: dict[str, Json] = {name: FAILED if why else PASSED for name, why in checks.items()}
+    output = {**_parts(observation.output), CHECKS: told}
+    output |= {SCORES: graded.output[SCORES]} if recipe.scores is not None else {}
+    return replace(graded, output=output, failed_checks={name: why for name, why in checks.items() if why})
 
 
 def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
@@ -246,7 +245,7 @@ class BaselineRunner:
             "notes": (
                 *(report.what for report in comparison.reports if report.kind in kinds),
                 *(f"{name}: {why}" for name, why in observation.failed_checks.items()),
-                *(() if comparison.passed else self._text_judged(baseline, observation)),
+                *(() if comparison.passed else self._text_judged(baseline, comparison, observation)),
             ),
             "seconds": observation.seconds,
             "attempts": observation.attempts,
@@ -264,11 +263,14 @@ class BaselineRunner:
             return Tried(self._error(baseline, fault), drop)
         return Tried(self._result(baseline, outcome="passed", **facts), drop)
 
-    def _text_judged(self, baseline: Baseline, observation: Observation) -> Iterator[str]:
-        """The text whose checks or scores are compared, where it is another one: whoever approves them has to
-        see it, and may not compare it."""
+    def _text_judged(
+        self, baseline: Baseline, comparison: Comparison, observation: Observation
+    ) -> Iterator[str]:
+        """The text whose checks or scores are compared, where it is another one and is not compared itself:
+        whoever approves them has to see it."""
         recipe, known = baseline.current, baseline.baseline
-        if not (recipe.checks or (recipe.scores and recipe.scores.at_least is not None)):
+        is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
+        if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
             return
         before = known.output if known else None
         text, stored = (

@@ -26,12 +26,13 @@ FOLDER = PromptFolder(
     "prompts/refactor",
     META,
     "prompts/refactor/meta.yml",
-    "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{other}}\n</prompt>\n",
+    "prompts/refactor/prompt.xml",
 )
+TEMPLATE = "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{other}}\n</prompt>\n"
 
 
 def test_a_skill_holds_what_the_folder_says() -> None:
-    skill = as_skill(FOLDER, {"happy-path": "code: a = 1\n"})
+    skill = as_skill(FOLDER, TEMPLATE, {"happy-path": "code: a = 1\n"})
     assert skill.name == "refactor"
     assert skill.files == {
         "SKILL.md": (
@@ -58,8 +59,8 @@ def test_a_skill_holds_what_the_folder_says() -> None:
 
 
 def test_a_bare_folder_is_a_skill_too() -> None:
-    bare = replace(FOLDER, meta=PromptMeta("a-b", summary="Says it. Well"), template="Say it.")
-    assert as_skill(bare, {}).files == {
+    bare = replace(FOLDER, meta=PromptMeta("a-b", summary="Says it. Well"))
+    assert as_skill(bare, "Say it.\n", {}).files == {
         "SKILL.md": (
             "---\nname: a-b\ndescription: Says it. Well.\n---\n\n# a-b\n\nSays it. Well\n\n"
             "## Instructions\n\nSay it.\n"
@@ -86,7 +87,7 @@ def test_a_bare_folder_is_a_skill_too() -> None:
 def test_what_no_agent_could_load_is_refused(changed: dict[str, Any], told: str) -> None:
     folder = replace(FOLDER, meta=replace(META, **changed))
     with pytest.raises(InvalidInput) as refused:
-        as_skill(folder, {})
+        as_skill(folder, TEMPLATE, {})
     assert told in str(refused.value)
     assert all(problem.code == "BK772" and problem.at for problem in refused.value.problems)
 
@@ -101,7 +102,7 @@ def test_the_front_matter_reads_back(description: str, triggers: list[str], not_
     meta = replace(META, description=description, triggers=tuple(triggers), not_for=tuple(not_for))
     folder = replace(FOLDER, meta=meta)
     try:
-        text = as_skill(folder, {}).files["SKILL.md"]
+        text = as_skill(folder, TEMPLATE, {}).files["SKILL.md"]
     except InvalidInput:
         return
     front = re.match(r"\A---\n(.*?)^---\n", text, re.DOTALL | re.MULTILINE)

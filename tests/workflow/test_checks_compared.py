@@ -111,3 +111,25 @@ def test_a_wrong_check_is_told_before_anybody_is_asked(here: Console) -> None:
             assert "there is no check 'contain': did you mean 'contains'?" in told
             assert "wrd" in told
         assert len(model.asked) == asked
+
+
+def test_a_prompt_that_changes_for_the_worse_is_found_by_its_score_and_approved(here: Console) -> None:
+    with CountedModel() as model:
+        file = project(here, model.url)
+        run(here, "capture from baselines", 0)
+        assert "rubric: 4.6" in file.read_text()
+        template = here.folder / "mill.md"
+        template.write_text(
+            "Say it in one sentence.\n\n{{text}} The mill by the river is obviously the oldest one.\n"
+        )
+        failed = run(here, "compare", 1)
+        assert "quality_scores.rubric" in failed
+        assert "note its text now: The mill by the river is obviously the oldest one." in failed
+        assert "medium risk" in run(here, "refresh mill --yes", 0)
+        assert "rubric: 4.1" in file.read_text()
+        assert "1 passed" in run(here, "compare", 0)
+        template.write_text(
+            "Say it.\n\n{{text}} The mill by the river is obviously the stupid TODO one of all.\n"
+        )
+        run(here, "compare", 1)
+        assert "went wrong: the score of rubric is 3.1, below 4" in run(here, "refresh mill --yes", 3)

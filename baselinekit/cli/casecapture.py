@@ -1,0 +1,109 @@
+"""What `baselinekit capture from` does with a prompt folder: each of its cases becomes a baseline, which
+guards its checks and its score."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from baselinekit.cli import capturing, screen
+from baselinekit.cli.capture import DraftOptions
+from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.options import operator_of, project_of
+from baselinekit.errors import NothingSelected, Problem
+from baselinekit.evals.casebaselines import (
+    CaseDraft,
+    capture_cases,
+    drafts_of,
+    has_answer,
+    notes_on,
+    with_values,
+)
+from baselinekit.evals.selection import Choice, choose, found_by_operator, load
+from baselinekit.suites.promptfolders import folders_below
+from baselinekit.workflow.importing import worst_of
+from baselinekit.workflow.project import Project
+
+
+def told_apart(paths: Sequence[str], project: Project) -> tuple[list[str], list[str]]:
+    """The words that mean prompt folders (a folder, its eval file, an id, an alias, a folder of such
+    folders), and the others."""
+    cases: list[str] = []
+    others: list[str] = []
+    for path in paths:
+        (cases if path != "-" and _means_prompts(path, project) else others).append(path)
+    return cases, others
+
+
+def _means_prompts(path: str, project: Project) -> bool:
+    named = found_by_operator(project, path)
+    full = os.path.join(project.root, named)
+    if not os.path.lexists(full):
+        return False
+    holds_baselines = any(
+        os.path.commonpath([full, there]) in (full, there)
+        for there in (os.path.join(project.root, folder) for folder in project.folders)
+    )
+    return not holds_baselines and bool(folders_below(project.root, [named]))
+
+
+def capture_from_cases(options: DraftOptions) -> int:
+    project = project_of(options.project)
+    drafts, queries = _drafts(project, options)
+    if options.many.dry_run:
+        return _show(drafts, queries, options)
+    doing = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, doing) as context:
+        context = with_models(context, project, options.recording)
+        wanted = replace(capturing.capture_options(options.storing), jobs=options.many.jobs)
+        found, known = capture_cases(project, drafts, wanted, context)
+    if found.done:
+        asked = [draft.record["current"] for draft in drafts]
+        words = capturing.compare_words(project, asked, [])
+        notes = [*notes_on(found.done), *_of_queries(queries)]
+        notes += [f"{known:,} captured already"] if known else []
+        capturing.print_captured(project, found.done, options.storing, words, notes)
+    capturing.tell_left(project, found, options.storing)
+    errors = [*found.errors, *capturing.refusals(found.done)]
+    capturing.end_if_interrupted(found, errors)
+    if errors:
+        raise worst_of(errors)
+    return 0
+
+
+def _drafts(project: Project, options: DraftOptions) -> tuple[list[CaseDraft], int]:
+    """What is to be captured, and how many queries there are, of which nothing can be: only a judge is asked
+    about them."""
+    suite = load(project, options.paths, None)
+    chosen = choose(suite.cases, Choice(cases=options.cases)) if options.cases else list(suite.cases)
+    cases = [case for case in chosen if has_answer(case)]
+    queries = sum(case.folder is not None for case in chosen) - len(cases)
+    if not cases:
+        what = f"there is no case to capture in {', '.join(options.paths)}"
+        hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
+        raise NothingSelected(Problem("BK509", what, hint if queries else "add one to `cases:`"))
+    given = operator_of(options.project).variables
+    cases = [with_values(case, given, project) for case in cases]
+    drafts, errors = drafts_of(cases, project, options.group, options.tags)
+    if errors:
+        raise worst_of(errors)
+    return drafts, queries
+
+
+def _show(drafts: Sequence[CaseDraft], queries: int, options: DraftOptions) -> int:
+    if options.storing.as_json:
+        told = [{"id": draft.record["id"], "case": draft.case.id, "at": str(draft.place)} for draft in drafts]
+        screen.show_json(json.dumps({"would_capture": told}) + "\n")
+        return 0
+    for draft in drafts:
+        screen.line(screen.safe_line(f"{draft.record['id']}   {draft.case.id}   ({draft.place})"))
+    screen.line(f"{len(drafts):,} would be captured")
+    for note in _of_queries(queries):
+        screen.line(f"note: {note}")
+    return 0
+
+
+def _of_queries(queries: int) -> Iterator[str]:
+    if queries:
+        what = "a trigger query is" if queries == 1 else f"{queries:,} trigger queries are"
+        yield f"{what} not captured: only a judge is asked, by baselinekit run"

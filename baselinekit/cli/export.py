@@ -1,0 +1,175 @@
+"""`baselinekit export`: a prompt folder as a skill folder, which agents load."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from baselinekit.cli import screen
+from baselinekit.cli.options import (
+    ProjectOptions,
+    argument,
+    color_option,
+    flag,
+    including,
+    option,
+    project_of,
+)
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.evals.selection import found_by_operator
+from baselinekit.model.baselines import Source
+from baselinekit.model.prompts import PromptFolder
+from baselinekit.report.differences import unified
+from baselinekit.report.wording import format_lines
+from baselinekit.store.project import read
+from baselinekit.store.reading import locate
+from baselinekit.store.results import check_place, write_text
+from baselinekit.suites.promptfolders import INPUTS, folders_below, read_folder
+from baselinekit.suites.skillfolders import SkillFolder, as_skill
+from baselinekit.texts import many
+from baselinekit.workflow.project import Project
+
+_SKILLS = "skills"
+_EXAMPLES = "examples"
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Write a prompt folder as a skill folder, ID/SKILL.md, which agents load: its description with its
+    triggers, its instructions with their variables explained, and its examples.
+
+    \b
+    baselinekit export refactor                       skills/refactor/SKILL.md
+    baselinekit export refactor -o .claude/skills     .claude/skills/refactor/SKILL.md
+
+    \b
+    Exit code: 0 it is written, or there already; 1 the prompt is not ready; 2 it cannot be a skill,
+    or a file there differs.
+    """
+
+    name: str = argument(metavar="ID|FOLDER")
+    into: str | None = option(
+        "-o", "--output", metavar="DIR", help="Where skill folders stand [default: skills]."
+    )
+    force: bool = flag(help="Also export a prompt that is not ready.")
+    overwrite: bool = flag(help="Also replace files there that differ.")
+    as_json: bool = flag("--json", help="Print what was written as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()
+
+
+def export(options: ExportOptions) -> int:
+    project = project_of(options.project)
+    folder = prompt_folder(project, options.name)
+    place = locate(Source(folder.meta_file), ("status",), project.root)
+    status = folder.meta.status
+    if status != "ready":
+        hint = f"baselinekit promote {folder.id} tells what is missing; --force exports it as it is"
+        problem = Problem(
+            "BK773", f"{folder.id} is {status}, and only what is ready is exported", hint, place
+        )
+        if not options.force:
+            screen.line(screen.safe(str(problem)), err=True)
+            return 1
+        screen.line(screen.safe_line(f"note: {folder.id} is {status}, not ready"), err=True)
+    skill = _as_skill(folder, project)
+    base = os.path.join(project.root, _SKILLS) if options.into is None else options.into
+    target = os.path.join(base, skill.name)
+    there = dict(_there(skill, target))
+    changed = [path for path, text in there.items() if text != skill.files[path]]
+    if changed and not options.overwrite:
+        _refuse(skill, there, changed, target, options)
+    new = [path for path in skill.files if there.get(path) != skill.files[path]]
+    for path in new:
+        check_place(os.path.join(target, path))
+    for path in new:
+        write_text(os.path.join(target, path), skill.files[path])
+    _print(skill, target, new, options)
+    return 0
+
+
+def prompt_folder(project: Project, name: str) -> PromptFolder:
+    """The folder that the operator means, if nothing is wrong with it."""
+    path = found_by_operator(project, name)
+    if os.path.isfile(os.path.join(project.root, path)):
+        path = os.path.dirname(path)
+    if path not in folders_below(project.root, [path]):
+        hint = "name a folder with a meta.yml and a prompt.xml, an id or an alias"
+        raise InvalidInput(Problem("BK755", f"{name} is not a prompt folder", hint))
+    folder, problems = read_folder(project.root, path)
+    if problems:
+        raise InvalidInput(*problems)
+    return folder
+
+
+def _as_skill(folder: PromptFolder, project: Project) -> SkillFolder:
+    """With the line of meta.yml that keeps it from being one."""
+    template = decode(read(project.root, folder.template), folder.template).body
+    try:
+        return as_skill(folder, template, dict(_examples(project.root, folder)))
+    except BaselinekitError as error:
+        source = Source(folder.meta_file)
+        raise type(error)(
+            *(
+                replace(one, place=locate(source, one.at or (), project.root), at=None)
+                for one in error.problems
+            )
+        ) from None
+
+
+def _examples(root: str, folder: PromptFolder) -> Iterator[tuple[str, str]]:
+    """The inputs of each of its examples."""
+    above = os.path.join(folder.path, _EXAMPLES)
+    names = os.listdir(os.path.join(root, above)) if os.path.isdir(os.path.join(root, above)) else []
+    for name in sorted(names):
+        file = os.path.join(above, name, INPUTS)
+        if os.path.isfile(os.path.join(root, file)):
+            yield name, decode(read(root, file), file).body
+
+
+def _there(skill: SkillFolder, target: str) -> Iterator[tuple[str, str]]:
+    """Those of its files that are there already."""
+    for path in skill.files:
+        try:
+            with open(os.path.join(target, path), encoding="utf-8", newline="") as file:
+                yield path, file.read()
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError):
+            yield path, ""
+
+
+def _refuse(
+    skill: SkillFolder, there: Mapping[str, str], changed: list[str], target: str, options: ExportOptions
+) -> None:
+    style = screen.style_of(options.color)
+    for path in changed:
+        shown = os.path.relpath(os.path.join(target, path))
+        screen.line(style.paint(screen.safe_line(shown), "bold"), err=options.as_json)
+        screen.show(format_lines(unified(there[path], skill.files[path])), err=options.as_json)
+    hint = "take what was changed there into the prompt folder; --overwrite replaces it"
+    raise InvalidInput(
+        *(
+            Problem(
+                "BK771",
+                "it differs from what would be written now",
+                hint,
+                Place(os.path.relpath(os.path.join(target, path))),
+            )
+            for path in changed
+        )
+    )
+
+
+def _print(skill: SkillFolder, target: str, new: list[str], options: ExportOptions) -> None:
+    shown = os.path.relpath(target)
+    if options.as_json:
+        states = {path: "written" if path in new else "unchanged" for path in skill.files}
+        files = [{"path": os.path.join(shown, path), "state": state} for path, state in states.items()]
+        screen.show_json(json.dumps({"id": skill.name, "folder": shown, "files": files}) + "\n")
+        return
+    for path in new:
+        screen.line(screen.safe_line(f"wrote {os.path.join(shown, path)}"))
+    if not new:
+        screen.line(screen.safe_line(f"{shown} is as it would be written: {many(len(skill.files), 'file')}"))
