@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from baselinekit.errors import Place, Problem, nearest
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
+from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.promptfolders import (
     TemplateFile,
     name_of,
@@ -58,6 +59,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], Shape]:
         problems += [*_variables(folder, template, data), *_too_long(template)]
         warnings += data.placed([*_unknown(data.raw), *_dates(data.raw), *_when(folder, data.raw)])
         warnings += [*_unused(folder, template, data), *_long(template), *_files(root, folder)]
+        warnings += _queries(root, folder)
     return broken, Shape(tuple(problems), tuple(warnings))
 
 
@@ -203,6 +205,27 @@ def _at(inputs: Json, name: str) -> tuple[str | int, ...]:
         return "inputs", name
     declared = [item.get("name") if isinstance(item, dict) else item for item in inputs]
     return "inputs", declared.index(name)
+
+
+def _queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
+    """Lists that ask nothing, and queries that are asked twice."""
+    if folder.eval_file is None:
+        return ()
+    data = read_mapping(root, folder.eval_file, "BK750", "")
+    stated = data.raw.get("triggering")
+    lists = {key: stated.get(key) for key in LISTS} if isinstance(stated, dict) else {}
+    found = []
+    if lists and not any(lists.values()):
+        what = "`triggering` has no query, so nobody is asked"
+        found.append(Problem("BK758", what, "add one, or remove it", at=("triggering",)))
+    for key, queries in lists.items():
+        listed = queries if isinstance(queries, list) else []
+        found += [
+            Problem("BK758", "this query is in the list twice", "remove one", at=("triggering", key, number))
+            for number, query in enumerate(listed)
+            if query in listed[:number]
+        ]
+    return data.placed(found)
 
 
 def _files(root: str, folder: PromptFolder) -> Iterator[Problem]:

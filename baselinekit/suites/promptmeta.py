@@ -11,6 +11,7 @@ from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Sta
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, check, place_problems
+from baselinekit.store.dialects import native
 from baselinekit.store.project import read
 from baselinekit.variables import NAME
 
@@ -127,6 +128,11 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     stated, wrong = check(StatedMeta, known)
     variables, more = _variables(known.get("inputs"))
     problems += [*wrong, *below(more, ("inputs",))]
+    if stated is not None and stated.id:
+        problems += native.check_id(stated.id)
+    if stated is not None and (stated.promotion.min_uses or 0) < 0:
+        what = "fewer than 0 uses"
+        problems.append(Problem("BK108", what, "0 or more", at=("promotion", "min_uses")))
     found = [*data.broken, *data.placed(problems)]
     if stated is None:
         id = raw.get("id")

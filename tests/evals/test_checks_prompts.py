@@ -203,6 +203,18 @@ def test_e22_just_short_of_the_limits_nothing_is_said(tmp_path: Path) -> None:
     assert warnings(tmp_path, template=TEMPLATE + "line\n" * (199 - lines)) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("triggering: {should_match: [], should_not_match: []}", "eval.yml:5:13: `triggering` has no query"),
+        ("triggering: {should_match: [a, b, a]}", "eval.yml:5:35: this query is in the list twice"),
+    ],
+)
+def test_e10_e13_queries_that_ask_nothing_or_the_same_are_notes(tmp_path: Path, more: str, said: str) -> None:
+    (note,) = warnings(tmp_path, evals=CASE + more + "\n")
+    assert note.startswith(f"BK758 {said}")
+
+
 def test_e21_a_prompt_without_cases_or_with_a_script_that_cannot_run_is_a_note(tmp_path: Path) -> None:
     assert "BK758 meta.yml: prompts/refactor has no eval file" in warnings(tmp_path, evals=None)[0]
     write(tmp_path, f"{FOLDER}/guard.sh", "#!/bin/sh\n")

@@ -1,17 +1,23 @@
 """A prompt folder with every mistake that people make in one: each is told with its place, what it is and
 what to do, all at once, before anybody is asked."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator
 from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
+from baselinekit.documents.jsontext import dump_json
 from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.suites.authoring import json_schema
-from baselinekit.suites.loading import load_evals
+from baselinekit.suites.loading import load_evals, load_partly
+from baselinekit.suites.promptchecks import examine
 
 EVALS = """\
 defaults:
@@ -158,6 +164,11 @@ def test_e1_e2_e4_e10_x8_each_of_many_mistakes_is_told_at_once_with_its_place(tm
         (CASE.replace("none", "*none"), "the alias *none is undefined"),
         (CASE.replace("one\n", "null\n"), "2:5: a case without a name"),
         (CASE.replace("one\n", "1.0\n"), "2:11: expected a string, found 1.0"),
+        (CASE.replace("one\n", '"a\\nb"\n'), "2:11: the name 'a\\nb' is not one line of visible signs"),
+        (CASE + "    model: ''\n", "5:12: an empty name of a model"),
+        ("defaults: {model: ' '}\n" + CASE, "1:19: an empty name of a model"),
+        (CASE + "    rubric: x\n    judge: {model: ''}\n", "6:20: an empty name of a model"),
+        ("triggering: {judge: {model: ''}, should_match: [a]}", "1:29: an empty name of a model"),
         (CASE + "    retries: 2\n", "5:5: unknown key 'retries'"),
         (CASE + "    judge: {threshold: 3}\n    rubric: x\n", "5:13: unknown key 'threshold'"),
         (
@@ -190,6 +201,8 @@ def test_e1_e4_e10_what_else_can_be_wrong_with_an_eval_file(tmp_path: Path, eval
         ("meta.yml", "inputs: [a b]", "meta.yml:1:10: 'a b' (string) is not the name of a variable"),
         ("meta.yml", "inputs: [{requird: true}]", "meta.yml:1:11: unknown key 'requird'"),
         ("meta.yml", "inputs: [a, a]", "meta.yml:1:13: the variable 'a' is declared twice"),
+        ("meta.yml", "id: ../../other", "meta.yml:1:5: '../../other' is not a valid id"),
+        ("meta.yml", "promotion: {min_uses: -1}", "meta.yml:1:23: fewer than 0 uses"),
         ("meta.yml", "promotion: {min_use: 3}", "meta.yml:1:13: unknown key 'min_use'"),
         ("prompt.xml", " \n", "prompt.xml:1:1: prompt.xml is empty"),
         ("prompt.xml", b"\xff\xfe", "prompt.xml:1:1: byte 0xff is not UTF-8 text"),
@@ -273,3 +286,55 @@ def test_the_schema_for_editors_marks_the_same(tmp_path: Path, evals: str) -> No
     schema = Draft202012Validator(json_schema())
     assert schema.is_valid(language("x.yaml").load(CASE, "x.yaml")[0])
     assert not schema.is_valid(language("x.yaml").load(evals, "x.yaml")[0])
+
+
+WHOLE = """\
+defaults: {model: a, timeout_s: 3, json_schema: check, judge_after_failure: true}
+cases:
+  - name: one
+    inputs: {constraints: x}
+    inputs_from: examples/happy-path
+    assert: [contains: a, contains_any: [a], json_schema: {type: object}, max_tokens: 3, matches: a]
+    rubric: x
+    judge: {model: a, pass_threshold: 3}
+    timeout_s: 4
+triggering: {judge: {model: a}, should_match: [a, b], should_not_match: [c]}
+"""
+FILES = {"eval.yml": WHOLE, "meta.yml": META, "examples/happy-path/inputs.yml": "constraints: x\n"}
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("{{file}}") | st.just(1.5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield at
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, child in children:
+        yield from places(child, (*at, key))
+
+
+def put(value: Any, at: tuple[str | int, ...], new: Any) -> Any:
+    if not at:
+        return new
+    changed = value.copy()
+    changed[at[0]] = put(value[at[0]], at[1:], new)
+    return changed
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(sorted(FILES)), ANYTHING)
+def test_x8_whatever_stands_somewhere_in_a_file_is_read_or_told_at_a_line(
+    data: st.DataObject, name: str, new: Any
+) -> None:
+    whole = language(name).load(FILES[name], name)[0]
+    at = data.draw(st.sampled_from(sorted(places(whole), key=repr)))
+    with TemporaryDirectory() as root:
+        prompt_folder(Path(root), WHOLE)
+        write(Path(root), f"{FOLDER}/{name}", dump_json(put(whole, at, new)))
+        _, problems = load_partly(["prompts"], root)
+        examine(root, [FOLDER])
+    assert [problem for problem in problems if not (problem.place and problem.place.line)] == []

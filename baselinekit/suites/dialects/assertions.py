@@ -191,7 +191,8 @@ def read_judge(rubric: Json, raw: Json, around: Around) -> tuple[list[Grader], l
         return [], [Problem("BK105", what, f"write judge: {{model: {raw}}}", at=("judge",))]
     said = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     stated, problems = check(PromptJudge, {} if raw is None else said)
-    problems = below([*problems, *(_wrong_threshold(stated) if stated else ())], ("judge",))
+    problems += [*(_wrong_threshold(stated) if stated else ()), *unnamed_model(raw)]
+    problems = below(problems, ("judge",))
     if rubric is None:
         return [], problems
     if not isinstance(rubric, str) or not rubric.strip():
@@ -208,6 +209,14 @@ def read_judge(rubric: Json, raw: Json, around: Around) -> tuple[list[Grader], l
         retries_on_unreadable=stated.retries_on_unreadable,
     )
     return [Grader(JUDGE, "model", judges, at=("rubric",))], []
+
+
+def unnamed_model(raw: Json) -> list[Problem]:
+    """A `model:` that names none, wherever a model is named."""
+    model = raw.get("model") if isinstance(raw, dict) else None
+    if not isinstance(model, str) or model.strip():
+        return []
+    return [Problem("BK750", "an empty name of a model", "name one, or remove `model:`", at=("model",))]
 
 
 def _wrong_threshold(stated: PromptJudge) -> list[Problem]:

@@ -28,6 +28,7 @@ from baselinekit.suites.dialects.assertions import (
     PromptJudge,
     read_assertions,
     read_judge,
+    unnamed_model,
 )
 from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
@@ -185,7 +186,7 @@ def _defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
     if raw is None:
         return PromptDefaults(), []
     stated, problems = check(PromptDefaults, _without_nulls(raw))
-    problems += _wrong_time(raw)
+    problems += [*_wrong_time(raw), *unnamed_model(raw)]
     return stated or PromptDefaults(), below(problems, ("defaults",))
 
 
@@ -237,7 +238,7 @@ def _case(raw: Json, number: int, reading: _Reading) -> tuple[Case | None, list[
     values, wrong = _inputs(raw, reading)
     problems += wrong
     judged, wrong = _graders(said, reading)
-    problems += [*wrong, *_wrong_time(raw)]
+    problems += [*wrong, *_wrong_time(raw), *unnamed_model(raw)]
     if stated is None or reading.template is None:
         return None, problems
     used = {name: value for name, value in values.items() if name in reading.template.names}
@@ -274,6 +275,9 @@ def _missing(raw: dict[str, Json]) -> list[Problem]:
     name = raw.get("name")
     if name is None or (isinstance(name, str) and not name.strip()):
         problems.append(Problem("BK750", "a case without a name", "add `name:`", at=()))
+    elif isinstance(name, str) and not name.isprintable():
+        what = f"the name {name!r} is not one line of visible signs"
+        problems.append(Problem("BK750", what, "rename the case", at=("name",)))
     if raw.get("inputs") is None and raw.get("inputs_from") is None:
         hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
         problems.append(Problem("BK750", "neither `inputs` nor `inputs_from` is given", hint, at=()))

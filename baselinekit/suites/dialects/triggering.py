@@ -9,7 +9,7 @@ from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, check
-from baselinekit.suites.dialects.assertions import JUDGE
+from baselinekit.suites.dialects.assertions import JUDGE, unnamed_model
 
 LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
 """The lists, and what a judge has to decide for each of its queries."""
@@ -101,7 +101,7 @@ def _judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
         return TriggerJudge(), [Problem("BK105", what, f"write judge: {{model: {raw}}}", at=())]
     said = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     stated, problems = check(TriggerJudge, said)
-    return stated or TriggerJudge(), problems
+    return stated or TriggerJudge(), [*problems, *unnamed_model(raw)]
 
 
 def _listed(raw: Json, key: str) -> tuple[_Stated, list[Problem]]:
