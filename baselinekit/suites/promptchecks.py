@@ -29,14 +29,14 @@ _MANY_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FolderShape:
     """What keeps folders from being as they should, and what might."""
 
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
 
-def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], Shape]:
+def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderShape]:
     """What would stop a run of these folders, whoever is asked, and what there is to say of their shape."""
     broken: list[Problem] = []
     problems: list[Problem] = []
@@ -60,7 +60,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], Shape]:
         warnings += data.placed([*_unknown(data.raw), *_dates(data.raw), *_when(folder, data.raw)])
         warnings += [*_unused(folder, template, data), *_long(template), *_files(root, folder)]
         warnings += _queries(root, folder)
-    return broken, Shape(tuple(problems), tuple(warnings))
+    return broken, FolderShape(tuple(problems), tuple(warnings))
 
 
 # The description.
