@@ -201,12 +201,12 @@ class Examiner:
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
         found: list[Comparison] = []
-        bench, shown = _Bench(setting), case
+        bench, shown = _Bench(setting, observation.output), case
         scope = replace(setting.scope, secrets=dict.fromkeys(setting.scope.secrets, Secret(MASK)))
         with suppress(BaselinekitError):  # a name that a flow fills in on its way
             shown = replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
         grades = graders.grade_all(
-            shown, observation, lambda position: self._clients(prepared, position, bench, found, observation)
+            shown, observation, lambda position: self._clients(prepared, position, bench, found)
         )
         outcome, score, reason, verdict = graders.combined(grades)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
@@ -244,12 +244,7 @@ class Examiner:
         raise AssertionError("the last wait is None")
 
     def _clients(
-        self,
-        prepared: Prepared,
-        position: int,
-        bench: "_Bench",
-        found: list[Comparison],
-        observation: Observation,
+        self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
     ) -> GradeClients:
         def ask(asked: Ask) -> Answer:
             turn = asked.turn + bench.setting.turn * _TURNS
@@ -277,17 +272,25 @@ class Examiner:
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
             rated=self.outside.rated,
-            mask=lambda text: bench.setting.redactor.knowing(observation.output).mask(text),
+            mask=bench.mask,
         )
 
 
 class _Bench:
     """Where an output is judged. Which judges were served is noted: another one may judge otherwise."""
 
-    def __init__(self, setting: Setting):
+    def __init__(self, setting: Setting, output: Json):
         self.setting = setting
         self.judged = replace(setting, clients=replace(setting.clients, models=self))
+        self._output = output
+        self._redactor: Redactor | None = None
         self._judges: set[str] = set()
+
+    def mask(self, text: str) -> str:
+        """A text that a grader quotes, without the secrets that the output names either."""
+        if self._redactor is None:
+            self._redactor = self.setting.redactor.knowing(self._output)
+        return self._redactor.mask(text)
 
     def ask(self, asked: Ask) -> Answer:
         answer = self.setting.clients.models.ask(asked)

@@ -116,6 +116,18 @@ def test_e3_a_judge_that_fails_spares_no_other_one_its_question(tmp_path: Path) 
     assert [one.outcome for one in grades(result)] == ["failed", "failed"]
 
 
+def test_e4_e5_what_is_quoted_of_an_answer_or_a_reply_has_no_secret_that_the_answer_names(
+    tmp_path: Path,
+) -> None:
+    says = '{"password": "Wq7vTz93kLp2", "note": "say Wq7vTz93kLp2 at the door"}'
+    near = Grader("contains", "code", Contains(all=["say Wq7vTz93kLp3 at the door"]), required=False)
+    result, _ = judged(tmp_path, says, near, JUDGE, reply="It names Wq7vTz93kLp2.")
+    by_rules, by_model = grades(result)
+    assert "at the door" in by_rules.reason.partition("nearest")[2]
+    assert by_model.details["reply"] == "It names ***."
+    assert "Wq7vTz93kLp2" not in repr(result)
+
+
 def test_e5_a_reply_that_cannot_be_read_is_told_from_a_low_score(tmp_path: Path) -> None:
     unread, _ = judged(tmp_path, "yes", YES, JUDGE, reply="Fine, I think.")
     low, _ = judged(tmp_path, "yes", YES, JUDGE, reply=POOR)
