@@ -15,7 +15,9 @@ RUN = "baselinekit run --allow-exec --var demo_url={url} --var api_base_url={url
 def ours(terminal: Console) -> None:
     """A copy: a run writes its reports beside its suite."""
     for name in ("evals", "baselines"):
-        shutil.copytree(ROOT / name, terminal.folder / name, ignore=shutil.ignore_patterns("results"))
+        shutil.copytree(
+            ROOT / name, terminal.folder / name, ignore=shutil.ignore_patterns("results", ".*.jsonl")
+        )
     shutil.copy(ROOT / "baselinekit.yaml", terminal.folder)
     said = terminal.run("baselinekit grade --import evals/people/fixtures/ratings.yaml", together=True)
     assert (said.exit_code, said.stdout) == (0, "2 new ratings, 1 new item\n")
@@ -24,10 +26,11 @@ def ours(terminal: Console) -> None:
 @pytest.mark.parametrize(
     ("wanted", "count"),
     [
-        ("", 10),
+        ("", 14),
         (" --suite evals/eval-suite.yaml", 9),
         (" evals/capability evals/regression", 9),
         (" evals/people", 1),
+        (" summary", 4),
     ],
 )
 def test_our_own_evals_pass(wanted: str, count: int, tmp_path: Path) -> None:
@@ -49,4 +52,5 @@ def test_they_notice_when_the_model_is_replaced(tmp_path: Path) -> None:
         results = json.loads((terminal.folder / "results.json").read_text())["results"]
     assert ran.exit_code == 1, ran.stdout
     failed = {result["id"] for result in results if result["outcome"] == "failed"}
-    assert failed == {*(f"cap-string-001/tc-00{n}" for n in (1, 2, 3, 4)), "cap-codegen-001", "reg-api-001"}
+    strings = {f"cap-string-001/tc-00{n}" for n in (1, 2, 3, 4)}
+    assert failed == {*strings, "cap-codegen-001", "reg-api-001", "summary/mill"}
