@@ -196,7 +196,8 @@ class Examiner:
         if case.timeout is not None:  # the time of its case, where it has no shorter one of its own
             recipe = kind_of(recipe).within(recipe, case.timeout)
         observation, again = self._observed(recipe, setting)
-        trace.sent = case.folder is not None and not kind_of(recipe).asks_nobody
+        is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
+        trace.sent = is_prompt and not observation.recorded
         if (after := prepared.scripts[1]) is not None:
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()

@@ -107,7 +107,7 @@ def _enough_uses(folder: PromptFolder, before: Status, log: Log[UsageRow]) -> Pr
     strictly = before == "tested"
     counted = [row for row in sent if (row.verified is True if strictly else row.verified is not False)]
     which = "found right" if strictly else "not found wrong"
-    found = f"{len(counted):,} of {least:,} needed (sent, and {which} by verify.sh)"
+    found = f"{len(counted):,} of at least {least:,} (sent, and {which} by verify.sh)"
     others = len(sent) - len(counted)
     if others:
         why = "found wrong or not checked" if strictly else "found wrong"
@@ -164,6 +164,8 @@ def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> tuple[str, str
         return "the files of the prompt were changed while its cases ran", ""
     if row.graders is not None:
         return f"only {row.graders} graders were asked", ""
+    if row.inputs:
+        return f"inputs were typed in place of those of the cases ({_listed(row.inputs)})", ""
     if row.scope != ALL:
         names = [row.scope] if isinstance(row.scope, str) else row.scope
         return f"only some cases were run ({_listed(names)})", ""

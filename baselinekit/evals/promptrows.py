@@ -2,8 +2,9 @@
 time that a prompt was sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from baselinekit.evals.checks import Prepared
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Attempt, GraderKind
@@ -21,11 +22,13 @@ ALL = "all"
 @dataclass(frozen=True, slots=True)
 class RunFacts:
     """What a row says of a run besides its results. `now`: when it ended; `graders`: the kind of graders that
-    alone was asked; `interrupted`: by a signal or by the time limit of its suite."""
+    alone was asked; `inputs`: by the path of a folder, those that the operator typed; `interrupted`: by a
+    signal or by the time limit of its suite."""
 
     now: str
     attempts: int = 1
     graders: GraderKind | None = None
+    inputs: Mapping[str, list[str]] = field(default_factory=dict)
     interrupted: bool = False
 
 
@@ -73,9 +76,19 @@ def rows_of(
             content=folder.content,
             attempts=facts.attempts,
             graders=facts.graders,
+            inputs=facts.inputs.get(folder.path, []),
             interrupted=facts.interrupted,
         )
     return rows
+
+
+def typed_inputs(project: Project, prepared: Sequence[Prepared]) -> dict[str, list[str]]:
+    """By the path of a folder, those of its inputs that the operator typed: its cases are others then."""
+    found: dict[str, set[str]] = {}
+    for one in prepared:
+        if one.case.folder is not None:
+            found.setdefault(one.case.folder.path, set()).update(project.typed.keys() & one.names)
+    return {path: sorted(names) for path, names in found.items()}
 
 
 def _is_of(case: Case, folder: PromptFolder) -> bool:

@@ -23,7 +23,7 @@ from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
-from baselinekit.evals.promptrows import RunFacts, note_runs
+from baselinekit.evals.promptrows import RunFacts, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
@@ -110,9 +110,8 @@ def run(
             results = _results(plan, made, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
             if not memory.was_finished:  # else all of it is an earlier run, which is noted
-                facts = RunFacts(
-                    context.clock.timestamp(), plan.attempts, wanted.grader, context.stop.is_set()
-                )
+                typed, ended = typed_inputs(project, prepared), context.stop.is_set()
+                facts = RunFacts(context.clock.timestamp(), plan.attempts, wanted.grader, typed, ended)
                 notes += note_runs(project, suite, chosen, results, facts, context.stop)
         complete = all(
             told is not None and all(one.attempt.code != OUT_OF_BUDGET for one in told) for told in made

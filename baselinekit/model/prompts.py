@@ -70,7 +70,8 @@ class PromptFolder:
 class EvalRow:
     """One run of a folder's cases, as `.eval.jsonl` notes it. `scope`: all, or the names of the cases that
     were run; `content`: that of the folder when it was run. A row of another tool has neither. `attempts`: at
-    each case; `graders`: the kind of graders that alone was asked; `interrupted`: the run was ended early."""
+    each case; `graders`: the kind of graders that alone was asked; `inputs`: those that were typed in place
+    of the cases' own; `interrupted`: the run was ended early."""
 
     ts: str
     all_passed: bool
@@ -81,6 +82,7 @@ class EvalRow:
     content: str | None = None
     attempts: int = 1
     graders: str | None = None
+    inputs: list[str] = field(default_factory=list)
     interrupted: bool = False
 
 

@@ -313,6 +313,7 @@ class Observation:
     statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     saved: tuple[tuple[str, str, Json], ...] = ()
+    recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
 
     def with_output(self, output: Json) -> "Observation":

@@ -173,6 +173,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
         usage=answer.usage,
         environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
         flaw=flaw,
+        recorded=answer.recorded,
     )
 
 

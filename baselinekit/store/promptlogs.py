@@ -23,7 +23,7 @@ EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 
 Row = TypeVar("Row", EvalRow, UsageRow)
 
-_OPTIONAL = ("graders", "interrupted")
+_OPTIONAL = ("graders", "inputs", "interrupted")
 """Keys of a row that are written only where they say something."""
 
 
@@ -173,6 +173,7 @@ def _eval_row(value: Json) -> EvalRow:
         content=_text(row, "content"),
         attempts=_number(row, "attempts") or 1,
         graders=_text(row, "graders"),
+        inputs=_texts(row, "inputs"),
         interrupted=row.get("interrupted") is True,
     )
 

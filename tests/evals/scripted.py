@@ -47,6 +47,7 @@ class Scripted(World):
         self.ran: list[ProcessResult] = []
         self.answer = "a total"
         self.stops = False
+        self.recorded = False
         self.operator: dict[str, Any] = {}
         for name, text in (("guard.sh", guard), ("verify.sh", verify)):
             if text is not None:
@@ -79,7 +80,7 @@ class Scripted(World):
         self.order.append("model")
         if self.stops:  # once it is answered
             self.stop.ask()
-        return Answer(self.answer, usage=Usage(10, 5))
+        return Answer(self.answer, usage=Usage(10, 5), recorded=self.recorded)
 
     def project(self) -> Project:
         return open_project(Operator(cwd=str(self.root), **self.operator))

@@ -78,18 +78,18 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.mark.parametrize(
     ("verified", "met", "found"),
     [
-        ((), False, "0 of 3 needed (sent, and not found wrong by verify.sh)"),
-        ((True, None), False, "2 of 3 needed (sent, and not found wrong by verify.sh)"),
-        ((True, None, None), True, "3 of 3 needed (sent, and not found wrong by verify.sh)"),
+        ((), False, "0 of at least 3 (sent, and not found wrong by verify.sh)"),
+        ((True, None), False, "2 of at least 3 (sent, and not found wrong by verify.sh)"),
+        ((True, None, None), True, "3 of at least 3 (sent, and not found wrong by verify.sh)"),
         (
             (True, None, False),
             False,
-            "2 of 3 needed (sent, and not found wrong by verify.sh); 1 more was found wrong",
+            "2 of at least 3 (sent, and not found wrong by verify.sh); 1 more was found wrong",
         ),
         (
             (False,) * 4,
             False,
-            "0 of 3 needed (sent, and not found wrong by verify.sh); 4 more were found wrong",
+            "0 of at least 3 (sent, and not found wrong by verify.sh); 4 more were found wrong",
         ),
     ],
 )
@@ -108,11 +108,11 @@ def test_e20_a_draft_needs_uses_that_were_not_found_wrong(
 @pytest.mark.parametrize(
     ("verified", "met", "found"),
     [
-        ((True,) * 10, True, "10 of 10 needed (sent, and found right by verify.sh)"),
+        ((True,) * 10, True, "10 of at least 10 (sent, and found right by verify.sh)"),
         (
             (True,) * 9 + (None, False),
             False,
-            "9 of 10 needed (sent, and found right by verify.sh); 2 more were found wrong or not checked",
+            "9 of at least 10 (sent, and found right by verify.sh); 2 more were found wrong or not checked",
         ),
     ],
 )
@@ -175,6 +175,11 @@ ROWS = [
     ),
     ("an unknown word", {"scope": "some"}, "only some cases were run (some)"),
     ("one kind of grader", {"scope": ["a"], "graders": "code"}, "only code graders were asked"),
+    (
+        "other inputs",
+        {"inputs": ["code", "file"]},
+        "inputs were typed in place of those of the cases (code, file)",
+    ),
     ("no case", {"total": 0, "passed": 0}, "it is empty: no case was run"),
     ("interrupted", {"interrupted": True, "total": 1}, "the run was ended early, after 1 case"),
     (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from evalcases import World, case, suite
+from scripted import CASE, Scripted
 
 from baselinekit.errors import InvalidInput, NothingSelected, cannot
 from baselinekit.evals.cases import PlanJournals
@@ -287,3 +288,50 @@ def test_e7_files_that_change_while_cases_run_leave_a_row_of_neither(world: Prom
     report = world.run(suite(of("p", "a"), of("q", "a")))
     assert report.warnings == ("the files of prompts/p were changed while its cases ran: run them again",)
     assert [row["content"] for row in world.rows("p") + world.rows("q")] == [None, CONTENT]
+
+
+def used(world: Scripted) -> list[dict[str, Any]]:
+    log = world.folder / ".usage.jsonl"
+    return [json.loads(line) for line in log.read_bytes().splitlines()] if log.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("verify", "verified"), [("exit 0", True), ("exit 1", False), ("echo no; exit 7", False), (None, None)]
+)
+def test_e23_what_the_script_after_an_attempt_said_stands_in_the_row_of_the_use(
+    tmp_path: Path, verify: str | None, verified: bool | None
+) -> None:
+    world = Scripted(tmp_path / "project", verify=verify)
+    world.go(attempts=2)
+    (row, _) = used(world)
+    assert (row["sent"], row["verified"], row["case"], row["model"]) == (True, verified, "one", "default")
+    (noted,) = [json.loads(line) for line in (world.folder / ".eval.jsonl").read_bytes().splitlines()]
+    assert row["content"] == noted["content"]
+    assert (noted["scope"], noted["all_passed"], noted["attempts"]) == ("all", True, 2)
+
+
+def test_e23_where_the_script_before_it_stops_an_attempt_nothing_was_used(tmp_path: Path) -> None:
+    world = Scripted(tmp_path / "project", guard="exit 3")
+    world.go(attempts=2)
+    assert used(world) == []
+
+
+def test_e23_a_query_is_no_use_of_the_prompt(tmp_path: Path) -> None:
+    world = Scripted(tmp_path / "project", evals=f"{CASE}triggering: {{should_match: [refactor this]}}\n")
+    world.go()
+    assert [row["case"] for row in used(world)] == ["one"]
+
+
+def test_e23_an_answer_that_is_kept_of_an_earlier_run_is_no_use(tmp_path: Path) -> None:
+    world = Scripted(tmp_path / "project")
+    world.recorded = True
+    assert world.go().summary.passed == 1
+    assert used(world) == []
+
+
+def test_e7_a_run_with_other_inputs_says_which_were_typed(tmp_path: Path) -> None:
+    world = Scripted(tmp_path / "project")
+    world.operator = {"variables": {"constraints": "keep all", "unrelated": "x"}}
+    world.go()
+    (row,) = [json.loads(line) for line in (world.folder / ".eval.jsonl").read_bytes().splitlines()]
+    assert (row["inputs"], row["all_passed"]) == (["constraints"], True)

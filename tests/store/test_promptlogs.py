@@ -66,6 +66,7 @@ rows = st.builds(
     content=st.none() | texts,
     attempts=st.integers(1, 1000),
     graders=st.none() | st.sampled_from(["code", "model"]),
+    inputs=st.lists(texts, max_size=2),
     interrupted=st.booleans(),
 )
 

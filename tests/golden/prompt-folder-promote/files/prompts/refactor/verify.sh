@@ -1,0 +1,2 @@
+#!/bin/sh
+grep -q code "$EVA_OUTPUT_FILE"
