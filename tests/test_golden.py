@@ -22,6 +22,8 @@ from pathlib import Path
 import pytest
 from console import Console, console, copy_filled, filled_bytes, normalised_bytes, tree
 
+from baselinekit.store.promptlogs import USES
+
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.parent for path in GOLDEN.glob("*/cmd"))
 WRITE = os.environ.get("BASELINEKIT_GOLDEN") == "write"
@@ -36,14 +38,23 @@ def play(case: Path, folder: Path, write: bool = False, at: str = "", zone: str 
         copy_filled(case / "files", terminal)
         transcript = "\n".join(_told(line, terminal) for line in lines if line and not line.startswith("#"))
         before = tree(case / "files")
-        now = {path: normalised_bytes(content, terminal) for path, content in tree(folder).items()}
+        now = _in_order({path: normalised_bytes(content, terminal) for path, content in tree(folder).items()})
         if write:
             _write(case, transcript, before, now, terminal)
         expected = {**before, **tree(case / "after")}
         filled = {path: filled_bytes(content, terminal) for path, content in expected.items()}
-        wanted = {path: normalised_bytes(content, terminal) for path, content in filled.items()}
+        wanted = _in_order({path: normalised_bytes(content, terminal) for path, content in filled.items()})
     assert transcript == (case / "expected.txt").read_text("utf-8")
     assert now == wanted
+
+
+def _in_order(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The uses of a prompt stand in the order in which threads came to their end: here in that of their
+    text."""
+    return {
+        path: b"".join(sorted(content.splitlines(keepends=True))) if path.endswith(USES) else content
+        for path, content in files.items()
+    }
 
 
 def _told(line: str, terminal: Console) -> str:
@@ -70,7 +81,8 @@ def _write(
     shutil.rmtree(case / "after", ignore_errors=True)
     for path, content in now.items():
         was = before.get(path)
-        if was is None or normalised_bytes(filled_bytes(was, terminal), terminal) != content:
+        before_it = {} if was is None else {path: normalised_bytes(filled_bytes(was, terminal), terminal)}
+        if _in_order(before_it) != {path: content}:
             target = case / "after" / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
