@@ -14,7 +14,7 @@ from baselinekit.model.grades import GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
-from baselinekit.suites.promptfolders import find_folder, names_of_all
+from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression, from_root
 
@@ -152,6 +152,9 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
     found = load_evals(named, project.root, target)
     if not found.cases:
         where = ", ".join(paths) or _shown(project)
+        if paths and folders_below(project.root, named):
+            hint = "a prompt's cases stand in its eval.yml: docs/eval-files.md shows one"
+            raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
         hint = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
         raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
     return found

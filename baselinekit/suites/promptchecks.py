@@ -4,9 +4,10 @@ makes a prompt a skill that is found when it is needed."""
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from baselinekit.errors import Place, Problem, nearest
+from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
 from baselinekit.suites.dialects.triggering import LISTS
@@ -41,7 +42,9 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
     broken: list[Problem] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    called = names_of_all(root) if folders else {}
+    called: Mapping[str, Sequence[str]] = {}
+    with suppress(InvalidInput):  # more folders than anybody looks through
+        called = names_of_all(root) if folders else {}
     for path in folders:
         folder, wrong = read_folder(root, path)
         template, _ = read_template(root, path)

@@ -31,7 +31,7 @@ GUARD, VERIFY = "guard.sh", "verify.sh"
 
 _YAML = (".yml", ".yaml")
 _HOLDS_CASES = re.compile(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
-_MOST_FOLDERS = 20_000
+MOST_FOLDERS = 20_000
 _DEEPEST = 12
 _PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
@@ -117,7 +117,7 @@ def is_below(file: str, folders: Collection[str]) -> bool:
 # Where prompt folders are: a bounded walk that follows no link.
 
 
-def folders_below(root: str, paths: Sequence[str]) -> list[str]:
+def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> list[str]:
     """The prompt folders at and below these paths, each once, named from the root. The folder of a file
     counts if it is one."""
     found: dict[str, None] = {}
@@ -131,8 +131,8 @@ def folders_below(root: str, paths: Sequence[str]) -> list[str]:
             continue
         for folder, below_it, names in os.walk(full):
             seen += 1
-            if seen > _MOST_FOLDERS:
-                what = f"more than {_MOST_FOLDERS:,} folders are below {', '.join(paths)}"
+            if seen > most:
+                what = f"more than {most:,} folders to look for prompts in"
                 raise InvalidInput(Problem("BK755", what, "name the prompt's folder by its path"))
             name = name_in_project(root, folder)
             depth = os.path.relpath(folder, full).count(os.sep)

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from promptfiles import CASE as PROMPT_CASE, FOLDER, prompt_folder
 
-from baselinekit.errors import Refused
+from baselinekit.errors import InvalidInput, NothingSelected, Refused
 from baselinekit.evals.selection import load, named_by_operator
 from baselinekit.workflow.project import Operator, open_project
 
@@ -29,3 +30,46 @@ def test_what_the_operator_names_may_stand_elsewhere_and_what_that_names_may_not
             load(project, [], named)
     assert named_by_operator(project, "../outside/gate.yaml") == str(outside / "gate.yaml")
     assert named_by_operator(project, "c.yaml") == "c.yaml"
+
+
+@pytest.mark.parametrize("cwd", [".", "prompts", FOLDER])
+@pytest.mark.parametrize("name", ["refactor", "rf"])
+def test_e1_a_prompt_is_named_by_its_id_or_alias_from_anywhere(tmp_path: Path, cwd: str, name: str) -> None:
+    prompt_folder(tmp_path)
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    project = open_project(Operator(cwd=str(tmp_path / cwd)))
+    assert [case.id for case in load(project, [name], None).cases] == ["refactor/one"]
+
+
+def test_what_is_there_goes_before_an_id_and_a_word_that_is_nothing_is_told(tmp_path: Path) -> None:
+    prompt_folder(tmp_path)
+    prompt_folder(tmp_path, folder="rf", meta="id: rf\ninputs: [constraints, file]\n")
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    project = open_project(Operator(cwd=str(tmp_path)))
+    assert [case.id for case in load(project, ["rf"], None).cases] == ["rf/one"]
+    with pytest.raises(InvalidInput, match="no prompt of this id or alias: did you mean 'refactor'"):
+        load(project, ["refator"], None)
+    with pytest.raises(InvalidInput, match="there is no file or folder something-else"):
+        load(project, ["something-else"], None)
+
+
+def test_a_plain_run_finds_prompts_among_evals_and_one_outside_runs_where_it_is(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    prompt_folder(root, folder="evals/refactor")
+    evals = PROMPT_CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path")
+    other = prompt_folder(
+        tmp_path, evals, folder="outside/other", meta="id: other\ninputs: [constraints, file]\n"
+    )
+    (root / "baselinekit.yaml").write_text("version: 1\n")
+    project = open_project(Operator(cwd=str(root)))
+    assert [case.id for case in load(project, [], None).cases] == ["refactor/one"]
+    (case,) = load(project, [str(other)], None).cases
+    assert case.id == "other/one"
+    assert case.recipe.input.inputs == {"constraints": "keep the names"}
+
+
+def test_a_prompt_without_an_eval_file_selects_nothing(tmp_path: Path) -> None:
+    prompt_folder(tmp_path, None)
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    with pytest.raises(NothingSelected, match="there is no eval case in refactor"):
+        load(open_project(Operator(cwd=str(tmp_path))), ["refactor"], None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from promptfiles import FOLDER, META, example, prompt_folder
-from storehelp import write
+from storehelp import EXAMPLES, write
 
 from baselinekit.errors import InvalidInput
 from baselinekit.grade.by_line import DecisionLine, ScoreLine
@@ -177,3 +177,13 @@ def test_e13_a_query_in_both_lists_is_a_problem(tmp_path: Path) -> None:
             tmp_path,
             "triggering:\n  should_match:\n    - tidy this\n  should_not_match:\n    - Tidy  this\n",
         )
+
+
+EXAMPLE_FILES = sorted((EXAMPLES / "eva").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", EXAMPLE_FILES, ids=lambda file: file.stem)
+def test_e1_the_golden_case_runs_each_example_unchanged(file: Path) -> None:
+    golden = Path(__file__).parents[1] / "golden/prompt-folder-examples/files/prompts"
+    (copy,) = golden.glob(f"*/{file.name}")
+    assert copy.read_bytes() == file.read_bytes()

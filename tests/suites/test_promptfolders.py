@@ -58,6 +58,13 @@ def test_a_folder_of_prompts_runs_them_all(tmp_path: Path) -> None:
     assert folders_below(str(tmp_path), ["prompts"]) == ["prompts/deep/er/explain", "prompts/refactor"]
 
 
+def test_the_search_is_bounded(tmp_path: Path) -> None:
+    for number in range(20):
+        write(tmp_path, f"many/{number}/x.txt", "")
+    with pytest.raises(InvalidInput, match="BK755 more than 10 folders to look for prompts in"):
+        folders_below(str(tmp_path), [""], most=10)
+
+
 def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     prompt_folder(tmp_path)
     (tmp_path / "prompts/again").symlink_to(tmp_path / FOLDER)
