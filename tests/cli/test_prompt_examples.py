@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import promptfiles
 import pytest
 from console import console
 from promptfiles import example, prompt_folder
@@ -234,3 +235,45 @@ def test_x8_a_query_that_is_a_bare_yes_is_told_and_one_in_quotes_is_a_text(tmp_p
     assert "prompts/refactor/eval.yml:2" in bare.said
     quoted = run(tmp_path / "quoted", evals="triggering:\n  should_not_match: ['yes', 'true', '12']\n")
     assert (quoted.code, [one["name"] for one in quoted.file["results"]]) == (0, ["yes", "true", "12"])
+
+
+def test_x11_e20_e22_e23_the_exit_codes_of_a_prompt_folder(tmp_path: Path) -> None:
+    """0 done, 1 not met or found by doctor, 2 a mistake of a file or of the command, 5 nothing there."""
+    with console(tmp_path / "project", "demo") as terminal:
+        root = terminal.folder
+        write(root, "baselinekit.yaml", CONFIG.replace("{url}", terminal.service.url))
+        meta = promptfiles.META
+        folder = prompt_folder(root, example("eval-rejects-empty"), meta=meta)
+
+        def codes(*commands: str) -> list[int]:
+            return [terminal.run(f"baselinekit {command}").exit_code for command in commands]
+
+        assert codes("doctor prompts", "promote refactor", "export refactor", "promote nobody") == [
+            0,
+            1,
+            1,
+            2,
+        ]
+        assert codes("run refactor --case nothing", "run nobody") == [5, 2]
+        (folder / "meta.yml").write_text(meta.replace("id: refactor", "id: other"))
+        assert codes("doctor prompts") == [1]
+        (folder / "meta.yml").write_text(meta.replace("status: draft", "status: ready"))
+        assert codes("promote refactor", "export refactor -o out") == [2, 0]
+        assert (root / "out/refactor/SKILL.md").exists() or (root / "out/SKILL.md").exists()
+        (folder / "eval.yml").write_text("cases:\n  - nam: a\n")
+        assert codes("doctor prompts", "run refactor") == [2, 2]
+
+
+def test_x10_e3_a_case_becomes_a_baseline_that_compare_guards(tmp_path: Path) -> None:
+    with console(tmp_path / "project", "demo") as terminal:
+        write(terminal.folder, "baselinekit.yaml", CONFIG.replace("{url}", terminal.service.url))
+        folder = prompt_folder(terminal.folder, JUDGED.replace("obviously a stupid TODO", "fine"), meta=META)
+        (folder / "prompt.xml").write_text("<prompt>{{constraints}}</prompt>\n")
+        captured = terminal.run("baselinekit capture from prompts/refactor --case rough")
+        assert captured.exit_code == 0, captured.stderr
+        assert terminal.run("baselinekit compare").exit_code == 0
+        (folder / "prompt.xml").write_text(
+            "<prompt>{{constraints}} The stupid names stay, and so do the stupid TODO and FIXME.</prompt>\n"
+        )
+        changed = terminal.run("baselinekit compare")
+        assert (changed.exit_code, "quality_scores" in changed.stdout) == (1, True), changed.stdout
