@@ -100,9 +100,14 @@ def test_e6_killed_at_random_moments_a_run_leaves_one_row_or_none(here: Path, ru
         assert ended.exit_code == 0, ended.said
         assert "not noted" not in ended.said
         assert len(rows(here)) == len(found) + 1
+        if (
+            again and len(found) == before
+        ):  # what was sent is noted once; of what a kill struck maybe not at all
+            assert CASES - 2 <= len(rows(here, USES)) - sent <= CASES
         took *= 1.02 if seen[0] > number // 2 else 0.95  # as busy as the machine is
         before, sent = len(rows(here)), len(rows(here, USES))
     assert seen[0] > KILLS // 4, "it was hardly ever killed"
+    assert seen[1], "it was never killed between two of its cases"
 
 
 def test_e6_eight_runs_at_once_leave_eight_rows(here: Path, runs: Warm) -> None:
@@ -223,3 +228,25 @@ def test_f14_e6_what_may_not_be_written_is_a_warning_and_no_lost_run(
     assert "this run of prompts/p is not noted: " in done.said
     assert "permission denied" in done.said
     assert len(rows(here)) == (1 if what == "log" else 0)
+
+
+def test_e6_a_gate_that_runs_the_cases_leaves_one_row_and_what_runs_nothing_leaves_none(
+    here: Path, runs: Warm
+) -> None:
+    assert runs.run(here, "run", "p", "--list").exit_code == 0
+    runs.run(here, "doctor")
+    assert runs.run(here, "run", "p", "--case", "nobody").exit_code == 5
+    good = (here / "prompts/p/eval.yml").read_text()
+    (here / "prompts/p/eval.yml").write_text(good.replace("min_tokens: 1", "min_token: 1"))
+    assert runs.run(here, "run", "p").exit_code == 2
+    (here / "prompts/p/eval.yml").write_text(good)
+    assert (rows(here), rows(here, USES)) == ([], [])
+    plan = "eval_trigger:\n  suite: ./prompts/p/eval.yml\n  thresholds: {pass_at_1: 1.0}\n"
+    (here / "plan.yaml").write_text(plan)
+    ended = runs.run(here, "gate", "plan.yaml")
+    assert ended.exit_code == 0, ended.said
+    assert runs.run(here, "run", "p", "-q", "-o", "x.json").exit_code == 0
+    assert runs.run(here, "gate", "x.json").exit_code == 0
+    runs.run(here, "grade", "--finish", "x.json")
+    assert list(map(whole, rows(here))) == [True, True]
+    assert len(rows(here, USES)) == 2 * CASES
