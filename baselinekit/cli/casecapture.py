@@ -17,9 +17,11 @@ from baselinekit.evals.casebaselines import (
     drafts_of,
     has_answer,
     notes_on,
+    with_printed,
     with_values,
 )
 from baselinekit.evals.selection import Choice, choose, found_by_operator, load
+from baselinekit.model.evals import Case
 from baselinekit.suites.promptfolders import folders_below
 from baselinekit.workflow.importing import worst_of
 from baselinekit.workflow.project import Project
@@ -49,12 +51,13 @@ def _means_prompts(path: str, project: Project) -> bool:
 
 def capture_from_cases(options: DraftOptions) -> int:
     project = project_of(options.project)
-    drafts, queries = _drafts(project, options)
+    cases, queries = _cases(project, options)
     if options.many.dry_run:
-        return _show(drafts, queries, options)
+        return _show(_drafts(cases, project, options), queries, options)
     doing = "" if options.storing.is_silent else "replaying"
     with real_context() as context, with_progress(context, doing) as context:
         context = with_models(context, project, options.recording)
+        drafts = _drafts([with_printed(case, project, context.clients) for case in cases], project, options)
         wanted = replace(capturing.capture_options(options.storing), jobs=options.many.jobs)
         found, known = capture_cases(project, drafts, wanted, context)
     if found.done:
@@ -71,7 +74,7 @@ def capture_from_cases(options: DraftOptions) -> int:
     return 0
 
 
-def _drafts(project: Project, options: DraftOptions) -> tuple[list[CaseDraft], int]:
+def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], int]:
     """What is to be captured, and how many queries there are, of which nothing can be: only a judge is asked
     about them."""
     suite = load(project, options.paths, None)
@@ -83,11 +86,14 @@ def _drafts(project: Project, options: DraftOptions) -> tuple[list[CaseDraft], i
         hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
         raise NothingSelected(Problem("BK509", what, hint if queries else "add one to `cases:`"))
     given = operator_of(options.project).variables
-    cases = [with_values(case, given, project) for case in cases]
+    return [with_values(case, given, project) for case in cases], queries
+
+
+def _drafts(cases: Sequence[Case], project: Project, options: DraftOptions) -> list[CaseDraft]:
     drafts, errors = drafts_of(cases, project, options.group, options.tags)
     if errors:
         raise worst_of(errors)
-    return drafts, queries
+    return drafts
 
 
 def _show(drafts: Sequence[CaseDraft], queries: int, options: DraftOptions) -> int:

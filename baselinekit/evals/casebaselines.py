@@ -10,6 +10,7 @@ from typing import Any
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.checks import load_schema
+from baselinekit.evals.scripts import Trace, ready_scripts, run_before
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.checks import check_of
 from baselinekit.grade.graders import files_of, row_of
@@ -20,6 +21,8 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
+from baselinekit.replay.dispatch import inputs_of
+from baselinekit.replay.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, taken_ids
@@ -71,6 +74,20 @@ def with_values(case: Case, values: Mapping[str, Json], project: Project) -> Cas
     given = {name: value for name, value in values.items() if name in used}
     recipe = kind_of(case.recipe).with_inputs(case.recipe, given) if given else case.recipe
     return replace(case, recipe=recipe)
+
+
+def with_printed(case: Case, project: Project, clients: Clients) -> Case:
+    """The case with what the script before it prints as inputs, if it may be run."""
+    if case.scripts.before is None:
+        return case
+    setting = project.setting(os.path.dirname(case.source.file), clients)
+    alone = replace(case, scripts=replace(case.scripts, after=None))
+    script, _ = ready_scripts(project, alone, setting)
+    if script is None:
+        return case
+    inputs, _ = inputs_of(case.recipe, setting)
+    trace = Trace(project.redactor.knowing(inputs))
+    return with_values(case, run_before(script, case, inputs, setting, trace), project)
 
 
 def drafts_of(
@@ -185,9 +202,9 @@ def _place(case: Case, grader: Grader, project: Project) -> Place | None:
 
 
 def _notes(case: Case) -> Iterator[str]:
-    for script, what in ((case.scripts.before, "its inputs are as they are now"), (case.scripts.after, "")):
-        if script:
-            yield f"compare does not run {os.path.basename(script)}{f': {what}' if what else ''}"
+    if case.scripts.before:
+        script = os.path.basename(case.scripts.before)
+        yield f"{script} ran now, and its inputs are stored: compare does not run it"
 
 
 # The capture itself: each case is asked, checked and scored, and written where all of that is well.

@@ -68,8 +68,8 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
 class UnreadableReply(CannotReplay):
     """A reply that is no verdict. `why`: what is wrong with it, as the judge may be told."""
 
-    def __init__(self, why: str, problem: Problem):
-        super().__init__(problem)
+    def __init__(self, *problems: Problem, why: str = ""):
+        super().__init__(*problems)
         self.why = why
 
 
@@ -84,12 +84,12 @@ def question_again(asked: Ask, why: str, mask: Mask) -> Ask:
 
 def contradiction(how: str) -> UnreadableReply:
     hint = "use a stronger model, or a rubric that leaves less open"
-    return UnreadableReply(how, Problem("BK641", f"the judge contradicts itself: it {how}", hint))
+    return UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {how}", hint), why=how)
 
 
 def unusable(why: str, text: str) -> UnreadableReply:
     what = f"the judge's reply {why}: {' '.join(text.split())!r}"
-    return UnreadableReply(why, Problem("BK640", what, "try again, or use a stronger model"))
+    return UnreadableReply(Problem("BK640", what, "try again, or use a stronger model"), why=why)
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.

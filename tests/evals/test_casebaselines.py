@@ -1,0 +1,108 @@
+"""Cases of a prompt folder as baselines, over a real socket and with real scripts: what is stored, and what
+is not."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console import Console, console
+
+pytestmark = pytest.mark.slow
+
+CONFIG = """\
+models:
+  default: {openai: demo, base_url: "{url}"}
+  judge: {anthropic: demo, base_url: "{url}"}
+  broken: {command: [echo, SCORE=9]}
+"""
+META = """\
+id: triage
+title: Triage
+summary: Classifies a message.
+status: draft
+version: 1.0.0
+created: 2026-11-01
+updated: 2026-11-01
+description: Sorts messages. Use when one comes in.
+inputs:
+  message: {}
+  ticket: {required: false, default: none}
+"""
+CASE = """\
+cases:
+  - name: angry
+    inputs: {message: "My parcel is broken, in {{any}} way."}
+    assert: [{contains: complaint}]
+"""
+GUARD = "#!/bin/sh\necho ticket=4711\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "project", "demo") as terminal:
+        folder = terminal.folder / "prompts/triage"
+        folder.mkdir(parents=True)
+        (terminal.folder / "baselinekit.yaml").write_text(terminal.filled(CONFIG))
+        (folder / "meta.yml").write_text(META)
+        (folder / "prompt.xml").write_text("Classify it (ticket {{ticket}}).\n\n{{message}}\n")
+        (folder / "eval.yml").write_text(CASE)
+        yield terminal
+
+
+def run(here: Console, words: str, exit_code: int) -> str:
+    ran = here.run(f"baselinekit {words}")
+    assert ran.exit_code == exit_code, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def stored(here: Console) -> str:
+    return (here.folder / "baselines/triage/triage.angry.yaml").read_text()
+
+
+def test_the_operators_values_are_stored_and_nothing_in_a_value_is_expanded(here: Console) -> None:
+    (here.folder / "ticket.txt").write_text("from a file")
+    run(here, "capture from triage --var ticket=7 --var-file ticket=ticket.txt --var other=1", 0)
+    assert "ticket: from a file\n" in stored(here)
+    assert "broken, in \\{{any}} way." in stored(here)
+    assert "other" not in stored(here)
+    assert "1 passed" in run(here, "compare", 0)
+
+
+def test_what_the_script_before_it_prints_is_stored_where_it_may_run(here: Console) -> None:
+    guard = here.folder / "prompts/triage/guard.sh"
+    guard.write_text(GUARD)
+    os.chmod(guard, 0o755)
+    assert "BK403 prompts/triage/guard.sh" in run(here, "capture from triage --var ticket=7", 4)
+    assert not (here.folder / "baselines").exists()
+    assert "guard.sh ran now" in run(here, "capture from triage --var ticket=7 --allow-exec", 0)
+    assert 'ticket: "4711"\n' in stored(here)
+    assert "1 passed" in run(here, "compare", 0)
+
+
+def test_a_script_that_stops_it_stores_nothing(here: Console) -> None:
+    guard = here.folder / "prompts/triage/guard.sh"
+    guard.write_text("#!/bin/sh\necho not today >&2\nexit 3\n")
+    os.chmod(guard, 0o755)
+    assert "BK761" in run(here, "capture from triage --allow-exec", 3)
+    assert not (here.folder / "baselines").exists()
+
+
+def test_what_a_judge_cannot_score_is_not_stored(here: Console) -> None:
+    file = here.folder / "prompts/triage/eval.yml"
+    file.write_text(f"{CASE}    rubric: Is it right?\n    judge: {{model: broken}}\n")
+    assert "BK640 prompts/triage/eval.yml:2:5: triage/angry: " in run(here, "capture from triage", 3)
+    assert not (here.folder / "baselines").exists()
+
+
+def test_a_grader_that_no_baseline_has_is_told(here: Console) -> None:
+    file = here.folder / "prompts/triage/eval.yml"
+    refusing = "defaults: {json_schema: refuse}\n"
+    file.write_text(refusing + CASE.replace("[{contains: complaint}]", "[{json_schema: {type: object}}]"))
+    assert "BK774 prompts/triage/eval.yml:5:" in run(here, "capture from triage", 2)
+
+
+def test_queries_alone_are_nothing_to_capture(here: Console) -> None:
+    file = here.folder / "prompts/triage/eval.yml"
+    file.write_text('triggering:\n  should_match: ["sort this message"]\n')
+    assert "BK509 there is no case to capture in triage" in run(here, "capture from triage", 5)
