@@ -85,7 +85,6 @@ def result_of(
     if retried and outcome == "passed":
         first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
         notes.append(f"flaky: {first}, and passed at attempt {len(attempts)}")
-    notes += noted(attempts)
     if outcome == "skipped" and cut:
         reason = f"only {len(attempts)} of {wanted} attempts were made"
     return Result(
@@ -123,14 +122,17 @@ def result_of(
     )
 
 
-def noted(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """What came up in the attempts; what came up in all of them once."""
-    common = [note for note in attempts[0].notes if all(note in one.notes for one in attempts)]
-    yield from common
-    for attempt in attempts:
-        for note in attempt.notes:
-            if note not in common:
-                yield f"attempt {attempt.number}: {note}"
+def noted(results: Sequence[Result]) -> Iterator[str]:
+    """What came up in the attempts, for every form of report: the same once, however many cases have it."""
+    cases: dict[str, dict[str, None]] = {}
+    for result in results:
+        for attempt in result.case.attempts if result.case is not None else ():
+            for note in attempt.notes:
+                cases.setdefault(note, {})[result.id] = None
+    for note, ids in cases.items():
+        first, *others = ids
+        more = f" and {len(others):,} more" if others else ""
+        yield f"{first}{more}: {note}"
 
 
 def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:

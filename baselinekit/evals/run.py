@@ -16,6 +16,7 @@ from baselinekit.evals.cases import (
     PlanJournals,
     explain_grades,
     key_of,
+    noted,
     result_of,
     skipped_result,
 )
@@ -119,7 +120,7 @@ def run(
         if complete:
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
     told = [f"only {wanted.grader} graders were used"] if wanted.grader else []
-    told += notification_warnings(project, suite)
+    told += [*notification_warnings(project, suite), *noted(results)]
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",
         started=started,

@@ -98,11 +98,12 @@ def test_e23_a_script_runs_in_its_folder_with_named_variables_only(tmp_path: Pat
 def test_e23_what_verify_ends_with_stands_beside_the_verdict(
     tmp_path: Path, verify: str | None, verified: bool | None, note: str
 ) -> None:
-    (result,) = Scripted(tmp_path, verify=verify).go().results
+    report = Scripted(tmp_path, verify=verify).go()
+    (result,) = report.results
     attempt = attempt_of(result)
     assert (attempt.verified, attempt.notes) == (verified, (note,) if note else ())
     assert result.outcome == "passed", "the verdict is that of the assertions and the judge"
-    assert result.notes == attempt.notes
+    assert report.warnings == ((f"refactor/one: {note}",) if note else ())
 
 
 def test_e23_a_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_path: Path) -> None:
@@ -242,10 +243,26 @@ def test_each_attempt_has_its_own_scripts(tmp_path: Path) -> None:
         "echo file=$(cat n 2>/dev/null)x; echo x$(cat n 2>/dev/null) > n",
         "test ! -f no; r=$?; touch no; exit $r",
     )
-    (result,) = world.go(attempts=2, jobs=1).results
+    report = world.go(attempts=2, jobs=1)
+    (result,) = report.results
     assert world.order == ["guard.sh", "model", "verify.sh"] * 2
     assert [attempt_of(result, n).verified for n in (0, 1)] == [True, False]
-    assert result.notes == (f"attempt 2: not verified: {VERIFY} ended with exit code 1",)
+    assert [attempt_of(result, n).notes for n in (0, 1)] == [
+        (),
+        (f"not verified: {VERIFY} ended with exit code 1",),
+    ]
+    assert report.warnings == (f"refactor/one: not verified: {VERIFY} ended with exit code 1",)
+
+
+def test_what_comes_up_in_many_cases_is_told_once(tmp_path: Path) -> None:
+    evals = "cases:\n" + "".join(
+        f"  - {{name: c{n}, inputs: {{}}, assert: [contains: total]}}\n" for n in range(4)
+    )
+    report = Scripted(tmp_path, "echo hello", "exit 1", evals).go(attempts=2)
+    assert report.warnings == (
+        f"refactor/c0 and 3 more: not verified: {VERIFY} ended with exit code 1",
+        f"refactor/c0 and 3 more: {GUARD} printed 1 line that is no NAME=VALUE, which gives no input: hello",
+    )
 
 
 def test_a_run_that_goes_on_runs_no_script_again(tmp_path: Path) -> None:
