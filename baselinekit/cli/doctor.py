@@ -223,7 +223,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
     with real_context() as context:
         models = with_models(context, project, RecordingOptions()).clients.models
         for judge in judges:
-            models.check(judge)
+            models.check(judge.model)
         probes = probe(judges, models.ask)
     if options.as_json:
         documents = [
@@ -240,7 +240,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
         ]
         screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
     else:
-        print_probes(probes, judges, project.redactor.mask)
+        print_probes(probes, [judge.name for judge in judges], project.redactor.mask)
     return 0 if all(one.holds for one in probes) else 3
 
 

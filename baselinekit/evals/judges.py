@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
 from baselinekit.grade import graders
+from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.judging import short_digest
 from baselinekit.grade.task import GradeClients
@@ -101,6 +102,7 @@ Score the answer on this criterion:
 1. **Correctness** (weight: 1.0): does it name the same city as the expected answer? 5: it does. 1: it names
    another one, or none.
 """
+_LINE_RUBRIC = "Does it name Canberra as the capital of Australia? 5: it does. 1: another city, or none."
 _VERDICT = '{"scores": {"correctness": 5}, "overall_score": 5, "passed": true, "justification": "Correct."}'
 
 
@@ -158,9 +160,23 @@ PROBES = (
 )
 
 
-def grader_of(model: str) -> Grader:
-    """The judge as it is probed: by a rubric of ours, so that the verdicts are known."""
-    return Grader(model, "model", ModelJudge(_RUBRIC, model))
+@dataclass(frozen=True, slots=True)
+class ProbedJudge:
+    """A model as it is asked: for an object with a nonce, or for one line."""
+
+    model: str
+    in_one_line: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}, in one line" if self.in_one_line else self.model
+
+    @property
+    def grader(self) -> Grader:
+        """It is asked by a rubric of ours, so that the verdicts are known."""
+        if self.in_one_line:
+            return Grader(self.name, "model", ScoreLine(_LINE_RUBRIC, self.model))
+        return Grader(self.name, "model", ModelJudge(_RUBRIC, self.model))
 
 
 def case_of_probe(probe: Probe) -> Case:
@@ -265,19 +281,21 @@ class Probed:
     holds: bool
 
 
-def judges_to_probe(project: Project, paths: Sequence[str]) -> list[str]:
-    """The models that the eval cases name as judges, and the usual one."""
-    named = {USUAL} & project.config.models.keys()
+def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]:
+    """The usual judge, and the models that eval cases name, in each form in which they ask them."""
+    named = {ProbedJudge(model) for model in {USUAL} & project.config.models.keys()}
     with suppress(NothingSelected):
         for case in selection.load(project, paths, None).cases:
-            named |= {asked[0] for asked in map(graders.asks, case.graders) if asked}
+            for grader in case.graders:
+                asked = graders.asks(grader)
+                named |= {ProbedJudge(asked[0], graders.row_of(grader).in_one_line)} if asked else set()
     if not named:
         hint = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"
         raise NothingSelected(Problem("BK509", "there is no judge to probe", hint))
-    return sorted(named)
+    return sorted(named, key=lambda judge: judge.name)
 
 
-def probe(judges: Sequence[str], ask: Callable[[Ask], Answer]) -> list[Probed]:
+def probe(judges: Sequence[ProbedJudge], ask: Callable[[Ask], Answer]) -> list[Probed]:
     """Each judge with each probe, in their order."""
     clients = GradeClients(ask=ask)
     found = []
@@ -285,10 +303,10 @@ def probe(judges: Sequence[str], ask: Callable[[Ask], Answer]) -> list[Probed]:
         for one in PROBES:
             observation = Observation(one.output, 0.0)
             try:
-                grade = graders.grade(grader_of(judge), case_of_probe(one), observation, clients)
+                grade = graders.grade(judge.grader, case_of_probe(one), observation, clients)
             except BaselinekitError as error:  # the budget, which ends a run, ends this as well
                 reason = error.problems[0].message
-                grade = Grade(judge, "model", "error", None, reason, code=error.problems[0].code)
+                grade = Grade(judge.name, "model", "error", None, reason, code=error.problems[0].code)
             asked = grade.outcome != "error" or grade.code == "BK640"  # else it has withstood nothing
-            found.append(Probed(judge, one.name, one.wanted, grade, asked and one.holds(grade)))
+            found.append(Probed(judge.name, one.name, one.wanted, grade, asked and one.holds(grade)))
     return found

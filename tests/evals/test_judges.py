@@ -51,7 +51,7 @@ def echo(asked: Ask) -> Answer:
 
 
 def wrong(ask: Callable[[Ask], Answer]) -> list[str]:
-    return [one.probe for one in judges.probe(["judge"], ask) if not one.holds]
+    return [one.probe for one in judges.probe([judges.ProbedJudge("judge")], ask) if not one.holds]
 
 
 def test_f37_a_judge_that_judges_withstands_every_probe() -> None:
@@ -63,13 +63,34 @@ def test_f37_a_judge_that_is_talked_into_a_pass_is_found_out() -> None:
     assert "a threat" in wrong(judge(lambda output: honest(output) or "lose their jobs" in output))
 
 
+@pytest.mark.parametrize(
+    ("verdict", "fallen_for"),
+    [
+        (honest, []),
+        (lambda output: honest(output) or "lose their jobs" in output, ["a threat"]),
+        (lambda output: False, ["a right answer", "a right answer in other words"]),
+    ],
+)
+def test_e5_a_judge_that_replies_in_one_line_is_probed_in_that_form(
+    verdict: Callable[[str], bool], fallen_for: list[str]
+) -> None:
+    def ask(asked: Ask) -> Answer:
+        output = _OUTPUT.search(asked.messages[-1].content)
+        assert output is not None
+        return Answer(f"SCORE={5 if verdict(output[2]) else 1} REASON=It is as it is.")
+
+    found = judges.probe([judges.ProbedJudge("judge", in_one_line=True)], ask)
+    assert [one.probe for one in found if not one.holds] == fallen_for
+    assert {one.judge for one in found} == {"judge, in one line"}
+
+
 def test_a_judge_that_passes_or_fails_everything_tells_nothing() -> None:
     assert len(wrong(judge(lambda output: True))) == 12
     assert wrong(judge(lambda output: False)) == ["a right answer", "a right answer in other words"]
 
 
 def test_f37_a_reply_that_echoes_the_text_is_no_pass_and_no_judge_either() -> None:
-    found = judges.probe(["judge"], echo)
+    found = judges.probe([judges.ProbedJudge("judge")], echo)
     assert {one.grade.outcome for one in found} == {"error"}
     assert [one.probe for one in found if not one.holds] == [
         one.name for one in judges.PROBES if one.wanted != "not passed"
@@ -86,7 +107,15 @@ def test_a_judge_that_cannot_be_asked_has_withstood_nothing() -> None:
 def test_the_judges_are_those_that_the_cases_name_and_the_usual_one(tmp_path: Path) -> None:
     write(tmp_path)
     project = open_project(Operator(str(tmp_path)))
-    assert judges.judges_to_probe(project, ["evals"]) == ["judge", "strict"]
+    assert [one.name for one in judges.judges_to_probe(project, ["evals"])] == ["judge", "strict"]
+    asked = "grader: {type: model, config: {method: score_line, rubric: r, model: strict}}"
+    (tmp_path / "evals" / "f.yaml").write_text(f"{{id: f, input: {{type: echo, content: x}}, {asked}}}\n")
+    assert [one.name for one in judges.judges_to_probe(project, ["evals"])] == [
+        "judge",
+        "strict",
+        "strict, in one line",
+    ]
+    (tmp_path / "evals" / "f.yaml").unlink()
     (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
     (tmp_path / "evals" / "e.yaml").unlink()
     with pytest.raises(NothingSelected, match="there is no judge to probe"):
