@@ -134,8 +134,8 @@ class GraderType:
     stated beside it); `complete`: a config from elsewhere, with what the case expects. `files`: the paths
     that a config names, by their keys; `document`: the one whose content it is checked with, and
     `with_document` the config that has it in place. `asks`: which model is asked about one output, and how
-    often, `criteria` by what, and `in_one_line` whether it replies in one line. `program`: what it runs in the
-    sandbox. `compares`: with what the matcher compares."""
+    often, `criteria` by what, and `in_one_line` whether it replies in one line. `program`: what it runs in
+    the sandbox. `compares`: with what the matcher compares."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
