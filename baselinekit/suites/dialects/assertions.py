@@ -9,7 +9,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem, nearest
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_schema import JsonSchema, SchemaRefused
-from baselinekit.grade.by_text import Contains, RegexMatch, TokenCount
+from baselinekit.grade.checks import FORMS
 from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
@@ -74,18 +74,16 @@ def _count(made: Callable[[int], Method], value: Json) -> ReadMethod:
     return None, [Problem("BK751", what, "a whole number, 0 or more")]
 
 
-_OPS: dict[str, Callable[[Json], ReadMethod]] = {
-    "contains": lambda value: _text(lambda text: Contains(all=[text]), value),
-    "not_contains": lambda value: _text(lambda text: Contains(none=[text]), value),
-    "contains_any": lambda value: _texts(lambda texts: Contains(any=texts), value),
-    "contains_all": lambda value: _texts(lambda texts: Contains(all=texts), value),
-    "matches": lambda value: _text(lambda text: RegexMatch(text), value),
-    "not_matches": lambda value: _text(lambda text: RegexMatch(text, must_match=False), value),
-    "min_tokens": lambda value: _count(lambda number: TokenCount(min=number), value),
-    "max_tokens": lambda value: _count(lambda number: TokenCount(max=number), value),
+_VALUES: dict[str, Callable[[Callable[..., Method], Json], ReadMethod]] = {
+    **dict.fromkeys(("contains", "not_contains"), _text),
+    **dict.fromkeys(("contains_any", "contains_all"), _texts),
+    **dict.fromkeys(("matches", "not_matches"), _text),
+    **dict.fromkeys(("min_tokens", "max_tokens"), _count),
 }
+"""What is read from each; what it means is a check (grade/checks.py)."""
+
 SCHEMA = "json_schema"
-OPS = (*_OPS, SCHEMA)
+OPS = (*_VALUES, SCHEMA)
 
 
 def read_assertions(raw: Json, around: Around) -> tuple[list[Grader], list[Problem], list[Problem]]:
@@ -114,7 +112,7 @@ def read_assertions(raw: Json, around: Around) -> tuple[list[Grader], list[Probl
             (method, more), files = _schema(value, around)
             elsewhere += files
         else:
-            method, more = _OPS[op](value)
+            method, more = _VALUES[op](FORMS[op].method, value)
         problems += below(more, (number, op))
         seen[op] = count = seen.get(op, 0) + 1
         if method is not None:
