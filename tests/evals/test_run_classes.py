@@ -47,6 +47,19 @@ class Judge(World):
         return Answer(f"DECISION={said} REASON=So it is.", usage=Usage(10, 5))
 
 
+class Asked(Judge):
+    """Remembers what it is asked."""
+
+    def __init__(self, root: Path):
+        super().__init__(root)
+        self.heard: list[Ask] = []
+
+    def ask(self, ask: Ask) -> Answer:
+        with self.lock:
+            self.heard.append(ask)
+        return super().ask(ask)
+
+
 def cases(root: Path, evals: str) -> list[Case]:
     prompt_folder(root, evals)
     return load_cases([f"{FOLDER}/eval.yml"], str(root))
@@ -68,6 +81,18 @@ def test_e10_e12_over_attempts_each_query_is_counted_with_how_often_it_was_what(
     assert outcomes == {"steady": "passed", "wavering": "failed", "silent": "error", "wrong": "failed"}
     text = render_report(report, "x.json")
     assert render_report(read(text, "x.json"), "x.json") == text
+
+
+def test_e11_the_prompt_itself_is_never_sent_to_who_decides(tmp_path: Path) -> None:
+    world = Asked(tmp_path)
+    world.run(suite(*cases(tmp_path, QUERIES)))
+    whole = "\n".join(message.content for ask in world.heard for message in ask.messages)
+    assert len(world.heard) == 4
+    assert "Refactors code. Use when" in whole
+    assert "- refactor this file" in whole
+    assert "- questions about code" in whole
+    assert "<constraints>" not in whole
+    assert "Refactor {{" not in whole
 
 
 def test_e12_of_retries_the_table_knows_nothing(tmp_path: Path) -> None:
