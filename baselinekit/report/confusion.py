@@ -15,6 +15,9 @@ from baselinekit.report.wording import Style
 
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
+_MOST_ZEROS = 20
+"""Classes that have a number in each row for programs, though it may be 0."""
+
 _MOST_TABLES = 20
 _MOST_FLIPS = 10
 _LONGEST_CLASS = 24
@@ -47,24 +50,25 @@ class ClassifiedCase:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What one grader made of the cases of one group."""
+    """What one grader made of the cases of one group. `cells`: how often what should be one class was said to
+    be another one, or nothing."""
 
     group: str
     grader: str
     cases: Sequence[ClassifiedCase]
+    cells: Counter[tuple[str, str | None]]
 
     @property
     def classes(self) -> list[str]:
         """Those that are right somewhere, then those that were only said; in the order of the run."""
-        said = (given for case in self.cases for given in case.given if given is not None)
-        return list(dict.fromkeys([*(case.wanted for case in self.cases), *said]))
+        return list(dict.fromkeys([*self.wanted, *(given for _, given in self.cells if given is not None)]))
 
     @property
     def wanted(self) -> list[str]:
-        return list(dict.fromkeys(case.wanted for case in self.cases))
+        return list(dict.fromkeys(wanted for wanted, _ in self.cells))
 
     def count(self, wanted: str, given: str | None) -> int:
-        return sum(case.given[given] for case in self.cases if case.wanted == wanted)
+        return self.cells[wanted, given]
 
     @property
     def decided(self) -> int:
@@ -112,7 +116,15 @@ def classifications(report: Report) -> list[Classification]:
                 name = result.name or result.id
                 case = cases.setdefault(result.id, ClassifiedCase(result.id, name, entry.wanted))
                 case.given[entry.given] += 1
-    return [Classification(*key, list(cases.values())) for key, cases in found.items()]
+    return [_classification(*key, list(cases.values())) for key, cases in found.items()]
+
+
+def _classification(group: str, grader: str, cases: Sequence[ClassifiedCase]) -> Classification:
+    cells = Counter[tuple[str, str | None]]()
+    for case in cases:
+        for given, count in case.given.items():
+            cells[case.wanted, given] += count
+    return Classification(group, grader, cases, cells)
 
 
 def group_of(result: Result) -> str:
@@ -217,6 +229,13 @@ def classes_documents(report: Report) -> list[Json]:
 def _document(one: Classification) -> dict[str, Json]:
     low, high = one.interval if one.decided else (None, None)
     classes = one.classes
+    shown = {*classes[:_MOST_ZEROS]}
+    said: dict[str, dict[str, Json]] = {
+        wanted: {given: 0 for given in classes if given in shown} for wanted in one.wanted
+    }
+    for (wanted, given), count in one.cells.items():
+        if given is not None:
+            said[wanted][given] = count
     return {
         "group": one.group,
         "grader": one.grader,
@@ -229,17 +248,17 @@ def _document(one: Classification) -> dict[str, Json]:
         "table": [
             {
                 "should": wanted,
-                "did": {given: one.count(wanted, given) for given in classes},
+                "did": did,
                 "no_decision": one.count(wanted, None),
             }
-            for wanted in one.wanted
+            for wanted, did in said.items()
         ],
         "cases": [
             {
                 "id": case.id,
                 "name": case.name,
                 "should": case.wanted,
-                "did": {given: case.given[given] for given in classes if case.given[given]},
+                "did": {given: count for given, count in case.given.items() if given is not None},
                 "no_decision": case.given[None],
                 "flips": case.flips,
             }

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import pytest
@@ -157,6 +158,15 @@ def test_many_classes_are_counted_together_beyond_those_that_are_shown() -> None
     assert "4 others" in lines[1]
     assert len(lines) == 10
     assert len(classes_documents(run)[0]["table"]) == 12
+
+
+def test_thousands_of_classes_take_no_time() -> None:
+    run = a_run(*(decided(f"class {n}", f"class {n + 1}", id=f"many/q{n}") for n in range(3_000)))
+    began = process_time()
+    (document,) = classes_documents(run)
+    assert process_time() - began < 2
+    assert len(document["table"]) == 3_000
+    assert sum(len(row["did"]) for row in document["table"]) < 21 * 3_000 + 1
 
 
 def test_the_result_file_has_it_for_programs_and_reads_back_to_the_same_bytes() -> None:
