@@ -39,12 +39,12 @@ def told_apart(paths: Sequence[str], project: Project) -> tuple[list[str], list[
 
 def _means_prompts(path: str, project: Project) -> bool:
     named = found_by_operator(project, path)
-    full = os.path.join(project.root, named)
+    full = os.path.normpath(os.path.join(project.root, named))
     if not os.path.lexists(full):
         return False
     holds_baselines = any(
         os.path.commonpath([full, there]) in (full, there)
-        for there in (os.path.join(project.root, folder) for folder in project.folders)
+        for there in (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
     )
     return not holds_baselines and bool(folders_below(project.root, [named]))
 

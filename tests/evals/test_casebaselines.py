@@ -106,3 +106,12 @@ def test_queries_alone_are_nothing_to_capture(here: Console) -> None:
     file = here.folder / "prompts/triage/eval.yml"
     file.write_text('triggering:\n  should_match: ["sort this message"]\n')
     assert "BK509 there is no case to capture in triage" in run(here, "capture from triage", 5)
+
+
+def test_a_folder_of_prompts_is_taken_whole_and_one_with_baselines_is_not(here: Console) -> None:
+    assert "triage.angry   triage/angry" in run(here, "capture from prompts --dry-run", 0)
+    run(here, "capture from prompts", 0)
+    (here.folder / "baselines/draft.yaml").write_text(
+        'id: draft\ncurrent:\n  input: {text: "Classify it: thank you"}\n  execution: {type: prompt}\n'
+    )
+    assert "captured draft -> baselines/draft.yaml" in run(here, "capture from baselines", 0)
