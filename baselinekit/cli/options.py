@@ -32,10 +32,13 @@ Options = TypeVar("Options")
 
 
 def option(
-    *flags: str, also: Mapping[str, str] | None = None, told_apart: bool = False, **attributes: Any
+    *flags: str,
+    also: Mapping[str, str | dict[str, str]] | None = None,
+    told_apart: bool = False,
+    **attributes: Any,
 ) -> Any:
     """A field that an option fills. Without flags of its own it is called as the field is. `also`: other
-    flags with their help whose values go into the same field, in the order in which all of them are typed;
+    flags with their help (and what else is theirs) whose values go into the same field, as all are typed;
     `told_apart`: each value together with the flag by which it was typed."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
     metadata = {"flags": flags, "attributes": attributes, "also": also or {}, "told_apart": told_apart}
@@ -114,8 +117,9 @@ def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
         elif "flags" in field.metadata:
             flags = field.metadata["flags"] or (f"--{field.name.replace('_', '-')}",)
             yield click.Option([*flags, field.name], **field.metadata["attributes"])
-            for other, text in field.metadata["also"].items():
-                yield click.Option([other, field.name], **{**field.metadata["attributes"], "help": text})
+            for other, own in field.metadata["also"].items():
+                own = {"help": own} if isinstance(own, str) else own
+                yield click.Option([other, field.name], **{**field.metadata["attributes"], **own})
 
 
 def _filled(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -> Any:
@@ -176,7 +180,12 @@ class ProjectOptions:
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
     variables: tuple[tuple[str, str], ...] = several(
         "--var",
-        also={"--var-file": "NAME=FILE: set it to the text of a file. FILE.yml: all that stands in it."},
+        also={
+            "--var-file": {
+                "metavar": "NAME=FILE|FILE.yml",
+                "help": "Set it to the text of a file, or several from a file of YAML or JSON.",
+            }
+        },
         told_apart=True,
         metavar="NAME=VALUE",
         help="Set the variable {{NAME}}, or the input of a prompt.",

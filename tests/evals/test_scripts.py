@@ -230,6 +230,19 @@ def test_e23_what_is_too_long_for_an_environment_is_left_out_and_told(tmp_path: 
     ]
 
 
+def test_x6_scripts_share_the_time_of_their_case_which_is_60_s_where_nobody_says_it(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "sleep 0.3", "exit 0")
+    world.attempt()
+    guard, verify = (spec.timeout for spec in world.specs)
+    assert 59 < guard <= 60
+    assert guard - verify >= 0.3
+    for part, limit in (("defaults: {timeout_s: 20}\n", 20), ("", 7)):
+        evals = part + (CASE if limit == 20 else CASE.replace("name: one", "name: one, timeout_s: 7"))
+        (world.folder / "eval.yml").write_text(evals)
+        world.attempt()
+        assert limit - 1 < world.specs[-2].timeout <= limit
+
+
 def test_a_query_runs_no_script_and_sends_nothing(tmp_path: Path) -> None:
     world = Scripted(tmp_path, "exit 1", "exit 1", "triggering: {should_match: [refactor this]}\n")
     attempt = world.attempt()
