@@ -30,7 +30,7 @@ def package(tmp_path: Path) -> Path:
     shutil.copy(ADDED / "replay_grpc.py", copy / "replay" / "grpc.py")
     row(copy / "kinds" / "table.py", "from baselinekit.kinds import grpc", "prompt.KIND", ", grpc.KIND")
     imported = "from baselinekit.replay.grpc import check_grpc, replay_grpc"
-    prompt = "_Row(check_prompt, replay_prompt, files_of_prompt),"
+    prompt = "_Row(check_prompt, replay_prompt, files_of_prompt, inputs_of_prompt),"
     row(copy / "replay" / "dispatch.py", imported, prompt, '\n    "grpc": _Row(check_grpc, replay_grpc),')
     return copy
 
