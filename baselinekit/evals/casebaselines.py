@@ -184,6 +184,7 @@ def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> d
             "rubric": {RUBRIC: judge.rubric},
             "model": judge.model,
             "at_least": judge.pass_threshold,
+            "form": "line",
         }
     return stated
 

@@ -19,6 +19,8 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression, from_root
 
 _MOST_NAMED = 10
+EVALS, PROMPTS = "evals", "prompts"
+"""Where evals are looked for unless the configuration says so, and prompt folders too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +185,14 @@ def named_by_operator(project: Project, path: str) -> str:
 
 
 def folders(project: Project) -> list[str]:
-    """Where evals are looked for when nobody names a place, as far as it is there."""
+    """Where evals are looked for when nobody names a place, as far as it is there: what the configuration
+    says, else `evals/` and the prompt folders below `prompts/`."""
     stated = project.config.evals
     folders = [stated] if isinstance(stated, str) else stated
-    return [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
+    known = [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
+    if stated != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
+        return known
+    return [*known, *folders_below(project.root, [PROMPTS])]
 
 
 def _shown(project: Project) -> str:

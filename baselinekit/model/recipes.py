@@ -211,12 +211,14 @@ class HttpRequest:
 @dataclass(frozen=True, slots=True)
 class Scores:
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
-    that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good."""
+    that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
+    the judge replies with: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
 
     rubric: dict[str, str] | str
     model: str = "judge"
     scale: list[int | float] = field(default_factory=lambda: [1, 5])
     at_least: int | float | None = None
+    form: Literal["json", "line"] = "json"
 
 
 class Execution(Protocol):

@@ -129,7 +129,11 @@ def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
 def check_scores(scores: Scores | None, setting: Setting) -> None:
     """What would be wrong before anybody is asked."""
     if scores is not None:
-        rubric_of(scores, setting)
+        rubric = rubric_of(scores, setting)
+        if scores.form == "line" and (len(rubric) != 1 or list(scores.scale) != [1, 5]):
+            what = "a judge that replies with one line gives one score from 1 to 5"
+            hint = "state one criterion and no `scale`, or leave `form` out"
+            raise invalid("BK355", what, hint, (*_SCORES, "form"))
         check_model(scores.model, (*_SCORES, "model"), setting)
 
 

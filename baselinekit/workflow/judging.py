@@ -24,7 +24,7 @@ from baselinekit.errors import (
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
-from baselinekit.model.recipes import Observation, Recipe, Scores
+from baselinekit.model.recipes import Ask, Observation, Recipe, Scores
 from baselinekit.model.results import VOLATILE, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
@@ -100,17 +100,29 @@ def _parts(output: Json) -> dict[str, Json]:
 
 
 def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
-    from baselinekit.grade.judging import read_scores, rubric_question
-
     output = observation.output
     answered = output.get("text", output) if isinstance(output, dict) else output
     text = answered if isinstance(answered, str) else pretty(answered, "  ")
-    rubric = rubric_of(scores, setting)
-    question = replace(rubric_question(text, rubric, scores), turn=setting.turn, asker=setting.asker)
-    answer = setting.clients.models.ask(question)
-    graded = read_scores(answer.text, text, rubric, scores)
+    question, read = _scoring(scores, rubric_of(scores, setting), text)
+    answer = setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
+    graded = read(answer.text)
     environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
     return replace(observation, output={**_parts(output), SCORES: graded}, environment=environment)
+
+
+def _scoring(
+    scores: Scores, rubric: dict[str, str], text: str
+) -> tuple[Ask, Callable[[str], dict[str, Json]]]:
+    """What a judge is asked, and how its reply is read."""
+    if scores.form == "line":
+        from baselinekit.grade.by_line import SCORE, ScoreLine, score_question
+
+        ((name, meaning),) = rubric.items()
+        asked = score_question(ScoreLine(meaning, scores.model), text)
+        return asked.ask, lambda reply: {name: int(SCORE.read(reply, asked.texts)[0])}
+    from baselinekit.grade.judging import read_scores, rubric_question
+
+    return rubric_question(text, rubric, scores), lambda reply: read_scores(reply, text, rubric, scores)
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:

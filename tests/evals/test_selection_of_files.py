@@ -68,6 +68,22 @@ def test_a_plain_run_finds_prompts_among_evals_and_one_outside_runs_where_it_is(
     assert case.recipe.input.inputs == {"constraints": "keep the names"}
 
 
+def test_a_plain_run_finds_prompts_below_prompts_unless_the_configuration_names_places(
+    tmp_path: Path,
+) -> None:
+    prompt_folder(tmp_path)
+    (tmp_path / "prompts/plain.md").write_text("Say it.\n")
+    (tmp_path / "prompts/inputs.yaml").write_text("text: a\n")
+    config = tmp_path / "baselinekit.yaml"
+    config.write_text("version: 1\n")
+    assert [case.id for case in load(open_project(Operator(cwd=str(tmp_path))), [], None).cases] == [
+        "refactor/one"
+    ]
+    config.write_text("version: 1\nevals: [evals, cases]\n")
+    with pytest.raises(NothingSelected, match="there is no folder evals/, cases/ here"):
+        load(open_project(Operator(cwd=str(tmp_path))), [], None)
+
+
 def test_a_prompt_without_an_eval_file_selects_nothing(tmp_path: Path) -> None:
     prompt_folder(tmp_path, None)
     (tmp_path / "baselinekit.yaml").write_text("version: 1\n")

@@ -36,12 +36,14 @@ def here(tmp_path: Path) -> Iterator[Console]:
         yield terminal
 
 
-def project(here: Console, url: str, checks: str = "[{contains: mill}]", text: str = KIND) -> Path:
+def project(
+    here: Console, url: str, checks: str = "[{contains: mill}]", text: str = KIND, recipe: str = RECIPE
+) -> Path:
     (here.folder / "baselinekit.yaml").write_text(CONFIG.format(url=url))
     (here.folder / "mill.md").write_text("Say it in one sentence.\n\n{{text}}\n")
     (here.folder / "baselines").mkdir(exist_ok=True)
     file = here.folder / "baselines/mill.yaml"
-    file.write_text(RECIPE.format(checks=checks, text=text))
+    file.write_text(recipe.format(checks=checks, text=text))
     return file
 
 
@@ -133,3 +135,30 @@ def test_a_prompt_that_changes_for_the_worse_is_found_by_its_score_and_approved(
         )
         run(here, "compare", 1)
         assert "went wrong: the score of rubric is 3.1, below 4" in run(here, "refresh mill --yes", 3)
+
+
+def test_a_judge_that_replies_with_one_line_scores_as_it_does_for_a_case(here: Console) -> None:
+    in_a_line = RECIPE.replace("at_least: 4}}", "at_least: 4, form: line}}")
+    with CountedModel() as model:
+        file = project(here, model.url, recipe=in_a_line)
+        run(here, "capture from baselines", 0)
+        assert "rubric: 5" in file.read_text()
+        assert "SCORE=<1-5>" in str(model.asked[-1])
+        assert "1 passed" in run(here, "compare", 0)
+        rude = "Say it.\n\n{{text}} The mill by the river is obviously the stupid TODO one of all.\n"
+        (here.folder / "mill.md").write_text(rude)
+        assert "quality_scores.rubric" in run(here, "compare", 1)
+
+
+@pytest.mark.parametrize(
+    "scores", ["{rubric: {a: x, b: y}, form: line}", "{rubric: {a: x}, scale: [0, 10], form: line}"]
+)
+def test_one_line_gives_one_score_from_1_to_5(here: Console, scores: str) -> None:
+    with CountedModel() as model:
+        stated = "{{rubric: {{rubric: Is it kind?}}, at_least: 4}}"
+        braced = scores.replace("{", "{{").replace("}", "}}")
+        project(here, model.url, recipe=RECIPE.replace(stated, braced))
+        told = run(here, "capture from baselines", 2)
+        assert "BK355 baselines/mill.yaml:7:" in told
+        assert "one score from 1 to 5" in told
+        assert model.asked == []
