@@ -121,9 +121,12 @@ def _ready(project: Project, file: str, setting: Setting) -> Script:
         entry = f"{where}-{own}: [{file if os.sep in file else f'./{file}'}]"
         hint = f"add it under `commands:` in baselinekit.yaml ({entry}), or pass --allow-exec"
         raise Refused(Problem("BK403", "the script is not named in the configuration", hint))
-    content = read_if_there(around, file)
+    try:
+        content = read_if_there(around, file)
+    except CannotReplay as error:
+        raise _unusable(error.problems[0].message, "replace it by a script, or remove it") from None
     if content is None:
-        raise _unusable("there is no such script", "correct its name")
+        raise _unusable("the link leads to a file that is not there", "mend the link, or remove it")
     command = project.commands[name] if name is not None else Command([path])
     reader = [] if is_read(command.argv) else _reader(file, path, content)
     words = configured_argv(command.argv, project.root, f"correct `commands: {name}:` in baselinekit.yaml")

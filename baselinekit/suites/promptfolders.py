@@ -201,6 +201,13 @@ def _one_of(root: str, folder: str, names: Sequence[str]) -> str | None:
     return next((path for path in paths if os.path.isfile(os.path.join(root, path))), None)
 
 
+def _script(root: str, folder: str, name: str) -> str | None:
+    """A script, whatever it is: one that cannot be run, such as a link to nowhere, is told by who runs it,
+    and not passed over as if there were none."""
+    file = posixpath.join(folder, name)
+    return file if os.path.lexists(os.path.join(root, file)) else None
+
+
 # Its template, and the names in it.
 
 
@@ -349,8 +356,8 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
         file or posixpath.join(folder, METAS[0]),
         posixpath.join(folder, TEMPLATE),
         eval_file,
-        _one_of(root, folder, (GUARD,)),
-        _one_of(root, folder, (VERIFY,)),
+        _script(root, folder, GUARD),
+        _script(root, folder, VERIFY),
         content_of(root, folder, eval_file, data),
     )
     return made, problems

@@ -140,10 +140,20 @@ def test_what_cannot_be_run_is_told_beforehand(tmp_path: Path, content: str, mod
     assert not world.order
 
 
-@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nowhere"])
-def test_what_is_no_file_is_no_script(tmp_path: Path, kind: str) -> None:
-    world = Scripted(tmp_path, "exit 0")
-    path = world.folder / "guard.sh"
+@pytest.mark.parametrize("name", ["guard.sh", "verify.sh"])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("folder", "cannot be read: Is a directory"),
+        ("pipe", "cannot be read: it is not a regular file"),
+        ("link to nowhere", "the link leads to a file that is not there"),
+    ],
+)
+def test_a_script_that_is_no_file_stops_the_run_and_is_not_passed_over(
+    tmp_path: Path, name: str, kind: str, message: str
+) -> None:
+    world = Scripted(tmp_path, "exit 1", "exit 1")
+    path = world.folder / name
     path.unlink()
     if kind == "folder":
         path.mkdir()
@@ -152,10 +162,13 @@ def test_what_is_no_file_is_no_script(tmp_path: Path, kind: str) -> None:
     else:
         path.symlink_to("nowhere.sh")
     began = time.monotonic()
-    with suppress(BaselinekitError):  # a script that is none may be told, or be none
-        assert world.go().results[0].outcome == "passed"
+    with pytest.raises(InvalidInput, match=message) as raised:
+        world.go()
     assert time.monotonic() - began < 10
-    assert "guard.sh" not in world.order
+    (problem,) = raised.value.problems
+    where = str(path.relative_to(tmp_path))
+    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK760", where, True)
+    assert not world.order, "a guard that is not there guards nothing, so nobody is asked"
 
 
 def test_a_script_without_a_first_line_is_read_by_the_shell(tmp_path: Path) -> None:
