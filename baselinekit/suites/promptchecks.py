@@ -18,7 +18,7 @@ from baselinekit.suites.promptfolders import (
     read_folder,
     read_template,
 )
-from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, read_mapping
+from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, misspelt, read_mapping
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
 _ALIAS = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -102,7 +102,7 @@ def _aliases(folder: PromptFolder, called: Mapping[str, Sequence[str]]) -> Itera
 def _unknown(raw: Mapping[str, Json]) -> Iterator[Problem]:
     """Keys that nothing reads. One that is nearly known is told when the folder is read."""
     for key in raw:
-        if key not in STATED and not nearest(key, STATED):
+        if key not in STATED and not misspelt(key, raw):
             yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
 
 
@@ -183,7 +183,7 @@ def _variables(folder: PromptFolder, template: TemplateFile | None, data: DataFi
         if variable.required and name not in template.names
     ]
     yield from data.placed(unused)
-    if not folder.meta.inputs:
+    if not data.raw.get("inputs"):
         for name in template.names:
             what = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
             hint = f"declare it in {folder.meta_file}: inputs: [{name}]"

@@ -1,7 +1,8 @@
 """The description of a prompt, meta.yml, and other mappings in YAML, read with every mistake at its place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import get_args
 
 from baselinekit.documents.languages import language
@@ -114,6 +115,19 @@ STATED = frozenset(one.name for one in fields(StatedMeta))
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
+_SAME = 0.8
+"""How much alike two keys are where one of them is the other, misspelt: `created_by` (0.82) is that only
+where nothing is said about `created`; `tags` is no `status` (0.6)."""
+
+
+def misspelt(key: str, raw: Mapping[str, Json]) -> str:
+    """Which key was meant, as a hint; none where somebody else's key stands in the file, which is most likely
+    where the one that is nearly the same stands there too."""
+    missing = [] if key in STATED else sorted(STATED - raw.keys())
+    near = get_close_matches(key, missing, n=1, cutoff=_SAME)
+    return nearest(key, near)
+
+
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
     """The description in a file, and everything that is wrong with it, each with its place. `name`: the id of
     a prompt that says none."""
@@ -122,10 +136,13 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     known = {key: value for key, value in raw.items() if key in STATED}
     problems = [
         Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
-        for key in raw.keys() - STATED
-        if (hint := nearest(key, STATED))
+        for key in raw
+        if (hint := misspelt(key, raw))
     ]
     stated, wrong = check(StatedMeta, known)
+    if stated is None:  # what is right in it counts all the same, so that one mistake makes no others
+        mistaken = {problem.at[0] for problem in wrong if problem.at}
+        stated, _ = check(StatedMeta, {key: value for key, value in known.items() if key not in mistaken})
     variables, more = _variables(known.get("inputs"))
     problems += [*wrong, *below(more, ("inputs",))]
     if stated is not None and stated.id:

@@ -215,6 +215,57 @@ def test_e10_e13_queries_that_ask_nothing_or_the_same_are_notes(tmp_path: Path, 
     assert note.startswith(f"BK758 {said}")
 
 
+OTHERS = [
+    "author",
+    "category",
+    "created_at",
+    "created_by",
+    "date",
+    "depends_on",
+    "deprecated",
+    "kind",
+    "labels",
+    "language",
+    "license",
+    "model",
+    "name",
+    "outputs",
+    "owner",
+    "related",
+    "reviewed",
+    "revision",
+    "scope",
+    "short_description",
+    "state",
+    "style",
+    "subtitle",
+    "tags",
+    "tested_with",
+    "tools",
+    "updated_by",
+    "uuid",
+    "variables",
+]
+"""What descriptions of prompts say besides, and some of it is spelt almost as a known key is."""
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_e21_a_key_of_somebody_else_stops_nothing(tmp_path: Path, key: str) -> None:
+    told = warnings(tmp_path, META + f"{key}: something\n")
+    assert told == [f"BK103 meta.yml:19:1: unknown key {key!r}: nothing reads it"]
+
+
+@pytest.mark.parametrize("key", ["title", "status", "description", "triggers", "aliases", "inputs"])
+def test_e21_a_key_that_is_misspelt_is_a_problem(tmp_path: Path, key: str) -> None:
+    """Each way to leave out a letter, to write it twice, or to write two the wrong way round."""
+    for at in range(len(key) - 1):
+        swapped = key[:at] + key[at + 1] + key[at] + key[at + 2 :]
+        for typo in {key[:at] + key[at + 1 :], key[: at + 1] + key[at:], swapped} - {key}:
+            prompt_folder(tmp_path, meta=META.replace(f"{key}:", f"{typo}:"))
+            found = examined(tmp_path, "prompts")
+            assert any(f"unknown key {typo!r}: did you mean {key!r}?" in str(one) for one in found.problems)
+
+
 def test_e21_a_prompt_without_cases_or_with_a_script_that_cannot_run_is_a_note(tmp_path: Path) -> None:
     assert "BK758 meta.yml: prompts/refactor has no eval file" in warnings(tmp_path, evals=None)[0]
     write(tmp_path, f"{FOLDER}/guard.sh", "#!/bin/sh\n")

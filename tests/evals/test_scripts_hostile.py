@@ -4,14 +4,13 @@ import os
 import shutil
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from promptfiles import META
 from scripted import CASE, CONFIG, FOLDER, GUARD, VERIFY, Scripted, attempt_of
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Refused
+from baselinekit.errors import InvalidInput, Refused
 from baselinekit.evals.scripts import allowed_by, describe_scripts
 
 pytestmark = pytest.mark.slow

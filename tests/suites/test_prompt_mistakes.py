@@ -220,6 +220,38 @@ def test_e21_x8_what_can_be_wrong_with_the_files_beside_it(
     assert said in str(caught.value)
 
 
+INPUTS_OF_META = META[META.index("inputs:") :]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("aliases: [rf, tidy]", "aliases: rf", "expected a list, found 'rf' (string): write [rf]"),
+        ("triggers:\n  - refactor this file", "triggers: refactor", "expected a list, found 'refactor'"),
+        ("status: draft", "status: draft\npromotion: {min_uses: many}", "expected an integer"),
+        ("id: refactor", "id: 5", "expected a string, found 5"),
+        (INPUTS_OF_META, "inputs: [{nam: file}]\n", "unknown key 'nam'"),
+        (INPUTS_OF_META, "inputs: constraints\n", "expected a list of variables"),
+    ],
+)
+def test_e21_one_mistake_in_a_description_makes_no_others(
+    tmp_path: Path, was: str, now: str, said: str
+) -> None:
+    """What is right in the file counts: a description that is there is not missed."""
+    meta = META.replace(was, now)
+    folder = prompt_folder(tmp_path, "triggering: {should_match: [tidy this]}", meta=meta)
+    with pytest.raises(InvalidInput) as caught:
+        load_evals([FOLDER], str(tmp_path))
+    assert {problem.place.file for problem in caught.value.problems if problem.place} == {
+        f"{FOLDER}/meta.yml"
+    }
+    assert said in str(caught.value)
+    assert not [one for one in caught.value.problems if one.code == "BK754"]
+    broken, shape = examine(str(tmp_path), [str(folder.relative_to(tmp_path))])
+    assert any(said in str(one) for one in broken)
+    assert not shape.problems, "nor does doctor miss what is there"
+
+
 def test_e10_without_a_description_a_query_cannot_be_judged(tmp_path: Path) -> None:
     prompt_folder(tmp_path, "triggering: {should_match: [tidy this]}", meta=None)
     with pytest.raises(InvalidInput) as caught:
