@@ -100,12 +100,12 @@ def _objects(
         here = place.then.step(key, value, len(old)).here
         if here is None or here.ignore is None or here.ignore.kind != "ignore_fields":
             honest = sides.whole and not more_asks_more
-            yield Loosened((*path, key), f"is no longer expected: {_short(value)}", honest)
+            yield Loosened((*path, key), f"is no longer expected: {short(value)}", honest)
     for key, value in new.items():
         if key not in old and not more_asks_more:
             here = place.then.step(key, value, len(new)).here
             if here is None or here.ignore is None:
-                yield Loosened((*path, key), f"is expected now: {_short(value)}", honest=True)
+                yield Loosened((*path, key), f"is expected now: {short(value)}", honest=True)
 
 
 # Rows: each beside the one that it continues. What all rows of its kind have may be in a new one too.
@@ -119,7 +119,7 @@ def _arrays(old: list[Json], new: list[Json], place: OutputPlace, sides: Sides) 
         for rows, state, single in zip((old, new), (place.then, place.now), sides.templates, strict=True)
     )
     if describes and not described:
-        yield Loosened(path, f"one element describes every element now: {_short(new[0])}")
+        yield Loosened(path, f"one element describes every element now: {short(new[0])}")
         return
     if described:
         continued: list[int | None] = [0] * len(new)
@@ -135,7 +135,7 @@ def _arrays(old: list[Json], new: list[Json], place: OutputPlace, sides: Sides) 
         yield Loosened(path, "expects its elements in another order", honest=True)
     for number, (before, row) in enumerate(zip(continued, new, strict=True)):
         if before is None:
-            what = f"is expected now: {_short(row)}"
+            what = f"is expected now: {short(row)}"
             yield Loosened((*path, number), what, honest=is_like_siblings(row, old, sides))
         else:
             below = place.below((before, old[before], len(old)), (number, row, len(new)))
@@ -174,14 +174,14 @@ def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened
     if isinstance(after, Placeholder | Inline):
         if isinstance(before, Placeholder | Inline):
             if not takes_all(before, after):
-                what = f"another placeholder: {_short(old)} -> {_short(new)}"
+                what = f"another placeholder: {short(old)} -> {short(new)}"
                 if honest := is_only_other_text(before, after):
-                    what = f"another expectation: {_short(old)} -> {_short(new)}"
+                    what = f"another expectation: {short(old)} -> {short(new)}"
                 yield Loosened(path, what, honest)
         elif not _means(before, after):
-            yield Loosened(path, f"a value became a placeholder: {_short(old)} -> {_short(new)}")
+            yield Loosened(path, f"a value became a placeholder: {short(old)} -> {short(new)}")
         return
-    what = f"another expectation: {_short(old)} -> {_short(new)}"
+    what = f"another expectation: {short(old)} -> {short(new)}"
     if isinstance(before, Placeholder | Inline):
         if not takes_known(before, _known(after, sides)):
             yield Loosened(path, what, honest=not binds(before) and not holds_any(new))
@@ -258,5 +258,5 @@ def _same(old: Json, new: Json, typed: bool) -> bool:
     return same_json(old, new) and not (typed and isinstance(old, int) != isinstance(new, int))
 
 
-def _short(value: Json) -> str:
+def short(value: Json) -> str:
     return clipped(compact(value), _LONGEST, already_masked, counted=False)

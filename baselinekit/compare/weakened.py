@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 
 from baselinekit.compare.dispatch import base_mode, form_of, path_rules
+from baselinekit.compare.graded import CHECKS_AT, SCORES_AT, is_unmet, regraded
 from baselinekit.compare.loosened import Loosened as Loosened, OutputPlace, Sides, loosened
 from baselinekit.compare.rules import Mode, Rule, automaton_of, field_mode
 from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
@@ -35,6 +36,7 @@ def weakened(before: Baseline, after: Baseline, words_before: Words, words: Word
     return [
         *_outputs(before, after, words_before, words),
         *_recipe(before.current, after.current, ("current",)),
+        *(regraded(before, after) if before.current.kind == after.current.kind else ()),
         *_rules(before, after),
         *_limits(before.comparison, after.comparison),
         *_metadata(before.metadata, after.metadata),
@@ -69,7 +71,10 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
     def compared(stored: Json, answer: Json, variant: int | None) -> Iterator[Loosened]:
         for change in loosened(stored, answer, start, sides):
             at: Path = (*known_path(variant), "output", *change.at)
-            yield replace(change, at=at)
+            falls = is_unmet(after.current, change.at, answer) and not is_unmet(
+                before.current, change.at, stored
+            )
+            yield replace(change, at=at, honest=change.honest and not falls)
 
     yield from compared(old.output, new.output, None)
     for name in ("seconds", "cost_usd"):  # of which a rule may allow so many times as much
@@ -114,7 +119,9 @@ def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
         return
     if is_dataclass(old) and old.__class__ is new.__class__:
         for field in fields(old):
-            yield from _recipe(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
+            at: Path = (*path, field.name)
+            if at not in (CHECKS_AT, SCORES_AT):
+                yield from _recipe(getattr(old, field.name), getattr(new, field.name), at)
     else:
         yield Loosened(path, "another request is sent")
 

@@ -13,6 +13,7 @@ from baselinekit.model.grades import Grade, Grader, Method
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import below
+from baselinekit.tree.equality import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +152,54 @@ def checked(recipe: Recipe, observation: Observation, clients: GradeClients) -> 
     found, _ = read_checks(recipe.checks)
     case = Case("", recipe, tuple(found))
     return [graders.grade(grader, case, observation, clients) for grader in found]
+
+
+# What checks ask for together, and whether that includes what another one asks for.
+
+
+_MOST_PAIRS = 1_000_000
+"""Of more texts only those count that are the same: to look for each in each takes too long."""
+
+
+class AskedFor:
+    """All that some checks ask for. Of two patterns or schemas that differ it is not known which one takes
+    more."""
+
+    def __init__(self, checks: Sequence[Mapping[str, Json]]):
+        self._same = set(map(canonical, checks))
+        methods = [grader.method for grader in read_checks(checks)[0]]
+        lists = [how for how in methods if isinstance(how, Contains)]
+        counts = [how for how in methods if isinstance(how, TokenCount)]
+        self._one_of = [[text] for how in lists for text in how.all] + [how.any for how in lists if how.any]
+        self._none = [text for how in lists for text in how.none]
+        self._least = max((how.min for how in counts if how.min is not None), default=0)
+        self._most = min((how.max for how in counts if how.max is not None), default=None)
+        self._texts = len(self._none) + sum(map(len, self._one_of))
+
+    def includes(self, check: Mapping[str, Json]) -> bool:
+        """Whether no text that passes all of these fails this one."""
+        if canonical(check) in self._same:
+            return True
+        found, _ = read_checks([check])
+        how = found[0].method if found else None
+        if isinstance(how, TokenCount):
+            is_long = how.min is None or self._least >= how.min
+            return is_long and (how.max is None or (self._most is not None and self._most <= how.max))
+        return isinstance(how, Contains) and self._includes_texts(how)
+
+    def _includes_texts(self, how: Contains) -> bool:
+        if (len(how.all) + len(how.any) + len(how.none)) * self._texts > _MOST_PAIRS:
+            return False
+        asked = [[text] for text in how.all] + ([how.any] if how.any else [])
+        return all(
+            any(
+                all(any(_within(text, other) for text in texts) for other in others)
+                for others in self._one_of
+            )
+            for texts in asked
+        ) and all(any(_within(other, text) for other in self._none) for text in how.none)
+
+
+def _within(part: str, whole: str) -> bool:
+    """Whether a text is part of another one, whatever variables stand for."""
+    return part == whole or ("{{" not in part and "{{" not in whole and part in whole)

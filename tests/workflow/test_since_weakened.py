@@ -280,3 +280,44 @@ def test_a_sparse_checkout_removes_nothing(here: Checkout) -> None:
     assert {id: change for id, (change, _) in told(beside(here, "base")).items()} == {"e": "loosened"}
     here.git("rm", "-q", "--sparse", "baselines/far/d.yaml")
     assert told(beside(here, "base"))["d"] == ("removed", ())
+
+
+CHECKED = """\
+id: mill
+current:
+  input: {prompt: mill.xml}
+  execution:
+    type: prompt
+    checks:
+      - contains: mill
+      - max_tokens: 40
+    scores:
+      rubric: {rubric: Is the mill named?}
+      at_least: 4
+baseline:
+  output: {text: A mill., checks: {contains: passed, max_tokens: passed}, quality_scores: {rubric: 5}}
+comparison:
+  ignore_values: [text]
+  fields: {quality_scores: {type: numeric, tolerance: {min_delta: 0}}}
+"""
+
+
+def test_f57_the_checks_and_scores_of_a_captured_case_are_told_in_every_form(here: Checkout) -> None:
+    here.commit({"baselines/mill.yaml": CHECKED, "baselines/mill.xml": "Where is it?"})
+    here.git("branch", "-f", "before")
+    replace(here, "baselines/mill.yaml", "max_tokens: 40", "max_tokens: 30")
+    assert told(beside(here, "before")) == {}, "it asks for more"
+    replace(here, "baselines/mill.yaml", "max_tokens: 30", "max_tokens: 80")
+    replace(here, "baselines/mill.yaml", "at_least: 4", "at_least: 2")
+    replace(here, "baselines/mill.yaml", "      - contains: mill\n", "")
+    replace(here, "baselines/mill.yaml", "{contains: passed, max", "{max")
+    said = report(beside(here, "before"))
+    assert [*describe_weakened(said.against, Style())][1:] == [
+        "  LOOSENED  mill   baselines/mill.yaml:12",
+        '            baseline.output.checks.contains: is no longer expected: "passed"',
+        '            current.execution.checks: is no longer checked: {"contains": "mill"}',
+        "            current.execution.checks[0]: max_tokens: 40 -> 80",
+        "            current.execution.scores.at_least: 4 -> 2",
+    ]
+    assert said.exit_code == 1
+    assert "current.execution.checks\\[0\\]: max\\_tokens: 40 -\\> 80" in render(said)
