@@ -317,9 +317,24 @@ class _Copy:
             if piece != self._data[start : start + _CHUNK]:
                 raise OSError(5, "what was written reads back differently")
 
-    def rename(self, new: bool) -> None:
-        _rename(self._temporary, self.target, new)
+    def rename(self, new: bool, sync: bool) -> None:
+        try:
+            _rename(self._temporary, self.target, new)
+        except OSError as error:
+            if error.errno != errno.EXDEV or os.path.dirname(self._temporary) == self.folder:
+                raise
+            self._move(sync)  # a folder that is mounted by itself can be on the same device all the same
+            _rename(self._temporary, self.target, new)
         self._renamed = True
+
+    def _move(self, sync: bool) -> None:
+        """Write it again beside the target, from where a rename always leads there."""
+        os.close(self._handle)
+        self._handle = -1
+        _remove(self._temporary)
+        self._temporary = os.path.join(self.folder, f".{_name()}")
+        self.write(sync)
+        self.seal(sync)
 
     def drop(self) -> None:
         """Leave nothing behind."""
@@ -351,7 +366,7 @@ def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> d
         for step in (
             lambda copy: copy.write(sync),
             lambda copy: copy.seal(sync),
-            lambda copy: copy.rename(new),
+            lambda copy: copy.rename(new, sync),
             sync_folder,
         ):
             for copy in copies:

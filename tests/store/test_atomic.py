@@ -45,6 +45,26 @@ def test_a_file_gets_new_bytes_and_keeps_its_mode(tmp_path: Path) -> None:
     assert (tmp_path / ".baselinekit/.gitignore").read_text() == "*\n"
 
 
+@pytest.mark.parametrize("new", [True, False])
+def test_a_folder_that_no_rename_leads_to_gets_the_file_all_the_same(tmp_path: Path, new: bool) -> None:
+    """As in a container where it is mounted by itself: on the same device, and yet a rename fails."""
+    devices = [path for path in (Path("/dev/shm"), Path("/var/tmp"), PROJECT) if os.access(path, os.W_OK)]
+    here = tmp_path.stat().st_dev
+    with tempfile.TemporaryDirectory(
+        dir=next(path for path in (*devices, tmp_path) if path.stat().st_dev != here or path == tmp_path)
+    ) as place:
+        if not new:
+            write(tmp_path, "f", "old")
+            (tmp_path / "f").chmod(0o640)
+        atomic.replace_one(atomic._Copy(str(tmp_path / "f"), "f", place, b"new"), new)
+        assert (tmp_path / "f").read_bytes() == b"new"
+        assert new or (tmp_path / "f").stat().st_mode & 0o777 == 0o640
+        with pytest.raises(InvalidInput, match=r"BK113 f: the file already exists"):
+            atomic.replace_one(atomic._Copy(str(tmp_path / "f"), "f", place, b"newer"), True)
+        assert (tmp_path / "f").read_bytes() == b"new"
+        assert [*litter(tmp_path), *litter(Path(place))] == []
+
+
 def test_links_are_followed_inside_the_project_only(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, "real/f", "old")
