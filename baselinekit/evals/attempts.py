@@ -46,11 +46,12 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
     """How much of its limit an attempt has left. `limit` is None for a case that may take as long as it
-    takes."""
+    takes; `key`: what it is called in the file of the case."""
 
     limit: Seconds | None
     seconds: Callable[[], float]
     began: float
+    key: str = "timeout_seconds"
 
     def left(self) -> float:
         """CannotReplay where nothing is."""
@@ -58,7 +59,7 @@ class TimeLeft:
             return inf
         left = self.limit - (self.seconds() - self.began)
         if left <= 0:
-            raise cannot("BK722", f"its {self.limit:g} s were used up", "raise its `timeout_seconds`")
+            raise cannot("BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`")
         return left
 
     def call(self, client: Callable[[], T]) -> T:
@@ -172,6 +173,7 @@ class Examiner:
         attempt = replace(
             made.attempt,
             seconds=self.seconds() - began,
+            environment=made.attempt.environment or dict(trace.environment),
             sent=trace.sent,
             verified=trace.verified,
             notes=tuple(trace.notes),
@@ -187,7 +189,8 @@ class Examiner:
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.here.project
-        time = TimeLeft(case.timeout, self.seconds, began)
+        key = "timeout_seconds" if case.folder is None else "timeout_s"
+        time = TimeLeft(case.timeout, self.seconds, began, key)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = given_by_scripts(prepared, setting, trace)
@@ -198,6 +201,7 @@ class Examiner:
         observation, again = self._observed(recipe, setting)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
         trace.sent = is_prompt and not observation.recorded
+        trace.environment = observation.environment
         if (after := prepared.scripts[1]) is not None:
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()

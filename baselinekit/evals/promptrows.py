@@ -4,6 +4,7 @@ time that a prompt was sent."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from baselinekit.errors import nearest
 from baselinekit.evals.checks import Prepared
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
@@ -89,6 +90,16 @@ def typed_inputs(project: Project, prepared: Sequence[Prepared]) -> dict[str, li
         if one.case.folder is not None:
             found.setdefault(one.case.folder.path, set()).update(project.typed.keys() & one.names)
     return {path: sorted(names) for path, names in found.items()}
+
+
+def misspelt_inputs(project: Project, prepared: Sequence[Prepared]) -> list[str]:
+    """What the operator typed and nobody takes, where an input is called almost so. Other cases than those of
+    prompts may use it as a variable."""
+    if any(one.case.folder is None for one in prepared):
+        return []
+    names = sorted({name for one in prepared for name in one.names})
+    unknown = (name for name in project.typed if name not in names)
+    return [f"no prompt has an input {name!r}: {hint}" for name in unknown if (hint := nearest(name, names))]
 
 
 def _is_of(case: Case, folder: PromptFolder) -> bool:

@@ -24,7 +24,7 @@ from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
-from baselinekit.evals.promptrows import RunFacts, note_runs, typed_inputs
+from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
@@ -120,6 +120,7 @@ def run(
         if complete:
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
     told = [f"only {wanted.grader} graders were used"] if wanted.grader else []
+    told += misspelt_inputs(project, prepared)
     told += [*notification_warnings(project, suite), *noted(results)]
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",

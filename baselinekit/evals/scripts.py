@@ -58,11 +58,12 @@ class Script:
 @dataclass(slots=True)
 class Trace:
     """What is known of an attempt whatever becomes of it. `redactor`: knows its inputs, some of which may be
-    secrets by their names."""
+    secrets by their names; `environment`: what the answer told of where it comes from."""
 
     redactor: Redactor
     sent: bool = False
     verified: bool | None = None
+    environment: Mapping[str, Json] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

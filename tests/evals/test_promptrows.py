@@ -329,6 +329,14 @@ def test_e23_an_answer_that_is_kept_of_an_earlier_run_is_no_use(tmp_path: Path) 
     assert used(world) == []
 
 
+def test_e23_an_input_that_is_typed_and_misspelt_is_told(tmp_path: Path) -> None:
+    world = Scripted(tmp_path / "project")
+    world.operator = {"variables": {"constraint": "keep all", "unrelated": "x", "file": "a"}}
+    report = world.go()
+    assert report.warnings == ("no prompt has an input 'constraint': did you mean 'constraints'?",)
+    assert report.summary.passed == 1
+
+
 def test_e7_a_run_with_other_inputs_says_which_were_typed(tmp_path: Path) -> None:
     world = Scripted(tmp_path / "project")
     world.operator = {"variables": {"constraints": "keep all", "unrelated": "x"}}

@@ -1,5 +1,6 @@
 """Scripts that nobody has allowed, that cannot be run, that do not end, that say too much."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -212,7 +213,7 @@ def test_e23_the_time_of_a_case_covers_its_scripts_and_nothing_outlives_them(
     attempt = world.attempt()
     assert time.monotonic() - began < 8
     assert (attempt.outcome, attempt.code, attempt.sent) == ("error", "BK722", False)
-    assert attempt.reason.startswith(f"{GUARD}: its 0.5 s were used up")
+    assert attempt.reason == f"{GUARD}: its 0.5 s were used up: raise its `timeout_s`"
     assert world.order == ["guard.sh"]
     assert not still_running()
 
@@ -223,6 +224,9 @@ def test_e23_a_verify_that_does_not_end_has_verified_nothing(tmp_path: Path) -> 
     assert (attempt.outcome, attempt.code) == ("error", "BK722")
     assert (attempt.sent, attempt.verified) == (True, False)
     assert attempt.notes == (f"not verified: {VERIFY}: its 0.5 s were used up",)
+    assert attempt.environment["model"] == "default", "who answered is known all the same"
+    (row,) = (world.folder / ".usage.jsonl").read_text().splitlines()
+    assert json.loads(row)["model"] == "default"
 
 
 def test_e23_a_script_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
