@@ -3,7 +3,7 @@ guards its checks and its score."""
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from baselinekit.cli import capturing, screen
@@ -13,6 +13,7 @@ from baselinekit.cli.options import operator_of, project_of
 from baselinekit.errors import NothingSelected, Problem
 from baselinekit.evals.casebaselines import (
     CaseDraft,
+    baseline_ids,
     capture_cases,
     drafts_of,
     has_answer,
@@ -51,13 +52,14 @@ def _means_prompts(path: str, project: Project) -> bool:
 
 def capture_from_cases(options: DraftOptions) -> int:
     project = project_of(options.project)
-    cases, queries = _cases(project, options)
+    cases, called, queries = _cases(project, options)
     if options.many.dry_run:
-        return _show(_drafts(cases, project, options), queries, options)
+        return _show(_drafts(cases, called, project, options), queries, options)
     doing = "" if options.storing.is_silent else "replaying"
     with real_context() as context, with_progress(context, doing) as context:
         context = with_models(context, project, options.recording)
-        drafts = _drafts([with_printed(case, project, context.clients) for case in cases], project, options)
+        ready = [with_printed(case, project, context.clients) for case in cases]
+        drafts = _drafts(ready, called, project, options)
         wanted = replace(capturing.capture_options(options.storing), jobs=options.many.jobs)
         found, known = capture_cases(project, drafts, wanted, context)
     if found.done:
@@ -74,9 +76,9 @@ def capture_from_cases(options: DraftOptions) -> int:
     return 0
 
 
-def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], int]:
-    """What is to be captured, and how many queries there are, of which nothing can be: only a judge is asked
-    about them."""
+def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], dict[str, str], int]:
+    """What is to be captured, what the baseline of each case is called, and how many queries there are, of
+    which nothing can be captured: only a judge is asked about them."""
     suite = load(project, options.paths, None)
     chosen = choose(suite.cases, Choice(cases=options.cases)) if options.cases else list(suite.cases)
     cases = [case for case in chosen if has_answer(case)]
@@ -86,11 +88,14 @@ def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], int]:
         hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
         raise NothingSelected(Problem("BK509", what, hint if queries else "add one to `cases:`"))
     given = operator_of(options.project).variables
-    return [with_values(case, given, project) for case in cases], queries
+    called = baseline_ids(case for case in suite.cases if has_answer(case))
+    return [with_values(case, given, project) for case in cases], called, queries
 
 
-def _drafts(cases: Sequence[Case], project: Project, options: DraftOptions) -> list[CaseDraft]:
-    drafts, errors = drafts_of(cases, project, options.group, options.tags)
+def _drafts(
+    cases: Sequence[Case], called: Mapping[str, str], project: Project, options: DraftOptions
+) -> list[CaseDraft]:
+    drafts, errors = drafts_of(cases, called, project, options.group, options.tags)
     if errors:
         raise worst_of(errors)
     return drafts

@@ -2,7 +2,7 @@
 guards the grades."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +14,7 @@ from baselinekit.evals.scripts import Trace, ready_scripts, run_before
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.checks import check_of
 from baselinekit.grade.graders import files_of, row_of
+from baselinekit.grade.judging import short_digest
 from baselinekit.kinds.kind import SCORES
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import kind_of
@@ -48,6 +49,8 @@ RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""
 
 TEXT = "text"
+
+_HASH = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +93,42 @@ def with_printed(case: Case, project: Project, clients: Clients) -> Case:
     return with_values(case, run_before(script, case, inputs, setting, trace), project)
 
 
+def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
+    """By the id of a case, that of its baseline. Of cases whose names come to the same file name (`für` and
+    `f r`, or two that begin alike for long) the first in the file has it, and the others have a hash of
+    theirs behind it: with whichever of them a baseline is captured, it is called the same."""
+    ids: dict[str, str] = {}
+    taken: set[str] = set()
+    for case in cases:
+        if case.folder is not None:
+            name = case.name or case.id
+            id = f"{slug(case.folder.id)}.{slug(name)}"
+            if id in taken:
+                id += f"-{short_digest(case.folder.path, name)[:_HASH]}"
+            taken.add(id)
+            ids[case.id] = id
+    return ids
+
+
 def drafts_of(
-    cases: Sequence[Case], project: Project, group: str | None, tags: Sequence[str] = ()
+    cases: Sequence[Case],
+    called: Mapping[str, str],
+    project: Project,
+    group: str | None,
+    tags: Sequence[str] = (),
 ) -> tuple[list[CaseDraft], list[BaselinekitError]]:
-    """All of them; of those that no baseline can guard, why."""
+    """All of them, by their ids; of those that no baseline can guard, why."""
     drafts: list[CaseDraft] = []
     errors: list[BaselinekitError] = []
     for case in cases:
         try:
-            drafts.append(_draft_of(case, project, group, tags))
+            drafts.append(_draft_of(case, called[case.id], project, group, tags))
         except BaselinekitError as error:
             errors.append(error)
     return drafts, errors
 
 
-def _draft_of(case: Case, project: Project, group: str | None, tags: Sequence[str]) -> CaseDraft:
+def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Sequence[str]) -> CaseDraft:
     assert case.folder is not None
     group = group or slug(case.folder.id)
     graders = [_checked(grader, case, project) for grader in case.graders]
@@ -119,7 +143,7 @@ def _draft_of(case: Case, project: Project, group: str | None, tags: Sequence[st
             Problem("BK774", what, "keep it to `baselinekit run`", _place(case, left[0], project))
         )
     record: dict[str, Any] = {
-        "id": f"{slug(case.folder.id)}.{slug(case.name or case.id)}",
+        "id": id,
         **({"name": case.name} if case.name else {}),
         "current": {
             "input": _input(case, group, project),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from console import Console, console
 
 pytestmark = pytest.mark.slow
@@ -100,6 +101,26 @@ def test_a_grader_that_no_baseline_has_is_told(here: Console) -> None:
     refusing = "defaults: {json_schema: refuse}\n"
     file.write_text(refusing + CASE.replace("[{contains: complaint}]", "[{json_schema: {type: object}}]"))
     assert "BK774 prompts/triage/eval.yml:5:" in run(here, "capture from triage", 2)
+
+
+def test_cases_of_names_that_make_the_same_file_name_are_told_apart(here: Console) -> None:
+    names = ["für alle", "f r alle", "F-R-ALLE!", "日本", "中国", "n" * 200, "n" * 199]
+    cases = "".join(
+        f"  - name: {name}\n    inputs: {{message: 'It is broken, {number}.'}}\n"
+        "    assert: [{contains: complaint}]\n"
+        for number, name in enumerate(names)
+    )
+    (here.folder / "prompts/triage/eval.yml").write_text(f"cases:\n{cases}")
+    run(here, "capture from triage --case 中国", 0)
+    said = run(here, "capture from triage", 0)
+    assert said.count("captured triage.") == 6
+    assert "note: 1 captured already" in said
+    files = sorted((here.folder / "baselines/triage").iterdir())
+    assert (
+        len(files) == len({yaml.safe_load(file.read_text("utf-8"))["name"] for file in files}) == len(names)
+    )
+    assert "each case there is captured already" in run(here, "capture from triage", 2)
+    assert "7 passed" in run(here, "compare", 0)
 
 
 def test_queries_alone_are_nothing_to_capture(here: Console) -> None:
