@@ -25,7 +25,7 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
-from baselinekit.suites.promptfolders import INPUTS, folders_below, read_folder
+from baselinekit.suites.promptfolders import INPUTS, folders_below, sound_folder
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
 from baselinekit.texts import many
 from baselinekit.workflow.project import Project
@@ -97,10 +97,7 @@ def prompt_folder(project: Project, name: str) -> PromptFolder:
     if path not in folders_below(project.root, [path]):
         hint = "name a folder with a meta.yml and a prompt.xml, an id or an alias"
         raise InvalidInput(Problem("BK755", f"{name} is not a prompt folder", hint))
-    folder, problems = read_folder(project.root, path)
-    if problems:
-        raise InvalidInput(*problems)
-    return folder
+    return sound_folder(project.root, path)
 
 
 def _as_skill(folder: PromptFolder, project: Project) -> SkillFolder:

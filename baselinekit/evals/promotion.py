@@ -18,7 +18,7 @@ from baselinekit.schema.records import place_problems
 from baselinekit.store import atomic, promptlogs
 from baselinekit.store.project import read
 from baselinekit.store.promptlogs import Log
-from baselinekit.suites.promptfolders import METAS, TEMPLATE, is_prompt_folder, names_of_all, read_folder
+from baselinekit.suites.promptfolders import METAS, TEMPLATE, is_prompt_folder, names_of_all, sound_folder
 from baselinekit.texts import many
 from baselinekit.workflow.project import Project
 
@@ -73,10 +73,7 @@ def prompt_called(project: Project, name: str) -> PromptFolder:
             or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         )
         raise InvalidInput(Problem("BK769", what, hint))
-    found, problems = read_folder(project.root, folder)
-    if problems:
-        raise InvalidInput(*problems)
-    return found
+    return sound_folder(project.root, folder)
 
 
 def next_step(project: Project, folder: PromptFolder) -> PromotionStep:

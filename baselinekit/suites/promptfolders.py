@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode, place
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.grade.judging import short_digest
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
@@ -361,3 +361,13 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
         content_of(root, folder, eval_file, data),
     )
     return made, problems
+
+
+def sound_folder(root: str, folder: str) -> PromptFolder:
+    """The same for who can do nothing with one that is wrong. It is refused where that is all: where one of
+    its files leads out of the project."""
+    found, problems = read_folder(root, folder)
+    if problems:
+        is_refused = all(problem.code.startswith("BK4") for problem in problems)
+        raise Refused(*problems) if is_refused else InvalidInput(*problems)
+    return found

@@ -58,3 +58,14 @@ def test_what_was_changed_by_hand_is_never_lost_by_force(here: Console) -> None:
     assert skill.read_text().endswith("By hand.\n")
     assert here.run("baselinekit export triage --force --overwrite").exit_code == 0
     assert "By hand." not in skill.read_text()
+
+
+@pytest.mark.parametrize("command", ["export triage --force", "promote triage", "run triage"])
+def test_x5_a_prompt_that_lies_outside_of_the_project_is_refused(command: str, here: Console) -> None:
+    folder = here.folder / "prompts/triage"
+    (folder / "meta.yml").write_text(META.format(status="draft"))
+    (folder / "eval.yml").write_text("cases:\n  - {name: a, inputs: {message: b}, assert: [contains: c]}\n")
+    (folder / "prompt.xml").rename(here.folder.parent / "prompt.xml")
+    (folder / "prompt.xml").symlink_to(here.folder.parent / "prompt.xml")
+    ran = here.run(f"baselinekit {command}")
+    assert (ran.exit_code, "BK404" in ran.stderr) == (4, True), ran.stdout + ran.stderr
