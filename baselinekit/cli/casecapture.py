@@ -10,7 +10,7 @@ from baselinekit.cli import capturing, screen
 from baselinekit.cli.capture import DraftOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import operator_of, project_of
-from baselinekit.errors import NothingSelected, Problem
+from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.evals.casebaselines import (
     CaseDraft,
     baseline_ids,
@@ -22,10 +22,12 @@ from baselinekit.evals.casebaselines import (
     with_values,
 )
 from baselinekit.evals.selection import Choice, choose, found_by_operator, load
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
 from baselinekit.suites.promptfolders import folders_below
 from baselinekit.workflow.importing import worst_of
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import load_partly
 
 
 def told_apart(paths: Sequence[str], project: Project) -> tuple[list[str], list[str]]:
@@ -39,15 +41,28 @@ def told_apart(paths: Sequence[str], project: Project) -> tuple[list[str], list[
 
 
 def _means_prompts(path: str, project: Project) -> bool:
+    """A folder that also holds recipes without an output could mean either: who captures it says which."""
+    folders = _prompts_at(path, project)
+    drafts = [draft for draft in _drafts_below(path, project) if draft.baseline is None] if folders else []
+    if drafts:
+        what = f"{path} holds both prompt folders ({folders[0] or '.'}) and recipes without an output"
+        what += f" ({drafts[0].source.file})"
+        raise InvalidInput(Problem("BK508", what, "name each by its path, and capture them by two commands"))
+    return bool(folders)
+
+
+def _prompts_at(path: str, project: Project) -> list[str]:
     named = found_by_operator(project, path)
-    full = os.path.normpath(os.path.join(project.root, named))
-    if not os.path.lexists(full):
-        return False
-    holds_baselines = any(
-        os.path.commonpath([full, there]) in (full, there)
-        for there in (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
-    )
-    return not holds_baselines and bool(folders_below(project.root, [named]))
+    return folders_below(project.root, [named]) if os.path.lexists(os.path.join(project.root, named)) else []
+
+
+def _drafts_below(path: str, project: Project) -> list[Baseline]:
+    """The baselines of the project's own folders there. What is wrong with one, compare tells."""
+    full = os.path.normpath(os.path.join(project.root, found_by_operator(project, path)))
+    there = (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
+    pairs = ((folder, os.path.commonpath([full, folder])) for folder in there if os.path.isdir(folder))
+    inner = [folder if shared == full else full for folder, shared in pairs if shared in (full, folder)]
+    return load_partly(project, inner)[0] if inner else []
 
 
 def capture_from_cases(options: DraftOptions) -> int:
@@ -79,7 +94,8 @@ def capture_from_cases(options: DraftOptions) -> int:
 def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], dict[str, str], int]:
     """What is to be captured, what the baseline of each case is called, and how many queries there are, of
     which nothing can be captured: only a judge is asked about them."""
-    suite = load(project, options.paths, None)
+    named = [word for path in options.paths for word in _words_for(path, project)]
+    suite = load(project, named, None)
     chosen = choose(suite.cases, Choice(cases=options.cases)) if options.cases else list(suite.cases)
     cases = [case for case in chosen if has_answer(case)]
     queries = sum(case.folder is not None for case in chosen) - len(cases)
@@ -90,6 +106,14 @@ def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], dict[st
     given = operator_of(options.project).variables
     called = baseline_ids(case for case in suite.cases if has_answer(case))
     return [with_values(case, given, project) for case in cases], called, queries
+
+
+def _words_for(path: str, project: Project) -> list[str]:
+    """The prompt folders below a folder, whatever else lies in it; a file, an id or an alias itself."""
+    if not os.path.isdir(os.path.join(project.cwd, path)):
+        return [path]
+    folders = (os.path.join(project.root, folder) for folder in _prompts_at(path, project))
+    return [os.path.relpath(folder, project.cwd) for folder in folders]
 
 
 def _drafts(

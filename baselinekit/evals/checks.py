@@ -35,7 +35,7 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.store.project import read
-from baselinekit.store.reading import discover, locate, locate_each
+from baselinekit.store.reading import discover, holds_baselines, locate, locate_each
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, load_partly
@@ -339,8 +339,10 @@ def _told_apart(
     below = tuple(f"{os.path.normpath(folder)}{os.sep}" for folder in folders(project))
     baselines, evals = [], []
     cases = set(eval_files(named, root))
-    for file in discover(named, root):
-        if is_below(file, prompts):
+    for file in discover(named, root, with_prompts=True):
+        if is_below(file, prompts) and holds_baselines(root, file):
+            baselines.append(os.path.relpath(os.path.join(root, file), project.cwd))
+        elif is_below(file, prompts):
             evals += [file] if file in cases and holds_cases(root, file) else []
         elif file.startswith(below):
             evals += [file] if file in cases else []

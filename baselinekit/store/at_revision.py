@@ -2,13 +2,14 @@
 
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.prompts import EVALS, METAS, TEMPLATE, is_prompt_folder
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
@@ -67,12 +68,31 @@ def _baselines(
     contents = _contents(git, tree, names, MAX_BYTES)
     found: list[Baseline] = []
     unread = [name for name in names if name not in contents]
+    prompts = _prompt_folders(tree)
     for name, data in contents.items():
         try:
             found += reading.parse(data, name)
         except BaselinekitError:
-            unread.append(name)
+            if not _is_below(name, prompts) or reading.looks_like_baselines(name, data):
+                unread.append(name)
     return list(with_outputs(git, tree, found)), sorted(unread)
+
+
+def _prompt_folders(tree: Iterable[str]) -> set[str]:
+    names: dict[str, set[str]] = {}
+    for name in tree:
+        folder, _, last = name.rpartition("/")
+        if last == TEMPLATE or last in METAS or last in EVALS:
+            names.setdefault(folder, set()).add(last)
+    return {folder for folder, known in names.items() if is_prompt_folder(known)}
+
+
+def _is_below(name: str, folders: Collection[str]) -> bool:
+    while folders and name:
+        name = posixpath.dirname(name)
+        if name in folders:
+            return True
+    return False
 
 
 def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import Marks, decode, mark, mark_each, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source, known_path
+from baselinekit.model.prompts import EVALS, INPUTS, METAS, is_prompt_folder
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import place_problems, position
 from baselinekit.store import records
@@ -277,16 +279,24 @@ def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
 MAX_FILES = 20_000
 
 
-def discover(paths: Sequence[str], root: str, without: Collection[str] = ()) -> list[str]:
+def discover(
+    paths: Sequence[str], root: str, without: Collection[str] = (), with_prompts: bool = False
+) -> list[str]:
     """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
     do the names given back. Hidden folders, outputs beside their baselines, links to folders and the folders
-    called as in `without` are passed over; whether the rest can be read is found out when it is."""
+    called as in `without` are passed over; whether the rest can be read is found out when it is. Below a
+    folder with a prompt only what looks like a baseline is one, unless all is asked for."""
     found: dict[str, None] = {}
     problems = []
     for path in paths:
         full = os.path.join(root, path)
         if os.path.isdir(full):
-            found.update(dict.fromkeys(name_in_project(root, file) for file in _below(full, without)))
+            files = (
+                name_in_project(root, file)
+                for file, of_prompt in _below(full, without)
+                if with_prompts or not of_prompt or holds_baselines(root, file)
+            )
+            found.update(dict.fromkeys(files))
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
         elif not full.endswith((*SUFFIXES, LINES)):
@@ -302,20 +312,44 @@ def discover(paths: Sequence[str], root: str, without: Collection[str] = ()) -> 
     return list(found)
 
 
-def _below(folder: str, without: Collection[str]) -> Iterator[str]:
+def _below(folder: str, without: Collection[str], of_prompt: bool = False) -> Iterator[tuple[str, bool]]:
+    """Each file, and whether a folder with a prompt is above it."""
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
+    of_prompt = of_prompt or is_prompt_folder({entry.name for entry in entries})
     for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in without:
-                yield from _below(entry.path, without)
+                yield from _below(entry.path, without, of_prompt)
         elif entry.name.endswith(SUFFIXES) and MARK not in entry.name and entry.name != CONFIG:
             with suppress(OSError):  # a link that leads to itself: what is wrong is said when it is read
                 if entry.is_dir():
                     continue
-            yield entry.path
+            yield entry.path, of_prompt
+
+
+_LOOKS_SO = re.compile(rb"^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:", re.MULTILINE)
+"""Of a file that cannot be read."""
+
+
+def holds_baselines(root: str, file: str) -> bool:
+    """Whether a file beside a prompt is one of baselines; one that is too large or gone is none."""
+    with suppress(BaselinekitError):
+        return looks_like_baselines(file, read(root, file))
+    return False
+
+
+def looks_like_baselines(file: str, data: bytes) -> bool:
+    """Right or wrong: other files beside a prompt are what is said of it, its cases, and what these are
+    given."""
+    if os.path.basename(file) in (*METAS, *EVALS, INPUTS):
+        return False
+    try:
+        return records.holds_any(language(file).load(decode(data, file).body, file))
+    except BaselinekitError:
+        return _LOOKS_SO.search(data) is not None
 
 
 def _missing(path: str, full: str) -> Problem:

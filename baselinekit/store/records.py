@@ -127,6 +127,17 @@ def opened(
     return documents, source
 
 
+def holds_any(documents: list[Json]) -> bool:
+    """Whether anything there looks like a record, right or wrong: other data may share one key."""
+    for document in documents:
+        if isinstance(document, dict) and WRAPPER in document:
+            return True
+        for raw in document if isinstance(document, list) else [document]:
+            if isinstance(raw, dict) and (is_response(raw) or len(_OURS & raw.keys()) > 1):
+                return True
+    return False
+
+
 def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[str, Json]]]:
     """Every record: its document, where it stands there, and its raw value. Empty ones are passed over."""
     for number, document in enumerate(documents):

@@ -13,7 +13,15 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.grade.judging import short_digest
-from baselinekit.model.prompts import PromptFolder, PromptMeta
+from baselinekit.model.prompts import (
+    EVALS,
+    INPUTS,
+    METAS,
+    TEMPLATE,
+    PromptFolder,
+    PromptMeta,
+    is_prompt_folder,
+)
 from baselinekit.model.values import Json
 from baselinekit.store.project import CONFIG_NAME, name_in_project, read
 from baselinekit.store.reading import discover
@@ -23,10 +31,6 @@ from baselinekit.suites.settings import resolve_named
 from baselinekit.tree.equality import canonical
 from baselinekit.variables import names_in
 
-TEMPLATE = "prompt.xml"
-METAS = ("meta.yml", "meta.yaml")
-EVALS = ("eval.yml", "eval.yaml", "evals.yml", "evals.yaml")
-INPUTS = "inputs.yml"
 GUARD, VERIFY = "guard.sh", "verify.sh"
 
 _YAML = (".yml", ".yaml")
@@ -36,12 +40,7 @@ _DEEPEST = 12
 _PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
 
-# Which folder is one, and which of its files holds cases. All the others are no eval files.
-
-
-def is_prompt_folder(names: Collection[str]) -> bool:
-    """By the names of what lies in it."""
-    return TEMPLATE in names or (any(meta in names for meta in METAS) and any(one in names for one in EVALS))
+# Which of its files holds cases. All the others are no eval files.
 
 
 def eval_file_in(root: str, folder: str) -> str | None:
@@ -81,7 +80,7 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
     another one is named."""
     found: dict[str, None] = {}
     for path in paths:
-        files = discover([path], root, BESIDE)
+        files = discover([path], root, BESIDE, with_prompts=True)
         if os.path.isdir(os.path.join(root, path)):
             of = {folder: eval_file_in(root, folder) for folder in _holding(files, path, root)}
             files = [file for file in files if file in of.values() or not is_below(file, of)]

@@ -321,3 +321,17 @@ def test_f57_the_checks_and_scores_of_a_captured_case_are_told_in_every_form(her
     ]
     assert said.exit_code == 1
     assert "current.execution.checks\\[0\\]: max\\_tokens: 40 -\\> 80" in render(said)
+
+
+def test_files_of_a_prompt_folder_were_no_baselines_then_either(here: Checkout) -> None:
+    given = {"meta.yml": "id: sum\n", "prompt.xml": "Sum up.", "examples/a/inputs.yml": "a: 1\n"}
+    files = {f"baselines/sum/{name}": text for name, text in given.items()}
+    here.commit(files | {"baselines/sum/kept.yaml": RECORD.format(id="kept")})
+    here.git("branch", "-f", "before")
+    assert beside(here, "before").changes == beside(here, "before").notes == ()
+    replace(here, "baselines/sum/kept.yaml", "Ada", "<<any>>")
+    assert [(one.id, one.change) for one in beside(here, "before").changes] == [("kept", "loosened")]
+    here.commit({"baselines/sum/kept.yaml": "id: kept\ncurrent: [\n"})
+    here.git("branch", "-f", "broken")
+    (here.folder / "baselines/sum/kept.yaml").unlink()
+    assert "baselines/sum/kept.yaml could not be read" in beside(here, "broken").notes[0]

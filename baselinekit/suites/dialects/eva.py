@@ -14,7 +14,7 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.grades import Grader
-from baselinekit.model.prompts import PromptFolder
+from baselinekit.model.prompts import TEMPLATE, PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, or_null, ref
@@ -251,7 +251,7 @@ def _case(raw: Json, number: int, reading: _Reading) -> tuple[Case | None, list[
     has_scripts = folder.guard is not None or folder.verify is not None
     case = Case(
         reading.id_of(stated.name, number),
-        Recipe(PromptInput(promptfolders.TEMPLATE, inputs=used), replace(target, model=model)),
+        Recipe(PromptInput(TEMPLATE, inputs=used), replace(target, model=model)),
         judged,
         name=stated.name,
         timeout=reading.about.timeout_s if stated.timeout_s is None else stated.timeout_s,
