@@ -4,6 +4,7 @@ another question, or none at all. Whatever only asks for more is no matter."""
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from baselinekit.compare.dispatch import base_mode, form_of, path_rules
 from baselinekit.compare.graded import CHECKS_AT, SCORES_AT, is_unmet, regraded
@@ -115,7 +116,7 @@ def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
 
 def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
     """Where two parts of a recipe differ, to the depth at which people name it."""
-    if old == new and old.__class__ is new.__class__:
+    if _is_same(old, new):
         return
     if is_dataclass(old) and old.__class__ is new.__class__:
         for field in fields(old):
@@ -124,6 +125,19 @@ def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
                 yield from _recipe(getattr(old, field.name), getattr(new, field.name), at)
     else:
         yield Loosened(path, "another request is sent")
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    """Down to the types: true is not 1, and 5.0 is sent otherwise than 5."""
+    if old.__class__ is not new.__class__ or old != new:
+        return False
+    if isinstance(old, dict):
+        return all(_is_same(value, new[key]) for key, value in old.items())
+    if isinstance(old, list | tuple):
+        return all(map(_is_same, old, new))
+    if is_dataclass(old):
+        return all(_is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
+    return True
 
 
 def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:

@@ -90,6 +90,7 @@ def found(old: str, new: str, record: str = RECORD) -> list[str]:
         ("seconds: 1", "seconds: 9", "seconds: 1 -> 9"),
         ("endpoint: /users", "endpoint: /health", "current.input.endpoint: another request is sent"),
         ("timeout: 5", "timeout: 50", "current.input.timeout: another request"),
+        ("timeout: 5", "timeout: 5, json: {a: [x]}", "current.input.json: another request"),
         ("criticality: high", "criticality: low, skip: flaky", "skip: flaky"),
         ("criticality: high", "criticality: low", "criticality: high -> low"),
         ("[fast]", "[slow]", "tags select what is run: -fast +slow"),
@@ -129,6 +130,21 @@ def test_f57_what_lets_more_pass_is_told(old: str, new: str, told: str) -> None:
 )
 def test_what_asks_for_more_or_the_same_is_no_matter(old: str, new: str) -> None:
     assert found(old, new) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("{a: [true]}", "{a: [1]}", False),
+        ("{a: 5}", "{a: 5.0}", False),
+        ("{a: 1, b: 2}", "{b: 2, a: 1}", True),
+        ("[1, 2]", "[2, 1]", False),
+    ],
+)
+def test_a_request_with_another_type_of_value_is_another_one(old: str, new: str, is_same: bool) -> None:
+    record = RECORD.replace("timeout: 5", f"json: {old}")
+    ways = found(f"json: {old}", f"json: {new}", record)
+    assert ways == ([] if is_same else ["current.input.json: another request is sent"])
 
 
 def test_an_output_that_is_gone_and_variants() -> None:

@@ -137,6 +137,7 @@ SCORES: list[tuple[Any, Any, list[str]]] = [
     (SCORED, {**SCORED, "at_least": 4.5}, []),
     ({**SCORED, "at_least": None}, SCORED, []),
     (SCORED, {**SCORED, "model": "kind"}, ['scores.model: scored otherwise: "judge" -> "kind"']),
+    (SCORED, {**SCORED, "form": "line"}, ['scores.form: scored otherwise: "json" -> "line"']),
     (SCORED, {**SCORED, "scale": [1, 9]}, ["scores.scale: scored otherwise: [1, 5] -> [1, 9]"]),
     (
         SCORED,
