@@ -144,7 +144,7 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
         yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
     elif schema is not True and allows_all(schema):
         near = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
-        hint = near or "say what it has to be, or `schema: true` if any JSON will do"
+        hint = near or "say what it has to be, or write `true` in its place if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 
 

@@ -246,7 +246,7 @@ def token_problems(task: Task) -> Iterator[Problem]:
             )
     if how.min == 0 and how.max is None:
         yield never_fails(
-            "every text has 0 words or more", "1 or more: `min: 1` is any word", "config", "min"
+            "every text has 0 words or more", "1 or more: with 1, any word will do", "config", "min"
         )
     if how.min is not None and how.max is not None and 0 <= how.max < how.min:
         yield never_passes(

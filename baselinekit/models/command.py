@@ -37,7 +37,8 @@ def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> P
 def succeed(question: Question, finished: ProcessResult) -> None:
     if finished.exit_code:
         what = f"{question.name} ended with exit code {finished.exit_code}"
-        raise cannot("BK615", what + said_last(finished.stderr, question.world.mask))
+        hint = "run its command by hand, with a prompt on its standard input"
+        raise cannot("BK615", what + said_last(finished.stderr, question.world.mask), hint)
 
 
 def refuse_tools(question: Question) -> None:
@@ -50,7 +51,8 @@ def text_of(question: Question, raw: bytes) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise cannot("BK612", f"{question.name} wrote something that is not UTF-8 text") from None
+        what = f"{question.name} wrote something that is not UTF-8 text"
+        raise cannot("BK612", what, "let its command write UTF-8, and nothing but the answer") from None
 
 
 def json_in(text: str) -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
@@ -19,6 +20,7 @@ from baselinekit.suites.promptfolders import (
     read_template,
 )
 from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, misspelt, read_mapping
+from baselinekit.variables import NAME
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
 _ALIAS = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -61,7 +63,8 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
         problems += data.placed(list(_skill(folder)))
         problems += [*_variables(folder, template, data), *_too_long(template)]
         warnings += data.placed([*_unknown(data.raw), *_dates(data.raw), *_when(folder, data.raw)])
-        warnings += [*_unused(folder, template, data), *_long(template), *_files(root, folder)]
+        warnings += [*_unused(folder, template, data), *_literal(template), *_long(template)]
+        warnings += _files(root, folder)
         warnings += _queries(root, folder)
     return broken, FolderShape(tuple(problems), tuple(warnings))
 
@@ -149,6 +152,20 @@ def _too_long(template: TemplateFile | None) -> Iterator[Problem]:
     if template is not None and (words := len(template.text.split())) >= _TOO_MANY_WORDS:
         hint = f"fewer than {_TOO_MANY_WORDS:,}: move parts into files of their own"
         yield Problem("BK757", f"the prompt has {words:,} words", hint, Place(template.file, 1, 1))
+
+
+_NO_NAME = re.compile(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
+
+
+def _literal(template: TemplateFile | None) -> Iterator[Problem]:
+    """What looks like a variable and is none: it goes to the model with its braces."""
+    if template is None:
+        return
+    for found in _NO_NAME.finditer(template.text):
+        if not NAME.fullmatch(found[1]):
+            what = f"{{{{{found[1]}}}}} is sent as it stands: it is not the name of a variable"
+            hint = "letters from a to z, digits, `_`, `-` and `.`, the first a letter or `_`"
+            yield Problem("BK758", what, hint, place(template.file, template.text, found.start()))
 
 
 def _long(template: TemplateFile | None) -> Iterator[Problem]:
