@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 OPERATOR = (
-    *("--config", "--config-from", "--environment", "--base-url", "--var", "--env-file", "--secret"),
-    "--allow-host",
+    *("--config", "--config-from", "--environment", "--base-url", "--var", "--var-file", "--env-file"),
+    *("--secret", "--allow-host"),
 )
 """Options with a value that say which project this is and what the operator says of it: every command has
 them."""
