@@ -1,6 +1,7 @@
 """What every test may count on, whoever started the run."""
 
 import gc
+import itertools
 import os
 
 import clocks
@@ -48,3 +49,15 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+_MOST_TESTS_UNFROZEN = 200
+_finished = itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    """What the tests so far have left (modules, caches, reports) stays: it is looked through once, and not in
+    every collection of those that follow."""
+    if next(_finished) % _MOST_TESTS_UNFROZEN == 0:
+        gc.collect()
+        gc.freeze()
