@@ -75,6 +75,6 @@ def test_an_interrupt_at_the_question_writes_nothing(tmp_path: Path, url: str) -
     (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
     with in_terminal(tmp_path, "http", url, "--id", "order", command="capture", columns=200) as tty:
         tty.until(QUESTION)
-        tty.type("\x03", "")
+        tty.leave("\x03")
         assert tty.end() == 130
     assert not list(tmp_path.glob("baselines/**/*.yaml"))
