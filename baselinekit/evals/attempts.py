@@ -189,8 +189,7 @@ class Examiner:
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.here.project
-        key = "timeout_seconds" if case.folder is None else "timeout_s"
-        time = TimeLeft(case.timeout, self.seconds, began, key)
+        time = TimeLeft(case.timeout, self.seconds, began, case.timeout_key)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = given_by_scripts(prepared, setting, trace)

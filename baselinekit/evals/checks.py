@@ -98,8 +98,9 @@ def checked_cases(
         except Exception as error:  # told as the error of this case, where it is examined
             found.append(Prepared(case, fault=error))
     root = here.project.root
-    alike = dict.fromkeys  # what is wrong with a script is told once, whatever cases have it
-    return found, list(alike(_placed(wrong, root))), list(alike(_placed(refused, root)))
+    # what is wrong with a script is told once, whatever cases have it
+    told, not_allowed = dict.fromkeys(_placed(wrong, root)), dict.fromkeys(_placed(refused, root))
+    return found, list(told), list(not_allowed)
 
 
 def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:

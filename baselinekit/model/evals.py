@@ -44,7 +44,8 @@ class Scripts:
 class Case:
     """One case. It passes when all its required graders pass. `retries`: how often a failed attempt is tried
     again; a first attempt that failed stays on record. `judge_after_failure`: whether models are asked what
-    a check by rules has already found wrong. `folder`: the prompt that it is a case of."""
+    a check by rules has already found wrong. `folder`: the prompt that it is a case of.
+    `timeout_key`: what its file calls the time limit."""
 
     id: str
     recipe: Recipe
@@ -59,6 +60,7 @@ class Case:
     expected: Expected | None = None
     context: Json = None
     timeout: Seconds | None = None
+    timeout_key: str = "timeout_seconds"
     retries: int = 0
     parallel: bool = True
     weight: float = 1.0
