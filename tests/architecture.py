@@ -267,6 +267,8 @@ MOST_LINES_OF_A_CLASS = 300
 FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
+    "model.traces": "what the kinds, the models and the graders share",
+    "kinds.messages": "what the kinds that are asked with messages share",
     "__main__": "`python -m baselinekit`",
     "demo.skills": "imported by name, from the configuration of a project",
     "codes": "the Python beside the pages",

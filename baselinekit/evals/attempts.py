@@ -12,6 +12,7 @@ from baselinekit.evals.checks import Prepared
 from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.grade import graders
 from baselinekit.grade.task import GradeClients, keys_of, parsed
+from baselinekit.grade.verdict import combined
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -212,7 +213,7 @@ class Examiner:
         grades = graders.grade_all(
             shown, observation, lambda position: self._clients(prepared, position, bench, found)
         )
-        outcome, score, reason, verdict = graders.combined(grades)
+        outcome, score, reason, verdict = combined(grades, case.pass_rule)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
             outcome, score, reason, telling = "error", None, observation.flaw, "BK613"
@@ -248,7 +249,7 @@ class Examiner:
         raise AssertionError("the last wait is None")
 
     def _clients(
-        self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
+        self, prepared: Prepared, position: graders.Position, bench: "_Bench", found: list[Comparison]
     ) -> GradeClients:
         def ask(asked: Ask) -> Answer:
             turn = asked.turn + bench.setting.turn * _TURNS

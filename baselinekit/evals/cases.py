@@ -14,8 +14,8 @@ from baselinekit.evals.promptrows import note_use
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
-from baselinekit.model.evals import Case
-from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
+from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest, recipe_hash
@@ -118,6 +118,7 @@ def result_of(
             mean_score(attempts, retried),
             fingerprint(prepared, telling),
             retried,
+            case.pass_rule,
         ),
     )
 
@@ -185,9 +186,11 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
             method = meant.comparison
         name = type(grader.method).__name__
         judged_by.append([grader.name, name, method, grader.weight, grader.required])
+    wanted = [case.wanted] if case.wanted != Wanted() else []
+    rule = [case.pass_rule] if case.pass_rule != PassRule() else []
     found = {
-        "case": digest([case.recipe, case.expected, case.context, known]),
-        "grader": digest(judged_by),
+        "case": digest([case.recipe, case.expected, case.context, known, *wanted]),
+        "grader": digest([*judged_by, *rule]),
     }
     further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
     return found | {name: str(value) for name, value in further.items() if value}

@@ -23,6 +23,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, found_by_operator
 from baselinekit.grade import graders
+from baselinekit.grade.graders import Position
 from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
@@ -56,14 +57,14 @@ _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case that can be run: its matchers and schemas by the number of the grader that needs them. `files`:
-    16 hex digits over what stands in the files that its verdict hangs on; "" where it names none. `fault`:
-    what nobody expected, met when it was made ready. `scripts`: what is run before and after an attempt;
-    `names`: those of the inputs that it takes from there."""
+    """A case that can be run: its matchers and schemas by the position of the grader that needs them.
+    `files`: 16 hex digits over what stands in the files that its verdict hangs on; "" where it names none.
+    `fault`: what nobody expected, met when it was made ready. `scripts`: what is run before and after an
+    attempt; `names`: those of the inputs that it takes from there."""
 
     case: Case
-    matchers: dict[int, tuple[Matcher, ...]] = field(default_factory=dict)
-    schemas: dict[int, Json] = field(default_factory=dict)
+    matchers: dict[Position, tuple[Matcher, ...]] = field(default_factory=dict)
+    schemas: dict[Position, Json] = field(default_factory=dict)
     baseline: Baseline | None = None
     files: str = ""
     fault: Exception | None = None
@@ -157,9 +158,9 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
         problems += error.problems if case.baseline else told
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
-    for number, grader in enumerate(case.graders):
+    for position, grader in graders.positions(case.graders):
         try:
-            problems += _of_grader(prepared, number, grader, here)
+            problems += _of_grader(prepared, position, grader, here)
             if (program := graders.row_of(grader).program(grader.method)) is not None:
                 runnable(program)
         except Refused as error:
@@ -169,7 +170,10 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     if problems:
         raise InvalidInput(*problems)
     asked = replaying.files_hash(case.recipe, setting)
-    schemas = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
+    schemas = [
+        [position[0] if len(position) == 1 else [*position], schema]
+        for position, schema in sorted(prepared.schemas.items())
+    ]
     files = digest([asked, schemas]) if asked or schemas else ""
     if any(scripts):
         files = digest([files, [one and one.content for one in scripts]])
@@ -206,7 +210,7 @@ def refuse_long(case: Case, setting: Setting) -> None:
     problems = []
     if case.timeout is not None and case.timeout > most:
         problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))
-    for grader in case.graders:
+    for _, grader in graders.positions(case.graders):
         program = graders.row_of(grader).program(grader.method)
         if program is not None and program.timeout_per_case > granted.timeout:
             longest = program.timeout_per_case
@@ -216,7 +220,7 @@ def refuse_long(case: Case, setting: Setting) -> None:
 
 
 def _of_grader(
-    prepared: Prepared, number: int, grader: Grader, here: CaptureEnvironment
+    prepared: Prepared, position: Position, grader: Grader, here: CaptureEnvironment
 ) -> Iterator[Problem]:
     row, method = graders.row_of(grader), grader.method
     for problem in graders.problems_of(grader, prepared.case):
@@ -227,13 +231,13 @@ def _of_grader(
         schema = load_schema(prepared.case, path, here.project.root)
         stated = replace(grader, method=row.with_document(method, schema))
         yield from graders.problems_of(stated, prepared.case)
-        prepared.schemas[number] = schema
+        prepared.schemas[position] = schema
     elif row.compares:
         words, baseline = here.project.words, prepared.baseline
         compared = list(_compared(prepared, grader))
         if baseline is not None:
             words = here.project.words_of(baseline)
-        prepared.matchers[number] = tuple(compile_baseline(one, words) for one in compared)
+        prepared.matchers[position] = tuple(compile_baseline(one, words) for one in compared)
 
 
 def _compared(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:

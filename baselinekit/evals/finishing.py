@@ -7,9 +7,10 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
-from baselinekit.grade import by_human, graders
+from baselinekit.grade import by_human
+from baselinekit.grade.verdict import combined
 from baselinekit.model.evals import Suite
-from baselinekit.model.grades import Attempt, Grade, Grader
+from baselinekit.model.grades import Attempt, Grade, Grader, PassRule
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals.evalreport import without_details
 from baselinekit.report.forms.table import render_report
@@ -41,11 +42,11 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         grader = Grader(grade.grader, "human", queued.item.method, grade.weight, grade.required)
         return by_human.human_grade(grader, queued.item, queued.ratings)
 
-    def again(attempt: Attempt) -> Attempt:
+    def again(attempt: Attempt, rule: PassRule) -> Attempt:
         grades = tuple(map(regraded, attempt.grades))
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
-        outcome, score, reason, verdict = graders.combined(grades)
+        outcome, score, reason, verdict = combined(grades, rule)
         code = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         return replace(
             attempt, grades=grades, outcome=outcome, score=score, reason=reason, verdict=verdict, code=code
@@ -54,7 +55,8 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
     def told(result: Result) -> Result:
         if result.case is None or result.outcome == "skipped":
             return result
-        attempts = tuple(map(again, result.case.attempts))
+        rule = result.case.pass_rule
+        attempts = tuple(again(attempt, rule) for attempt in result.case.attempts)
         return result if attempts == result.case.attempts else result_again(result, attempts)
 
     results = tuple(map(told, report.results))

@@ -3,12 +3,13 @@
 A new grader is one file (its config, its checks, its judging) and one row here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.grade import by_function, by_human, by_line, by_matcher, by_model, by_schema, by_text
 from baselinekit.grade.task import GradeClients, GraderType, Task
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import OUTCOMES, Grade, Grader, Outcome
+from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT
 
@@ -44,15 +45,43 @@ def task_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Task:
     return row_of(grader, graders).task(grader, case)
 
 
+Position = tuple[int, ...]
+"""Where a grader stands among those of its case: its number, and below one that is made of others theirs."""
+
+
+def positions(stated: Sequence[Grader], graders: Graders = GRADERS) -> Iterator[tuple[Position, Grader]]:
+    """All graders of a case, each behind those that it is made of."""
+    for number, grader in enumerate(stated):
+        for below, part in positions(row_of(grader, graders).parts(grader.method), graders):
+            yield (number, *below), part
+        yield (number,), grader
+
+
 def grade(
     grader: Grader, case: Case, observation: Observation, clients: GradeClients, graders: Graders = GRADERS
 ) -> Grade:
     """What a grader makes of an output. Whatever keeps it from judging is an error, never a verdict."""
+    return _grade_at((0,), grader, case, observation, lambda position: clients, graders)
+
+
+def _grade_at(
+    position: Position,
+    grader: Grader,
+    case: Case,
+    observation: Observation,
+    clients: Callable[[Position], GradeClients],
+    graders: Graders,
+) -> Grade:
+    """The grade of a grader where it stands. `clients`: of the one at a position."""
+
+    def part(number: int, inner: Grader) -> Grade:
+        return _grade_at((*position, number), inner, case, observation, clients, graders)
+
     try:
         task = task_of(grader, case, graders)
         if task.look(observation.output) is ABSENT:
             return task.decide((False, f"the output has no {task.of}", {}))
-        return row_of(grader, graders).judge(task, observation, clients)
+        return row_of(grader, graders).judge(task, observation, replace(clients(position), part=part))
     except OutOfBudget:
         raise
     except BaselinekitError as error:
@@ -64,12 +93,11 @@ def grade(
 def grade_all(
     case: Case,
     observation: Observation,
-    clients: Callable[[int], GradeClients],
+    clients: Callable[[Position], GradeClients],
     graders: Graders = GRADERS,
 ) -> tuple[Grade, ...]:
     """What all graders of a case make of an output, in their order. Models are asked last, and where the case
-    does not want it they are not asked for what a check by rules has already found wrong. `clients`: of the
-    grader with this number."""
+    does not want it they are not asked for what a check by rules has already found wrong."""
     judges = [number for number, grader in enumerate(case.graders) if asks(grader, graders)]
     rules = [number for number in range(len(case.graders)) if number not in judges]
     counting = any(grader.required for grader in case.graders)
@@ -79,7 +107,7 @@ def grade_all(
         wrong = (grades[rule] for rule in rules) if number in judges and not case.judge_after_failure else ()
         failed = next((one for one in wrong if fails_case(one, counting)), None)
         if failed is None:
-            grades[number] = grade(grader, case, observation, clients(number), graders)
+            grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
         else:
             reason = f"no model was asked: {failed.grader} failed"
             grades[number] = grader.graded("unscored", None, reason, verdict=NOT_JUDGED)
@@ -111,24 +139,3 @@ def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | N
 def asks(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
     """The model that a grader asks about one output, and how often."""
     return row_of(grader, graders).asks(grader.method)
-
-
-def combined(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | None]:
-    """The outcome, the score, the reason and the verdict: passed when every required grader passes. A grader
-    that could not judge makes it an error, unless another one has found it wrong already. The score is the
-    mean by weight, and there is none while a grader that counts has not decided."""
-    counting = [grade for grade in grades if grade.required] or list(grades)
-    outcomes = {grade.outcome for grade in counting}
-    outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
-    telling = [grade for grade in counting if grade.outcome == outcome]
-    reason = "; ".join(
-        f"{grade.grader}: {grade.reason}" if len(grades) > 1 else grade.reason
-        for grade in telling
-        if grade.reason and outcome != "passed"
-    )
-    verdict = next((grade.verdict for grade in telling if grade.verdict), None)
-    weight = sum(grade.weight for grade in grades)
-    if not weight or any(grade.score is None for grade in grades):
-        return outcome, None, reason, verdict
-    score = sum((grade.score or 0.0) * grade.weight for grade in grades) / weight
-    return outcome, score, reason, verdict

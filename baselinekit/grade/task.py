@@ -12,7 +12,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome
-from baselinekit.model.recipes import Answer, Ask, Observation, Ran
+from baselinekit.model.recipes import Answer, Ask, Observation, Ran, Seconds, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget
 from baselinekit.schema.records import check
@@ -32,16 +32,44 @@ def _nobody(*_: object) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeProgram:
+    """A program that judges, or writes the prompt of a judge. A `command` in one text is for the shell.
+    `cwd`: from the folder of the case's file. `model_calls`: how often it may ask a model; None where it may
+    not."""
+
+    command: str | tuple[str, ...]
+    stdin: bytes = b""
+    cwd: str | None = None
+    timeout: Seconds | None = None
+    model_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRun:
+    """How it ended, and what it asked of a model."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
 class GradeClients:
     """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
     case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
-    said so far, and how what is quoted is shown without secrets."""
+    said so far, and how what is quoted is shown without secrets. `program`: runs one that judges; `text`:
+    what stands in a file that the config names; `part`: the grade of a grader within the one that judges."""
 
     ask: Callable[[Ask], Answer] = _nobody
     run: Callable[[FunctionOutput, str], Ran] = _nobody
     compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _nobody
     schema: Callable[[Case, str], Json] = _nobody
     rated: Callable[[Case, Grader, Observation], Grade] = _nobody
+    program: Callable[[Case, JudgeProgram], JudgeRun] = _nobody
+    text: Callable[[str], str] = _nobody
+    part: Callable[[int, Grader], Grade] = _nobody
     regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
     mask: Mask = already_masked
 
@@ -133,9 +161,10 @@ class GraderType:
     `derive`: the config that an expectation asks for by itself (the second argument: whether graders are
     stated beside it); `complete`: a config from elsewhere, with what the case expects. `files`: the paths
     that a config names, by their keys; `document`: the one whose content it is checked with, and
-    `with_document` the config that has it in place. `asks`: which model is asked about one output, and how
-    often, `criteria` by what, and `in_one_line` whether it replies in one line. `program`: what it runs in
-    the sandbox. `compares`: with what the matcher compares."""
+    `with_document` the config that has it in place; `texts`: those whose text it judges with; `parts`: the
+    graders that it is made of; `starts`: the program that judges. `asks`: which model is asked about one
+    output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line. `program`:
+    what it runs in the sandbox. `compares`: with what the matcher compares."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
@@ -152,6 +181,9 @@ class GraderType:
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
     document: Callable[[Any], str | None] = lambda config: None
     with_document: Callable[[Any, Json], Any] = lambda config, document: config
+    texts: Callable[[Any], tuple[str, ...]] = lambda config: ()
+    parts: Callable[[Any], tuple[Grader, ...]] = lambda config: ()
+    starts: Callable[[Any], JudgeProgram | None] = lambda config: None
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
     criteria: Callable[[Any], list[str]] = lambda config: []
     in_one_line: bool = False

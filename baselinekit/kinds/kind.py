@@ -1,11 +1,12 @@
 """What a recipe kind is: all that the rest of the package must know of one, with the usual answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern
@@ -252,6 +253,11 @@ class RecipeKind:
 
     def input_of_text(self, text: str, context: Json) -> Any | None:
         """The input that asks this text; None where a text cannot be asked."""
+        return None
+
+    def input_of_messages(self, messages: Sequence[TraceMessage]) -> Any | None:
+        """The input that asks with these messages, each standing for itself; None where it cannot be asked
+        with any. `content` is never expanded: no `{{name}}` in it is a variable."""
         return None
 
     # What asks it in an eval.

@@ -1,16 +1,18 @@
 """A prompt: a template with its inputs, asked of a model that the configuration names."""
 
 import os.path
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty, unmet
+from baselinekit.kinds.messages import plain_text
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask, clipped
-from baselinekit.variables import as_text, unexpanded_in
+from baselinekit.variables import as_text, unexpanded, unexpanded_in
 
 _LONGEST_SHOWN = 40
 
@@ -106,6 +108,11 @@ class PromptKind(RecipeKind):
         if asked.text is None and asked.messages is not None:
             return [message.content for message in asked.messages]
         return asked.prompt or "" if asked.text is None else asked.text
+
+    def input_of_messages(self, messages: Sequence[TraceMessage]) -> PromptInput:
+        return PromptInput(
+            messages=[Message(one.role, unexpanded(plain_text(one.content))) for one in messages]
+        )
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:
         from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.model.baselines import Baseline, Source
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.results import Metric, Report
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 
 # Case and suite: a recipe with graders instead of (or beside) a baseline. Every form of eval file is
@@ -41,8 +42,24 @@ class Scripts:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a good answer is, in words and by example: nothing that an output has to be equal to. `outcome`:
+    what it should do; `messages`: a conversation that went well; `asked`: the messages that it answers;
+    `sidecar`: what else whoever judges it should know. `guideline_files`, `input_files`: what these messages
+    name, as absolute paths."""
+
+    outcome: str = ""
+    messages: tuple[TraceMessage, ...] = ()
+    asked: tuple[TraceMessage, ...] = ()
+    sidecar: dict[str, Json] = field(default_factory=dict)
+    conversation_id: str | None = None
+    guideline_files: tuple[str, ...] = ()
+    input_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One case. It passes when all its required graders pass. `retries`: how often a failed attempt is tried
+    """One case. When it passes is for its `pass_rule` to say. `retries`: how often a failed attempt is tried
     again; a first attempt that failed stays on record. `judge_after_failure`: whether models are asked what
     a check by rules has already found wrong. `folder`: the prompt that it is a case of.
     `timeout_key`: what its file calls the time limit."""
@@ -67,6 +84,8 @@ class Case:
     skip: str | None = None
     baseline: Baseline | None = None
     judge_after_failure: bool = True
+    pass_rule: PassRule = field(default_factory=PassRule)
+    wanted: Wanted = field(default_factory=Wanted)
     scripts: Scripts = Scripts()
     folder: PromptFolder | None = None
     source: Source = field(default_factory=lambda: Source(""))

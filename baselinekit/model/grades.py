@@ -32,7 +32,9 @@ class Classified:
 class Grade:
     """What one grader says. `score` is from 0 to 1, and None where nothing was decided. `verdict` is a word
     beside the outcome: pending, disputed, borderline, not judged, unparseable. `details` is what the report
-    shows. `line`: where the grader stands in the file of its case, if somebody has to look there."""
+    shows. `line`: where the grader stands in the file of its case, if somebody has to look there.
+    `parts`: the grades that it is made of; `failed_gates`: what had to hold and does not, which fails the
+    case whatever its mean is."""
 
     grader: str
     kind: GraderKind
@@ -47,6 +49,20 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
     classified: Classified | None = None
     line: int | None = None
+    parts: "tuple[Grade, ...]" = ()
+    failed_gates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassRule:
+    """When a case passes. By `all`: every required grader passes. By `mean`: the mean of all scores by weight
+    is `pass_at` or more and no gate fails, which are the required graders and what a grade names as such;
+    from `borderline_at` on it is borderline, and that passes only where `borderline_passes`."""
+
+    by: Literal["all", "mean"] = "all"
+    pass_at: Number = 0.8
+    borderline_at: Number = 0.6
+    borderline_passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +170,8 @@ Method = Any
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A grader as a case names it, ready to be used. `at` leads to it in the record."""
+    """A grader as a case names it, ready to be used. `at` leads to it in the record. What `required` means is
+    for the case's pass rule to say."""
 
     name: str
     kind: GraderKind

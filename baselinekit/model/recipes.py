@@ -5,6 +5,7 @@ from dataclasses import Field, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, Protocol
 
+from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 
 # Questions to a model and its answers.
@@ -68,15 +69,6 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool that a model or an agent called. `output`: what it was given back, where that is known."""
-
-    name: str
-    input: Json
-    output: Json = ABSENT
-
-
-@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation."""
 
@@ -112,11 +104,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took. None: nobody said."""
+    """What an answer took. None: nobody said. `tokens_cached`: those of `tokens_in` that were not new."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: Decimal | None = None
+    tokens_cached: int | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
         """Both together; what only one of them says is what is known."""
@@ -124,6 +117,7 @@ class Usage:
             _sum(self.tokens_in, other.tokens_in),
             _sum(self.tokens_out, other.tokens_out),
             _sum(self.cost_usd, other.cost_usd),
+            _sum(self.tokens_cached, other.tokens_cached),
         )
 
 
@@ -303,7 +297,8 @@ class Observation:
     nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
     step's name or number (empty where there are no steps); `notes`: what may be a mistake; `saved`: what a
     flow took out of answers to what it wrote, and of those that came after: the name, the path, the value;
-    `failed_checks`: why each check fails that does."""
+    `failed_checks`: why each check fails that does; `messages`: what was said on the way to the output, where
+    somebody told."""
 
     output: Json
     seconds: float
@@ -317,6 +312,7 @@ class Observation:
     saved: tuple[tuple[str, str, Json], ...] = ()
     recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
+    messages: tuple[TraceMessage, ...] = ()
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Literal
 
 from baselinekit.model.baselines import Kind
-from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome
+from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.values import Json, Path
 
@@ -199,6 +199,7 @@ class CaseFacts:
     score: float | None = None
     fingerprint: dict[str, str] = field(default_factory=dict)
     retried: int = 0
+    pass_rule: PassRule = field(default_factory=PassRule)
 
 
 _SAME = 1e-9

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.recipes import Answer, Model, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Model, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import (

@@ -11,7 +11,8 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.models.post import Form, Question, Reply, World, as_prompt, split_system

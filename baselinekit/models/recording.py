@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol
 
 from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.model.recipes import Answer, Ask, Model, Spent, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Ask, Model, Spent, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.texts import already_masked, clipped, many

@@ -11,7 +11,8 @@ from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.recipes import Answer, Ask, Message, Observation, Recipe, ToolCall
+from baselinekit.model.recipes import Answer, Ask, Message, Observation, Recipe
+from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.files import (
     check_model,

@@ -19,16 +19,8 @@ from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.recipes import (
-    Ask,
-    Message,
-    Observation,
-    ProcessSpec,
-    Recipe,
-    Skill,
-    ToolCall,
-    Usage,
-)
+from baselinekit.model.recipes import Ask, Message, Observation, ProcessSpec, Recipe, Skill, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last

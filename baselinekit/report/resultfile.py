@@ -12,7 +12,7 @@ from typing import Any
 from baselinekit.documents.jsontext import load_json, to_bytes
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
-from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts
+from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts, PassRule
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.results import (
     VERDICTS,
@@ -126,8 +126,9 @@ USAGE = RecordForm(
     tokens_in=Field(int, least=0, optional=True),
     tokens_out=Field(int, least=0, optional=True),
     cost_usd=dollars(optional=True),
+    tokens_cached=Field(int, least=0, optional=True),
 )
-GRADE = RecordForm(
+GRADE: RecordForm[Grade] = RecordForm(
     Grade,
     {"usage": USAGE},
     grader=TEXT,
@@ -145,6 +146,8 @@ GRADE = RecordForm(
         optional=True,
     ),
     line=Field(int, least=1, optional=True),
+    failed_gates=texts(optional=True),
+    parts=records(lambda: GRADE, optional=True),
 )
 ATTEMPT = RecordForm(
     Attempt,
@@ -164,6 +167,14 @@ ATTEMPT = RecordForm(
     verified=Field(bool, type(None), optional=True),
     notes=texts(optional=True),
 )
+_LIMIT = Field(int, float, least=0, optional=True)
+PASS_RULE = RecordForm(
+    PassRule,
+    by=Field(str, test=one_of(("all", "mean"))),
+    pass_at=_LIMIT,
+    borderline_at=_LIMIT,
+    borderline_passes=Field(bool, optional=True),
+)
 CASE = RecordForm(
     CaseFacts,
     eval_type=TEXT,
@@ -174,6 +185,7 @@ CASE = RecordForm(
     tags=texts(optional=True),
     retried=Field(int, least=0, optional=True),
     weight=_WEIGHT,
+    pass_rule=record(PASS_RULE, optional=True),
 )
 METRIC = RecordForm(
     Metric,

@@ -369,12 +369,17 @@ def record(form: RecordForm[Any], *, optional: bool = False, nullable: bool = Fa
     )
 
 
-def records(form: RecordForm[Any], optional: bool = False) -> Field:
+def records(form: RecordForm[Any] | Callable[[], RecordForm[Any]], optional: bool = False) -> Field:
+    """A list of records; of a class that holds itself the form is a function."""
+
+    def of() -> RecordForm[Any]:
+        return form if isinstance(form, RecordForm) else form()
+
     def read(value: Json, at: Path, reader: RecordReader) -> tuple[Any, ...]:
-        items = [form.read(item, (*at, number), reader) for number, item in enumerate(value)]
+        items = [of().read(item, (*at, number), reader) for number, item in enumerate(value)]
         return tuple(item for item in items if item is not None)
 
-    return Field(list, optional=optional, read=read, write=lambda value: [form.write(item) for item in value])
+    return Field(list, optional=optional, read=read, write=lambda value: [of().write(item) for item in value])
 
 
 def texts(optional: bool = False) -> Field:

@@ -14,7 +14,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals import gating
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.by_schema import JsonSchema
-from baselinekit.grade.graders import combined
+from baselinekit.grade.verdict import combined
 from baselinekit.model.evals import Case, Expected, Gate
 from baselinekit.model.grades import Evaluators, FunctionOutput, Grade, Grader, HumanRating
 from baselinekit.model.recipes import Answer, Ask

@@ -137,7 +137,7 @@ def test_what_says_that_it_went_wrong(
 
 
 def test_an_answer_that_calls_a_tool_is_not_empty() -> None:
-    from baselinekit.model.recipes import ToolCall
+    from baselinekit.model.traces import ToolCall
 
     called = Observation("", 0.1, tool_calls=(ToolCall("search", {}),), environment={"model": "m"})
     assert not [*kind_of(ASK).troubles(ASK, called)]

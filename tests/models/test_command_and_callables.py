@@ -16,7 +16,8 @@ import pytest
 from model_server import failure, models, question, world
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool, ToolCall
+from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool
+from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.programs.process import Processes
 

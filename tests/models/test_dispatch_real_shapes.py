@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, failure, models, question, world
 
-from baselinekit.model.recipes import Answer, Model, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Model, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.replay.client import Client
 

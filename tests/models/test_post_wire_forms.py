@@ -9,7 +9,8 @@ import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, chat, failure, message, models, question, world
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool, ToolCall
+from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool
+from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.replay.client import Client
 

@@ -26,9 +26,9 @@ from baselinekit.model.recipes import (
     Request,
     Response,
     Tool,
-    ToolCall,
     Usage,
 )
+from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 from baselinekit.models.dispatch import Models
 from baselinekit.models.recording import Mode, Recording, answer_in, key_of, parts_of

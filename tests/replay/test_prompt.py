@@ -10,7 +10,8 @@ from asked_models import answering
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.recipes import Answer, Ask, Message, Recipe, Scores, Tool, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Ask, Message, Recipe, Scores, Tool, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope, Secret

@@ -11,7 +11,8 @@ from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.recipes import Answer, HttpRequest, Recipe, Scores, Skill, ToolCall, Usage
+from baselinekit.model.recipes import Answer, HttpRequest, Recipe, Scores, Skill, Usage
+from baselinekit.model.traces import ToolCall
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope, Secret

@@ -1,0 +1,114 @@
+"""The verdict of several grades: by all that are required, or by their mean and the gates, exactly."""
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from baselinekit.model.grades import OUTCOMES, Grade, Outcome, PassRule
+
+BORDERLINE = "borderline"
+"""The verdict of a score that is neither good enough nor plainly too low."""
+
+
+def exact(number: float) -> Fraction:
+    """The simplest fraction that this float stands for: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
+    value = Fraction(number)
+    half = Fraction(math.ulp(number)) / 2
+    return _simplest(value - half, value + half) if half else value
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction between two others whose denominator is the smallest."""
+    whole = math.ceil(low)
+    if whole <= high:
+        return Fraction(whole)
+    below = math.floor(low)
+    return below + 1 / _simplest(1 / (high - below), 1 / (low - below))
+
+
+def weighted_mean(scored: Iterable[tuple[Fraction, float]]) -> Fraction | None:
+    """The mean of scores, each with its weight; None where nothing has any weight."""
+    total = weight = Fraction(0)
+    for score, counts in scored:
+        total, weight = total + score * exact(counts), weight + exact(counts)
+    return total / weight if weight else None
+
+
+def verdict_of(
+    score: Fraction, rule: PassRule, failed_gates: Sequence[str] = ()
+) -> tuple[Outcome, str | None]:
+    """What a score amounts to: a failed gate is never made good by it."""
+    if failed_gates:
+        return "failed", None
+    if score >= exact(float(rule.pass_at)):
+        return "passed", None
+    if score >= exact(float(rule.borderline_at)):
+        return "passed" if rule.borderline_passes else "failed", BORDERLINE
+    return "failed", None
+
+
+def combined(
+    grades: Sequence[Grade], rule: PassRule | None = None
+) -> tuple[Outcome, float | None, str, str | None]:
+    """The outcome, the score, the reason and the verdict of a case."""
+    rule = rule or PassRule()
+    return by_mean(grades, rule) if rule.by == "mean" else by_all(grades)
+
+
+def by_all(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | None]:
+    """Passed when every required grader passes. A grader that could not judge makes it an error, unless
+    another one has found it wrong already. There is no score while a grader that counts has not decided."""
+    counting = [grade for grade in grades if grade.required] or list(grades)
+    outcomes = {grade.outcome for grade in counting}
+    outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
+    telling = [grade for grade in counting if grade.outcome == outcome]
+    reason = "" if outcome == "passed" else _reasons(telling, len(grades) > 1)
+    verdict = next((grade.verdict for grade in telling if grade.verdict), None)
+    return outcome, _score(grades), reason, verdict
+
+
+def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | None, str, str | None]:
+    """By the mean and the gates. A failed gate settles it; else a grader with a weight that has not decided
+    leaves the mean, and so the case, undecided."""
+    gates = [
+        gate
+        for grade in grades
+        for gate in (
+            grade.failed_gates or ((grade.grader,) if grade.required and grade.outcome == "failed" else ())
+        )
+    ]
+    open_ones = [grade for grade in grades if (grade.weight or grade.required) and grade.score is None]
+    if gates or not open_ones:
+        score = _mean(grades)
+        if score is None and not gates:
+            return "unscored", None, "no grader has any weight", None
+        outcome, verdict = verdict_of(score or Fraction(0), rule, gates)
+        if outcome == "passed":
+            return outcome, _score(grades), "", verdict
+        missed = f"{', '.join(gates)} had to hold" if gates else _too_low(score or Fraction(0), rule)
+        low = [grade for grade in grades if grade.outcome != "passed"]
+        return outcome, _score(grades), "; ".join(filter(None, (missed, _reasons(low, True)))), verdict
+    outcomes = {grade.outcome for grade in open_ones}
+    outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
+    telling = [grade for grade in open_ones if grade.outcome == outcome]
+    verdict = next((grade.verdict for grade in telling if grade.verdict), None)
+    return outcome, None, _reasons(telling, len(grades) > 1), verdict
+
+
+def _too_low(score: Fraction, rule: PassRule) -> str:
+    return f"the mean is {float(score):.3g}, and {rule.pass_at:g} passes"
+
+
+def _reasons(telling: Sequence[Grade], named: bool) -> str:
+    return "; ".join(
+        f"{grade.grader}: {grade.reason}" if named else grade.reason for grade in telling if grade.reason
+    )
+
+
+def _mean(grades: Sequence[Grade]) -> Fraction | None:
+    return weighted_mean((exact(grade.score or 0.0), grade.weight) for grade in grades)
+
+
+def _score(grades: Sequence[Grade]) -> float | None:
+    mean = None if any(grade.score is None for grade in grades) else _mean(grades)
+    return None if mean is None else float(mean)

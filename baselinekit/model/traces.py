@@ -1,0 +1,32 @@
+"""What was said between a user, an assistant and its tools."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from baselinekit.model.values import ABSENT, Json
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that a model or an agent called. `output`: what it was given back, and `error`: why it was given
+    nothing, where that is known; `seconds`: how long it took."""
+
+    name: str
+    input: Json
+    output: Json = ABSENT
+    id: str | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMessage:
+    """One message of a conversation. `content`: a text, a value, or a list of parts: `{type: text, value}`
+    and `{type: file, value, path, text}`: the path as written, where it leads, what stands there."""
+
+    role: Role
+    content: Json = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    name: str | None = None
