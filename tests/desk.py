@@ -10,7 +10,7 @@ from typing import Any
 from storehelp import write
 
 from baselinekit.approval.planning import apply
-from baselinekit.approval.refresh import Wanted, accepted_by, propose
+from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
@@ -85,7 +85,7 @@ class Desk:
 
     def propose(self, *words: str, **wanted: Any) -> RefreshProposal:
         wanted.setdefault("all_failed", not words)
-        return propose(self.project, Wanted(words, **wanted), self.context())
+        return propose(self.project, RefreshScope(words, **wanted), self.context())
 
     def refresh(
         self, *words: str, paths: Sequence[str] = (), stamp: Stamp | None = None, **wanted: Any

@@ -4,7 +4,7 @@ another value each time in the same way stays, and is told."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from baselinekit.approval.refresh import Wanted, find_baselines
+from baselinekit.approval.refresh import RefreshScope, find_baselines
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.kinds.table import kind_of
@@ -76,7 +76,11 @@ class LearnProposal:
 
 
 def propose_learning(
-    project: Project, wanted: Wanted, times: int, context: RunContext, replaces_handwritten: bool = False
+    project: Project,
+    wanted: RefreshScope,
+    times: int,
+    context: RunContext,
+    replaces_handwritten: bool = False,
 ) -> LearnProposal:
     """Ask what is selected again, `times` times, and say what that teaches. Nothing is written.
     `replaces_handwritten`: also a placeholder that a person wrote, where it proves too narrow."""

@@ -182,7 +182,7 @@ _ANY = "*?["
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RefreshScope:
     """What a refresh is about: `words` are ids (with wildcards) or paths. `results`: the name and the text of
     a result file. `replay`: ask the targets again."""
 
@@ -200,7 +200,7 @@ class Wanted:
         return self.all_failed or self.results is not None or any(named)
 
 
-def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshProposal:
+def propose(project: Project, wanted: RefreshScope, context: RunContext) -> RefreshProposal:
     """What would change, of everything that is selected. No target is asked, unless that is wanted."""
     if not wanted.names_something:
         here = pending_ids(project.root)
@@ -299,7 +299,7 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
     return [lined(plan) for plan in plans]
 
 
-def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tuple[str, str]:
+def _nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope) -> tuple[str, str]:
     if wanted.results is not None:
         return f"nothing failed in {wanted.results[0]}", "it has no answer to accept"
     what = (

@@ -17,7 +17,7 @@ from baselinekit.approval.planning import (
     preview,
     version_of,
 )
-from baselinekit.approval.refresh import Wanted, accepted_by, propose
+from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
 from baselinekit.approval.review import decisions_in, undecided
 from baselinekit.cli import screen
 from baselinekit.cli.approve import RefreshOptions, ReviewOptions
@@ -55,7 +55,7 @@ from baselinekit.workflow.selection import Selection
 _MOST_NAMED = 3
 
 
-def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> Wanted:
+def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> RefreshScope:
     """What the words and the options say."""
     chosen, results = options.selection, options.results
     if results is not None and options.replay:
@@ -65,7 +65,7 @@ def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> W
     text = None
     if results is not None:
         text = (results, read_text("--from", results, "what compare -o results.json wrote"))
-    return Wanted(options.words, selection, everything, text, options.replay, options.jobs)
+    return RefreshScope(options.words, selection, everything, text, options.replay, options.jobs)
 
 
 def suggest_checks(

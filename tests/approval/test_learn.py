@@ -10,7 +10,7 @@ import pytest
 from ticking import START, Ticking, iso, ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.approval.refresh import Wanted
+from baselinekit.approval.refresh import RefreshScope
 from baselinekit.errors import NothingSelected
 from baselinekit.model.changes import Stamp
 from baselinekit.tree.paths import render
@@ -31,7 +31,7 @@ def desk_of(folder: Path, answer: Any, output: str, rules: str = "") -> Ticking:
 
 
 def learn(desk: Ticking, times: int = 3) -> LearnPlan:
-    proposal = propose_learning(desk.project, Wanted(["x"]), times, desk.ticking())
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), times, desk.ticking())
     assert not proposal.failures
     (plan,) = proposal.plans
     apply_learning(desk.project, proposal.plans if plan.renewal else (), Stamp())
@@ -188,7 +188,9 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
     assert [render(one.path) for one in plan.volatile] == ["body.at"]
     assert "<<any_integer(0, 20)>>" in text_of(desk)
     assert outcome(desk).outcome == "failed"
-    proposal = propose_learning(desk.project, Wanted(["x"]), 3, desk.ticking(), replaces_handwritten=True)
+    proposal = propose_learning(
+        desk.project, RefreshScope(["x"]), 3, desk.ticking(), replaces_handwritten=True
+    )
     apply_learning(desk.project, proposal.plans, Stamp())
     assert outcome(desk).outcome == "passed"
 
@@ -246,7 +248,7 @@ def test_nothing_is_learnt_of_an_answer_that_went_wrong(tmp_path: Path) -> None:
 
     desk = desk_of(tmp_path, answer, 'at: "2024-01-15T10:30:00Z"')
     before = text_of(desk)
-    proposal = propose_learning(desk.project, Wanted(["x"]), 3, desk.ticking())
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
     assert [problem.code for problem in proposal.failures] == ["BK521"]
     assert (proposal.plans, text_of(desk)) == ((), before)
 
@@ -263,10 +265,10 @@ def test_the_status_and_a_whole_answer_are_never_learnt(tmp_path: Path) -> None:
 def test_all_failed_are_those_of_which_an_answer_is_kept(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, lambda now, number: {"at": iso(now)}, 'at: "2024-01-15T10:30:00Z"')
     with pytest.raises(NothingSelected):
-        propose_learning(desk.project, Wanted(all_failed=True), 3, desk.ticking())
+        propose_learning(desk.project, RefreshScope(all_failed=True), 3, desk.ticking())
     result = outcome(desk)
     assert (result.outcome, result.verdict) == ("failed", "volatile")
-    proposal = propose_learning(desk.project, Wanted(all_failed=True), 3, desk.ticking())
+    proposal = propose_learning(desk.project, RefreshScope(all_failed=True), 3, desk.ticking())
     apply_learning(desk.project, proposal.plans, Stamp("1", "ada", "restarted"))
     assert ("approved_by: ada" in text_of(desk), desk.pending()) == (True, [])
     assert outcome(desk).outcome == "passed"

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from ticking import Ticking, ticking
 
 from baselinekit.approval.learn import LearnPlan, apply_learning, propose_learning
-from baselinekit.approval.refresh import Wanted
+from baselinekit.approval.refresh import RefreshScope
 from baselinekit.model.changes import Stamp
 from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import ComparePolicy, compare
@@ -40,7 +40,7 @@ def failed_compare(desk: Ticking) -> None:
 
 
 def learn(desk: Ticking, times: int = TIMES) -> LearnPlan:
-    proposal = propose_learning(desk.project, Wanted(["x"]), times, desk.ticking())
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), times, desk.ticking())
     assert not proposal.failures
     (plan,) = proposal.plans
     apply_learning(desk.project, proposal.plans if plan.renewal else (), Stamp())

@@ -12,7 +12,7 @@ from desk import Desk
 from storehelp import write
 
 from baselinekit.approval.planning import Permit, apply, forbidden, preview
-from baselinekit.approval.refresh import Wanted, accepted_by, propose
+from baselinekit.approval.refresh import RefreshScope, accepted_by, propose
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, Stamp
 from baselinekit.model.values import Json
@@ -644,4 +644,4 @@ def test_to_look_at_what_is_kept_takes_little_more_than_to_read_the_files(tmp_pa
         return min(times)
 
     reading = least(lambda: load(project, ()))
-    assert least(lambda: propose(project, Wanted(all_failed=True), here.context())) < 5 * reading
+    assert least(lambda: propose(project, RefreshScope(all_failed=True), here.context())) < 5 * reading
