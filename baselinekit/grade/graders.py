@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
-from baselinekit.grade import by_function, by_human, by_line, by_matcher, by_model, by_schema, by_text
+from baselinekit.grade import (
+    by_function,
+    by_human,
+    by_line,
+    by_matcher,
+    by_model,
+    by_program,
+    by_schema,
+    by_text,
+)
 from baselinekit.grade.task import GradeClients, GraderType, Task
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader
@@ -34,6 +43,7 @@ GRADERS = by_config(
     by_matcher.STRUCTURAL_MATCH,
     by_matcher.BASELINE_MATCH,
     by_function.FUNCTION_OUTPUT,
+    by_program.CODE_JUDGE,
     by_model.MODEL_JUDGE,
     by_line.SCORE_LINE,
     by_line.DECISION_LINE,

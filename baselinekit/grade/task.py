@@ -34,7 +34,7 @@ def _nobody(*_: object) -> Any:
 @dataclass(frozen=True, slots=True)
 class JudgeProgram:
     """A program that judges, or writes the prompt of a judge. A `command` in one text is for the shell.
-    `cwd`: from the folder of the case's file. `model_calls`: how often it may ask a model; None where it may
+    `cwd`: from the folder of the case's file. `model_calls`: how often it may ask `model`; None where it may
     not."""
 
     command: str | tuple[str, ...]
@@ -42,6 +42,7 @@ class JudgeProgram:
     cwd: str | None = None
     timeout: Seconds | None = None
     model_calls: int | None = None
+    model: str = "judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class JudgeRun:
     stderr: bytes
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
+
+
+class JudgeStopped(CannotReplay):
+    """It did not come to its end; what it asked of a model until then is known."""
+
+    def __init__(self, *problems: Problem, calls: int = 0, usage: Usage | None = None):
+        super().__init__(*problems)
+        self.calls, self.usage = calls, usage or Usage()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from baselinekit.documents.jsontext import dump_json
+from baselinekit.documents.jsontext import pretty
 from baselinekit.model.values import Json
 
 
@@ -12,7 +12,7 @@ def plain_text(content: Json) -> str:
         return content
     if is_parts(content):
         return "\n\n".join(_texts(content))
-    return "" if content is None else dump_json(content)
+    return "" if content is None else pretty(content, "  ")
 
 
 def is_parts(content: Json) -> bool:
