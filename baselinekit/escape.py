@@ -19,6 +19,8 @@ _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'
 _RUNNER_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _RUNNER_PROPERTY = _RUNNER_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
 
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def visible(text: str) -> str:
     """For a terminal: control, bidi and invisible characters shown as `\\x1b`, `\\u202e`; tab and newline
@@ -33,7 +35,9 @@ def one_line(text: str) -> str:
 
 def json_string(text: str) -> str:
     """A JSON string that reads back as the text, and that a terminal can be shown as well."""
-    return json_text(json.dumps(text, ensure_ascii=False))
+    written = _quoted(text)
+    plain = text.isascii() and text.isprintable() and "##" not in text
+    return written if plain else json_text(written)
 
 
 def json_text(written: str) -> str:

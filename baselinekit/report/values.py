@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from itertools import chain
 from math import isfinite
@@ -16,7 +16,9 @@ from baselinekit.texts import end_at, many, note, whole
 
 def encode(value: Json, indent: int | None = None) -> str:
     """The whole text: on one line, or indented. The same value always gives the same text."""
-    return "".join(pieces(value, indent))
+    written: list[str] = []
+    _write(value, indent, 0, written.append)
+    return "".join(written)
 
 
 def page(value: Json) -> str:
@@ -43,6 +45,27 @@ def pieces(value: Json, indent: int | None = None, level: int = 0) -> Iterator[s
         yield _leaf(value)
 
 
+def _write(value: Json, indent: int | None, level: int, put: Callable[[str], None]) -> None:
+    """All the pieces at once: a report holds hundreds of thousands, and each would go up through every level
+    that it stands in."""
+    if not isinstance(value, dict | list | tuple) or not value:
+        put(_leaf(value))
+        return
+    inner = "" if indent is None else "\n" + " " * (indent * (level + 1))
+    between = ", " if indent is None else "," + inner
+    is_object = isinstance(value, dict)
+    before = ("{" if is_object else "[") + inner
+    for item in value:
+        put(before)
+        before = between
+        if isinstance(value, dict):
+            put(json_string(item) + ": ")
+            item = value[item]
+        _write(item, indent, level + 1, put)
+    closing = "}" if is_object else "]"
+    put(closing if indent is None else "\n" + " " * (indent * level) + closing)
+
+
 def _enclosed(
     opening: str, items: Iterable[Iterable[str]], closing: str, indent: int | None, level: int
 ) -> Iterator[str]:
@@ -59,6 +82,8 @@ def _enclosed(
 def _leaf(value: Json) -> str:
     if isinstance(value, str):
         return json_string(value)
+    if type(value) is int:
+        return str(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict | list | tuple):

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.model.values import ABSENT
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.sides import pair
-from baselinekit.report.values import cut_line, encode, short
+from baselinekit.report.values import cut_line, encode, pieces, short
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -31,6 +31,11 @@ def test_the_layout_is_that_of_the_standard_library(value: object) -> None:
 
     plain = json.loads(json.dumps(value), parse_float=lambda _: 1, parse_int=lambda _: 1)
     assert shape(encode(plain, 2)) == shape(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+@given(JSON | st.tuples(JSON, JSON), st.sampled_from([None, 0, 2]))
+def test_the_whole_text_is_that_of_its_pieces(value: Json, indent: int | None) -> None:
+    assert encode(value, indent) == "".join(pieces(value, indent))
 
 
 @pytest.mark.parametrize(
