@@ -28,7 +28,11 @@ LONGEST_SECONDS = 60
 _QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _FOR_A_SHELL = re.compile(r"[|&;<>$`*?\[\]~(){}#!\n\\]")
 _ASSIGNED = re.compile(r"(?:[A-Z_]+=[\w.:/-]* )+")
-_PREPARING = {"cp", "echo", "git", "mkdir", "mv", "printf", "rm", "sed", "touch"}
+_FIRST_WORD = re.compile(r"^(?:[A-Z_]+=[\w.:/-]* )+(?=baselinekit )")
+_PREPARING = {"baselinekit", "cat", "cp", "echo", "git", "grep", "head", "mkdir", "mv", "printf", "rm", "sed"}
+_PREPARING |= {"touch", "true"}
+_READS_ALL = re.compile(r"(?:grep -[a-pr-zA-Z]+|sed|sort|wc|cat) ")
+_READ = re.compile(r" < ([\w./-]+)$")
 _ONE_AT_A_TIME = threading.Lock()
 _RUNS: list[Warm] = []
 _KEPT = ExitStack()
@@ -70,40 +74,61 @@ class Console:
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
         line = self.filled(command)
-        before, ours = _parts(line)
-        if before and _words(ours)[1]:
-            prepared = self.run(before, together)
-            if prepared.exit_code:
-                return prepared
-            ran = self.run(ours, together)
-            return Ran(ran.exit_code, prepared.stdout + ran.stdout, prepared.stderr + ran.stderr)
-        variables, words = _words(line)
-        if words:
-            with warmly() as runs:
-                if runs:
-                    warm_run = runs.run(
-                        self.folder,
-                        *words,
-                        env=self._environment() | variables,
-                        program=str(self.bin / "baselinekit"),
-                        merged=together,
-                        ahead=self.clock.ahead,
-                        slept=self.slept,
-                    )
-                    out, err = self.normalised(warm_run.out), self.normalised(warm_run.err)
-                    return Ran(warm_run.exit_code, out, err)
-        done = subprocess.run(
+        steps = _steps(line)
+        if not any(_ours(step) for _, step in steps):
+            return self._in_a_shell(line, together)
+        ran = Ran(0, "", "")
+        for joined, step in steps:
+            if ran.exit_code and joined == "&&":
+                continue
+            one = self._step(step, together)
+            ran = Ran(one.exit_code, ran.stdout + one.stdout, ran.stderr + one.stderr)
+        return ran
+
+    def _step(self, step: str, together: bool) -> Ran:
+        """From the server of runs, with a shell for what stands before and behind a pipe."""
+        ours = _ours(step)
+        if not ours or (together and ours.filters and not ours.merged):
+            return self._in_a_shell(step, together)
+        with warmly() as runs:
+            if not runs:
+                return self._in_a_shell(step, together)
+            stdin = ours.stdin
+            if ours.feeder:
+                stdin = str(self.bin / "stdin")
+                Path(stdin).write_bytes(self._shell(ours.feeder).stdout)
+            warm_run = runs.run(
+                self.folder,
+                *ours.words,
+                env=self._environment() | ours.variables,
+                program=str(self.bin / "baselinekit"),
+                merged=together or ours.merged,
+                ahead=self.clock.ahead,
+                slept=self.slept,
+                stdin=stdin,
+            )
+        if not ours.filters:
+            return Ran(warm_run.exit_code, self.normalised(warm_run.out), self.normalised(warm_run.err))
+        done = self._shell(ours.filters, warm_run.raw[0])
+        return Ran(done.returncode, self._text(done.stdout), self._text(warm_run.raw[1] + done.stderr))
+
+    def _in_a_shell(self, line: str, together: bool) -> Ran:
+        done = self._shell(line, together=together)
+        return Ran(done.returncode, self._text(done.stdout), self._text(done.stderr or b""))
+
+    def _shell(
+        self, line: str, given: bytes = b"", together: bool = False
+    ) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
             ["/bin/sh", "-c", line],
             cwd=self.folder,
             env=self._environment(),
-            stdin=subprocess.DEVNULL,
+            input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if together else subprocess.PIPE,
             timeout=LONGEST_SECONDS,
             check=False,
         )
-        err = b"" if together else done.stderr
-        return Ran(done.returncode, self._text(done.stdout), self._text(err))
 
     def filled(self, text: str) -> str:
         """`{url}` is the service's."""
@@ -164,12 +189,64 @@ def _words(command: str) -> tuple[dict[str, str], list[str]]:
     return dict(word.split("=", 1) for word in variables.split()), shlex.split(rest)[1:]
 
 
-def _parts(command: str) -> tuple[str, str]:
-    """`PREPARE && baselinekit WORDS` -> both parts, where what prepares leaves nothing but files."""
-    hidden = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), command)
-    place = hidden.rfind(" && ")
-    names = {part.split()[0] for part in hidden[:place].split(" && ") if part.split()} if place > 0 else {""}
-    return (command[:place], command[place + 4 :]) if names <= _PREPARING else ("", command)
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    """One run of `baselinekit`: what a pipe gives it, or which file, and what reads its output."""
+
+    variables: dict[str, str]
+    words: list[str]
+    feeder: str = ""
+    stdin: str = os.devnull
+    merged: bool = False
+    filters: str = ""
+
+
+def _ours(step: str) -> _Ours | None:
+    """A step that needs no shell to tell which words `baselinekit` is given."""
+    pipe = _cut(step, r" \| ")
+    at = next((number for number, part in enumerate(pipe) if _words(_plain(part)[0])[1]), None)
+    if at is None or at not in (0, len(pipe) - 1) or any("baselinekit " in part for part in pipe[:at]):
+        return None
+    line, stdin, merged = _plain(pipe[at])
+    feeder, filters = " | ".join(pipe[:at]), " | ".join(pipe[at + 1 :])
+    if (merged and not filters) or (feeder and stdin != os.devnull):
+        return None
+    if not all(_READS_ALL.match(one) for one in pipe[at + 1 :]):
+        return None  # who closes a pipe ends whoever writes into it
+    return _Ours(*_words(line), feeder, stdin, merged, filters)
+
+
+def _plain(part: str) -> tuple[str, str, bool]:
+    """`baselinekit WORDS < FILE` and `baselinekit WORDS 2>&1` without what follows the words."""
+    without = part.removesuffix(" 2>&1")
+    if read := _READ.search(without):
+        return without[: read.start()], read[1], without != part
+    return without, os.devnull, without != part
+
+
+def _steps(line: str) -> list[tuple[str, str]]:
+    """`A && B; C` as [("", A), ("&&", B), (";", C)], where each is a plain command that leaves nothing but
+    files to the next; the whole line otherwise."""
+    steps = _cut(line, r" && |; ")
+    if not all(_FIRST_WORD.sub("", step).split(" ")[0] in _PREPARING for step in steps):
+        return [("", line)]
+    found: list[tuple[str, str]] = []
+    end = 0
+    for step in steps:
+        joined = line[end : line.index(step, end)].strip()
+        end = line.index(step, end) + len(step)
+        if found and joined == "&&" and not _ours(step) and not _ours(found[-1][1]):
+            found[-1] = (found[-1][0], f"{found[-1][1]} && {step}")
+        else:
+            found.append((joined, step))
+    return found
+
+
+def _cut(line: str, pattern: str) -> list[str]:
+    """A line taken apart, but for what stands in quotes."""
+    hidden = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
+    ends = [0, *(place for found in re.finditer(pattern, hidden) for place in found.span()), len(line)]
+    return [line[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
 
 
 @contextmanager

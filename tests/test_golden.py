@@ -164,6 +164,14 @@ def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:
         ("cd .. && baselinekit --version", "baselinekit {version}\n", 0),
         ("echo 'a && baselinekit --version'", "a && baselinekit --version\n", 0),
         ("false || baselinekit --version && echo b", "baselinekit {version}\nb\n", 0),
+        ("baselinekit --version && echo b; echo c", "baselinekit {version}\nb\nc\n", 0),
+        ("baselinekit --nosuch && echo b; baselinekit --version", "baselinekit {version}\n", 0),
+        ("true; baselinekit --nosuch && baselinekit --version && echo b", "", 2),
+        ("baselinekit --version; grep -c x no-such-file", "baselinekit {version}\n", 2),
+        ("baselinekit --version | sed s/e.*/e/; echo", "base\n\n", 0),
+        ("baselinekit --version | grep -c nothing", "0\n", 1),
+        ("baselinekit --nosuch 2>&1 | grep -c 'No such' | sed 's/1/| && ;/'", "| 11 ;\n", 0),
+        ("echo '{}' > a.txt; baselinekit nosuch - < a.txt; cat < a.txt", "{}\n", 0),
     ],
 )
 def test_a_command_means_what_it_means_to_a_shell(

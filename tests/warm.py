@@ -57,21 +57,29 @@ _PLAINLY = {
     "merged": False,
     "ahead": 0.0,
     "slept": "",
+    "stdin": os.devnull,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a run ended: `exit_code` is negative for a signal. `kilobytes`: the most memory that any run has
-    had so far. `seen`: the calls that were followed."""
+    had so far. `seen`: the calls that were followed. `raw`: both streams, byte for byte."""
 
     exit_code: int
-    out: str
-    err: str
+    raw: tuple[bytes, bytes]
     seconds: float
     cpu: float
     kilobytes: int
     seen: list[faults.Seen]
+
+    @property
+    def out(self) -> str:
+        return self.raw[0].decode("utf-8", "backslashreplace")
+
+    @property
+    def err(self) -> str:
+        return self.raw[1].decode("utf-8", "backslashreplace")
 
     @property
     def said(self) -> str:
@@ -93,6 +101,11 @@ def _of_children() -> float:
     return used.children_user + used.children_system
 
 
+def _ended(told: dict[str, Any]) -> Ended:
+    raw = tuple(text.encode("latin-1") for text in told["raw"])
+    return Ended(**{**told, "raw": raw, "seen": [faults.Seen(*one) for one in told["seen"]]})
+
+
 class Warm:
     """The tests' side."""
 
@@ -112,11 +125,12 @@ class Warm:
         merged: bool = False,
         ahead: float = 0.0,
         slept: str = "",
+        stdin: str = os.devnull,
     ) -> Ended:
         """`baselinekit WORDS` in a folder, to its end. `signals`: (seconds after the start, number).
         `harmless`: as a user who may not write everywhere, which root may. `merged`: what it says on standard
         error stands in `out`, where it was said. `ahead`: by a clock so many seconds ahead of ours.
-        `slept`: the file in which what it sleeps moves that on (at.py)."""
+        `slept`: the file in which what it sleeps moves that on (at.py). `stdin`: the file that it reads."""
         return self._ordered(
             folder,
             words,
@@ -129,6 +143,7 @@ class Warm:
             merged=merged,
             ahead=ahead,
             slept=slept,
+            stdin=stdin,
         )[0]
 
     def together(self, times: int, folder: Path, *words: str) -> list[Ended]:
@@ -148,10 +163,7 @@ class Warm:
         except BrokenPipeError:
             answer = b""
         assert answer, f"the server of runs has ended: {self._server.wait(LONGEST)}"
-        ended = [
-            Ended(**{**told, "seen": [faults.Seen(*one) for one in told["seen"]]})
-            for told in json.loads(answer)
-        ]
+        ended = [_ended(told) for told in json.loads(answer)]
         _count(sum(one.cpu for one in ended))
         return ended
 
@@ -218,9 +230,10 @@ def _warm_up(scratch: Path) -> None:
     os.chdir(before)
 
 
-def _said(scratch: Path, number: int) -> dict[str, str]:
-    streams = {name: scratch / f"{name}{number}" for name in ("out", "err")}
-    return {name: path.read_bytes().decode("utf-8", "backslashreplace") for name, path in streams.items()}
+def _said(scratch: Path, number: int) -> dict[str, list[str]]:
+    """As JSON takes bytes."""
+    streams = [scratch / f"{name}{number}" for name in ("out", "err")]
+    return {"raw": [path.read_bytes().decode("latin-1") for path in streams]}
 
 
 def _become(order: dict[str, Any], scratch: Path, count: int) -> None:
@@ -230,7 +243,7 @@ def _become(order: dict[str, Any], scratch: Path, count: int) -> None:
     os.environ.clear()
     os.environ.update(order["env"])
     sys.argv = [order["program"], *order["argv"]]
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(scratch / f"{name}{count}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     if order["merged"]:

@@ -1,21 +1,26 @@
 """A project whose baselines meet whatever answers a test thinks up: real files, a real service, and the real
-command in a process of its own."""
+command: from a server of runs (warm.py), or from nothing where it matters how an interpreter begins."""
 
 import json
 import os
+import resource
 import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from console import warmly
+
 JSON = "application/json"
 LONGEST_SECONDS = 60
+_READ_AT_THE_BEGINNING = ("PYTHON", "LC_", "LANG")
+"""Variables that the interpreter looks at when it starts, and never again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command said, byte for byte."""
+    """What a command said, byte for byte. `cpu`: the processor time that it took."""
 
     exit_code: int
     out: bytes
     err: bytes
+    cpu: float
 
     @property
     def text(self) -> str:
@@ -95,18 +101,32 @@ class World:
 
     def run(self, *words: str, shell: str = "", env: dict[str, str] | None = None) -> Ran:
         """`baselinekit WORDS`, or a line for the shell in which `{tool}` is its name."""
+        if not shell and not any(name.startswith(_READ_AT_THE_BEGINNING) for name in env or {}):
+            with warmly() as runs:
+                if runs:
+                    ended = runs.run(self.folder, *words, env=self.environment | (env or {}))
+                    return Ran(ended.exit_code, *ended.raw, ended.cpu)
+        return self._from_nothing(words, shell, env or {})
+
+    def _from_nothing(self, words: Sequence[str], shell: str, env: Mapping[str, str]) -> Ran:
         tool = [sys.executable, "-P", "-m", "baselinekit"]
         line = shell.replace("{tool}", shlex.join(tool))
+        before = _of_children()
         done = subprocess.run(
             ["/bin/bash", "-c", line] if shell else [*tool, *words],
             cwd=self.folder,
-            env={**self.environment, **(env or {})},
+            env={**self.environment, **env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=LONGEST_SECONDS,
             check=False,
         )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return Ran(done.returncode, done.stdout, done.stderr, _of_children() - before)
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @contextmanager
