@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.grade import (
+    by_field,
     by_function,
     by_human,
     by_line,
@@ -15,12 +16,15 @@ from baselinekit.grade import (
     by_program,
     by_schema,
     by_text,
+    by_trace,
+    by_usage,
+    composite,
 )
 from baselinekit.grade.task import GradeClients, GraderType, Task
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT
+from baselinekit.model.values import ABSENT, Json
 
 NOT_JUDGED = "not judged"
 """The verdict of a judge that nobody asked, because the case had failed already."""
@@ -48,6 +52,12 @@ GRADERS = by_config(
     by_line.SCORE_LINE,
     by_line.DECISION_LINE,
     by_human.HUMAN_RATING,
+    by_trace.TOOL_TRAJECTORY,
+    by_field.FIELD_ACCURACY,
+    by_usage.LATENCY,
+    by_usage.COST,
+    by_usage.TOKEN_USAGE,
+    composite.COMPOSITE,
 )
 
 
@@ -84,8 +94,11 @@ def _grade_at(
 ) -> Grade:
     """The grade of a grader where it stands. `clients`: of the one at a position."""
 
-    def part(number: int, inner: Grader) -> Grade:
-        return _grade_at((*position, number), inner, case, observation, clients, graders)
+    def part(number: int, inner: Grader, results: Mapping[str, Json]) -> Grade:
+        def of_part(at: Position) -> GradeClients:
+            return replace(clients(at), results=results) if at == (*position, number) else clients(at)
+
+        return _grade_at((*position, number), inner, case, observation, of_part, graders)
 
     try:
         task = task_of(grader, case, graders)

@@ -1,19 +1,21 @@
 """What every grader is made of: its row, the part of an output that it looks at, and what it needs of the
 world."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 from baselinekit.documents.jsontext import json_in, pretty
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.grade.verdict import verdict_of
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Comparison
+from baselinekit.model.baselines import Comparison, Number
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome
 from baselinekit.model.recipes import Answer, Ask, Observation, Ran, Seconds, Usage
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import RegexBudget
 from baselinekit.schema.records import check
 from baselinekit.texts import Mask, already_masked
@@ -25,6 +27,9 @@ Judged = tuple[bool, str, Mapping[str, Json]]
 
 ReadConfig = tuple[Any | None, list[Problem]]
 """A grader's config, if it could be read, and what is wrong with it."""
+
+StatedPart = tuple[Json, Path]
+"""A grader within the config of another one as a file states it, and where it stands there."""
 
 
 def _nobody(*_: object) -> Any:
@@ -69,7 +74,8 @@ class GradeClients:
     """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
     case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
     said so far, and how what is quoted is shown without secrets. `program`: runs one that judges; `text`:
-    what stands in a file that the config names; `part`: the grade of a grader within the one that judges."""
+    what stands in a file that the config names; `part`: the grade of a grader within the one that judges, by
+    its number and with the `results` of the others, where it sums them up."""
 
     ask: Callable[[Ask], Answer] = _nobody
     run: Callable[[FunctionOutput, str], Ran] = _nobody
@@ -78,7 +84,8 @@ class GradeClients:
     rated: Callable[[Case, Grader, Observation], Grade] = _nobody
     program: Callable[[Case, JudgeProgram], JudgeRun] = _nobody
     text: Callable[[str], str] = _nobody
-    part: Callable[[int, Grader], Grade] = _nobody
+    part: Callable[[int, Grader, Mapping[str, Json]], Grade] = _nobody
+    results: Mapping[str, Json] = field(default_factory=dict)
     regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
     mask: Mask = already_masked
 
@@ -142,6 +149,23 @@ class Task:
         outcome: Outcome = "passed" if passed else "failed"
         return self.grader.graded(outcome, float(passed), reason, details=dict(details))
 
+    def scored(
+        self,
+        score: Fraction,
+        reason: str = "",
+        pass_at: Number | None = None,
+        failed_gates: tuple[str, ...] = (),
+        **more: Any,
+    ) -> Grade:
+        """The grade of a score, by the limits of the case, or by the grader's own `pass_at`."""
+        rule = self.case.pass_rule
+        if pass_at is not None:
+            rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
+        outcome, verdict = verdict_of(score, rule, failed_gates)
+        why = "" if outcome == "passed" and verdict is None else reason
+        more |= {"verdict": verdict, "failed_gates": failed_gates}
+        return self.grader.graded(outcome, float(score), why, **more)
+
     def part_problems(self) -> Iterator[Problem]:
         """What is wrong with the part that is named, with paths below the grader."""
         if self.of is None:
@@ -162,18 +186,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class GraderType:
-    """A grader as one row. `config`: its class, which is also the schema of `config:`; `judge` makes the
-    grade, and `problems` says what is wrong before anything is asked, with paths below the grader. `method`:
-    its name in files ("": no file names it); `expectation`: the type of `expected` that asks for it.
-    `goes_by_expectation`: whether a grader of this config looks at the part that the expectation names.
-    `known_by`: keys that tell its config where no method is stated. `read`: its config as a file states it;
-    `derive`: the config that an expectation asks for by itself (the second argument: whether graders are
-    stated beside it); `complete`: a config from elsewhere, with what the case expects. `files`: the paths
-    that a config names, by their keys; `document`: the one whose content it is checked with, and
-    `with_document` the config that has it in place; `texts`: those whose text it judges with; `parts`: the
-    graders that it is made of; `starts`: the program that judges. `asks`: which model is asked about one
-    output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line. `program`:
-    what it runs in the sandbox. `compares`: with what the matcher compares."""
+    """A grader as one row. `config`: its class, which is also the schema of `config:`, unless `stated` is
+    another one; `judge` makes the grade, and `problems` says what is wrong before anything is asked, with
+    paths below the grader. `method`: its name in files ("": no file names it); `expectation`: the type of
+    `expected` that asks for it. `goes_by_expectation`: whether a grader of this config looks at the part that
+    the expectation names. `known_by`: keys that tell its config where no method is stated. `read`: its config
+    as a file states it; `derive`: the config that an expectation asks for by itself (the second argument:
+    whether graders are stated beside it); `complete`: a config from elsewhere, with what the case expects.
+    `files`: the paths that a config names, by their keys; `document`: the one whose content it is checked
+    with, and `with_document` the config that has it in place; `texts`: those whose text it judges with;
+    `parts`: the graders that it is made of; `starts`: the program that judges. `asks`: which model is asked
+    about one output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line.
+    `stated_parts`: the graders within a stated config, and `compose` the config that they make.
+    `program`: what it runs in the sandbox. `compares`: with what the matcher compares."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
@@ -182,6 +207,9 @@ class GraderType:
     expectation: str = ""
     called: str = ""
     known_by: tuple[str, ...] = ()
+    stated: type[Any] | None = None
+    stated_parts: Callable[[Any], Sequence[StatedPart]] = lambda stated: ()
+    compose: Callable[[Any, Sequence[Grader]], ReadConfig] | None = None
     read: Callable[[dict[str, Json], Expected | None], ReadConfig] | None = None
     derive: Callable[[Expected, bool], ReadConfig] | None = None
     complete: Callable[[Any, Expected | None], ReadConfig] = lambda config, expected: (config, [])
@@ -205,7 +233,12 @@ class GraderType:
         return self.method or self.called or self.kind
 
     def read_config(self, config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-        return self.read(config, expected) if self.read else check(self.config, config)
+        return self.read(config, expected) if self.read else check(self.schema, config)
+
+    @property
+    def schema(self) -> type[Any]:
+        """The class of what a file states under `config:`."""
+        return self.stated or self.config
 
     def derive_config(self, expected: Expected, graders_stated: bool) -> ReadConfig:
         if self.derive is not None:
@@ -251,6 +284,11 @@ def never_fails(why: str, hint: str, *at: str) -> Problem:
 
 def never_passes(why: str, hint: str, *at: str) -> Problem:
     return Problem("BK708", f"this cannot pass: {why}", hint, at=at)
+
+
+def pass_at_problems(pass_at: Number | None) -> Iterator[Problem]:
+    """A share that every score reaches, or none."""
+    yield from threshold_problems(pass_at, (0, 1), ("config", "pass_at"))
 
 
 def threshold_problems(stated: Json, bounds: Collection[Json], at: tuple[str, ...]) -> Iterator[Problem]:

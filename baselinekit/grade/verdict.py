@@ -70,16 +70,9 @@ def by_all(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | N
 def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | None, str, str | None]:
     """By the mean and the gates. A failed gate settles it; else a grader with a weight that has not decided
     leaves the mean, and so the case, undecided."""
-    gates = [
-        gate
-        for grade in grades
-        for gate in (
-            grade.failed_gates or ((grade.grader,) if grade.required and grade.outcome == "failed" else ())
-        )
-    ]
-    open_ones = [grade for grade in grades if (grade.weight or grade.required) and grade.score is None]
+    gates, open_ones = gates_of(grades), still_open(grades)
     if gates or not open_ones:
-        score = _mean(grades)
+        score = mean_of(grades)
         if score is None and not gates:
             return "unscored", None, "no grader has any weight", None
         outcome, verdict = verdict_of(score or Fraction(0), rule, gates)
@@ -95,6 +88,23 @@ def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | N
     return outcome, None, _reasons(telling, len(grades) > 1), verdict
 
 
+def gates_of(grades: Sequence[Grade]) -> tuple[str, ...]:
+    """What had to hold and does not: the required graders that failed, and what a grade names as such."""
+    return tuple(
+        gate
+        for grade in grades
+        for gate in (
+            tuple(f"{grade.grader}/{one}" for one in grade.failed_gates)
+            or ((grade.grader,) if grade.required and grade.outcome == "failed" else ())
+        )
+    )
+
+
+def still_open(grades: Sequence[Grade]) -> list[Grade]:
+    """Those that count and have not decided."""
+    return [grade for grade in grades if (grade.weight or grade.required) and grade.score is None]
+
+
 def _too_low(score: Fraction, rule: PassRule) -> str:
     return f"the mean is {float(score):.3g}, and {rule.pass_at:g} passes"
 
@@ -105,10 +115,11 @@ def _reasons(telling: Sequence[Grade], named: bool) -> str:
     )
 
 
-def _mean(grades: Sequence[Grade]) -> Fraction | None:
+def mean_of(grades: Sequence[Grade]) -> Fraction | None:
+    """The mean of their scores, those without one as 0."""
     return weighted_mean((exact(grade.score or 0.0), grade.weight) for grade in grades)
 
 
 def _score(grades: Sequence[Grade]) -> float | None:
-    mean = None if any(grade.score is None for grade in grades) else _mean(grades)
+    mean = None if any(grade.score is None for grade in grades) else mean_of(grades)
     return None if mean is None else float(mean)

@@ -73,11 +73,12 @@ def add_graders(parts: Parts, graders: Graders) -> None:
     every: Parts = {}
     for row in graders.values():
         if row.kind != "code" and not row.method:
-            add_part(parts, f"{row.kind.title()}Config", row.config)
+            add_part(parts, f"{row.kind.title()}Config", row.schema)
         if not row.method:
             continue
         part = f"{row.config.__name__}Config"
-        add_part(parts, part, row.config)
+        inner = {"graders": {"type": "array", "items": ref("AnyGrader")}} if row.compose else {}
+        add_part(parts, part, row.schema, **inner)
         stated = parts[part]
         every |= stated["properties"] if row.kind == "code" else {}
         stated["properties"] = {"method": {"const": row.method}, **stated["properties"]}

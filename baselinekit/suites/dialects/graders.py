@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.grade.composite import told_apart
 from baselinekit.grade.graders import GRADERS, Graders
-from baselinekit.grade.task import GraderType
+from baselinekit.grade.task import GraderType, ReadConfig
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method
@@ -17,12 +18,14 @@ from baselinekit.schema.records import below, check
 @dataclass(frozen=True, slots=True)
 class Given:
     """What a grader may build on: what the case expects, where that stands, and what graders have names.
-    `graders`: all that there are."""
+    `graders`: all that there are. `required`: whether one is that does not say so; where a mean decides none
+    is."""
 
     expected: Expected | None = None
     at: Path = ()
     named: Mapping[str, Grader] = field(default_factory=dict)
     graders: Graders = field(default_factory=lambda: GRADERS)
+    required: bool = True
 
     @property
     def methods(self) -> dict[str, GraderType]:
@@ -57,7 +60,7 @@ class InlineGrader:
     config: dict[str, Json] = field(default_factory=dict)
     name: str | None = None
     weight: Number = 1
-    required: bool = True
+    required: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,7 @@ def read_all(stated: Sequence[tuple[Json, Path]], given: Given) -> tuple[tuple[G
     if not problems and not graders:
         what = "it is not stated what would be right"
         problems.append(Problem("BK711", what, "add `grader`, or `expected: {type: exact, value: …}`", at=()))
-    seen: dict[str, int] = {}
-    for place, grader in enumerate(graders):  # grades are told apart by the names of their graders
-        seen[grader.name] = count = seen.get(grader.name, 0) + 1
-        graders[place] = grader if count == 1 else replace(grader, name=f"{grader.name}-{count}")
-    return tuple(graders), problems
+    return told_apart(graders), problems
 
 
 def is_by_itself(problem: Problem) -> bool:
@@ -111,15 +110,16 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
         if hint := given.as_method(kind):  # a method, named as the type
             problems = [replace(one, hint=hint) if one.at == ("type",) else one for one in problems]
         elif kind in ("code", "model", "human") and isinstance(config, dict):
-            problems += below(_config(kind, config, given)[1], ("config",))
+            problems += below(_config(kind, config, given, (*at, "config"))[1], ("config",))
         return None, below([*misplaced, *problems], at)
     problems = [*misplaced, *weight_problems(stated.weight)]
-    method, more = _config(stated.type, stated.config, given)
+    method, more = _config(stated.type, stated.config, given, (*at, "config"))
     problems = below([*problems, *below(more, ("config",))], at)
     if problems or method is None:
         return None, problems
     name = stated.name or given.graders[type(method)].name
-    return Grader(name, stated.type, method, float(stated.weight), stated.required, at), []
+    required = given.required if stated.required is None else stated.required
+    return Grader(name, stated.type, method, float(stated.weight), required, at), []
 
 
 def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
@@ -129,7 +129,7 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
         return raw, []
     rows = [row for row in given.graders.values() if row.method or row.kind != "code"]
     rows = [row for row in rows if row.kind == raw.get("type")] or rows
-    known = {"method", *(key.name for row in rows for key in fields(row.config))}
+    known = {"method", *(key.name for row in rows for key in fields(row.schema))}
     moved = {key: value for key, value in raw.items() if key in known and key not in _OWN}
     problems = [
         Problem(
@@ -171,9 +171,11 @@ def weight_problems(weight: Number | None) -> list[Problem]:
     return [Problem("BK108", f"the weight is {shown}", f"a number from 0 to {_HEAVIEST:,}", at=("weight",))]
 
 
-def _config(kind: str, config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+def _config(
+    kind: str, config: dict[str, Json], given: Given, at: Path
+) -> tuple[Method | None, list[Problem]]:
     if kind == "code":
-        return read_by_method(config, given)
+        return read_by_method(config, given, at)
     usual = next(row for row in given.graders.values() if row.kind == kind and not row.method)
     methods = given.methods_of(kind)
     if not methods or "method" not in config:
@@ -186,11 +188,14 @@ def _config(kind: str, config: dict[str, Json], given: Given) -> tuple[Method | 
         return None, [
             Problem("BK712", f"there is no method {method!r} of a {kind} grader", hint, at=("method",))
         ]
-    return methods[method].read_config(rest, given.expected)
+    return _of_row(methods[method], rest, given, at)
 
 
-def read_by_method(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
-    """By the method that is stated, else by what the config or the expectation speaks of."""
+def read_by_method(
+    config: dict[str, Json], given: Given, at: Path = ()
+) -> tuple[Method | None, list[Problem]]:
+    """By the method that is stated, else by what the config or the expectation speaks of. `at`: where the
+    config stands."""
     config, methods, row = dict(config), given.methods, given.row_expected
     method = config.pop("method", None)
     if method is None:
@@ -204,7 +209,23 @@ def read_by_method(config: dict[str, Json], given: Given) -> tuple[Method | None
     if not isinstance(method, str) or method not in methods:
         hint = given.as_method(method) or nearest(str(method), methods) or f"one of {', '.join(methods)}"
         return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
-    return methods[method].read_config(config, given.expected)
+    return _of_row(methods[method], config, given, at)
+
+
+def _of_row(row: GraderType, config: dict[str, Json], given: Given, at: Path) -> ReadConfig:
+    """The config of a grader of this row, with the graders that it is made of."""
+    stated, problems = row.read_config(config, given.expected)
+    if stated is None or row.compose is None:
+        return stated, problems
+    parts: list[Grader] = []
+    for raw, where in row.stated_parts(stated):
+        here = (*at, *where)
+        part, wrong = read(raw, here, replace(given, required=False))
+        if part is None and not wrong:
+            wrong = [Problem("BK712", "the grader has no method", "state one", at=here)]
+        problems += [replace(one, at=(one.at or here)[len(at) :]) for one in wrong]
+        parts += [part] if part is not None else []
+    return (None, problems) if problems else row.compose(stated, parts)
 
 
 _OWN = frozenset(one.name for one in fields(InlineGrader))

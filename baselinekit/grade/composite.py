@@ -1,0 +1,237 @@
+"""A grader that is made of others: one score of theirs, by their mean and weights, or by a judge that is
+given what they found.
+
+What had to hold for one of them and does not fails the whole, whatever its score is. One that could not judge
+makes it an error, unless its aggregator says otherwise; one that waits for people makes it wait."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.grade.task import (
+    GradeClients,
+    GraderType,
+    ReadConfig,
+    StatedPart,
+    Task,
+    never_fails,
+    pass_at_problems,
+)
+from baselinekit.grade.verdict import by_mean, gates_of, mean_of, still_open
+from baselinekit.model.baselines import Number
+from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
+from baselinekit.model.recipes import Observation, Usage
+from baselinekit.model.values import Json
+
+AggregatorType = Literal["weighted_average", "code_judge", "llm_judge"]
+OnError = Literal["error", "zero", "ignore"]
+
+
+_JUDGES = {"code_judge": "code", "llm_judge": "model"}
+"""The aggregators that are graders themselves, and of which kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregator:
+    """What makes one score of several: their mean by `weights` (by the graders' names; else by the weight
+    that each states), or a judge with its `config`, which is given all results. `on_error`: what one counts
+    that could not judge: the whole is an error, or it counts 0, or nothing."""
+
+    type: AggregatorType = "weighted_average"
+    weights: dict[str, Number] = field(default_factory=dict)
+    config: dict[str, Json] = field(default_factory=dict)
+    on_error: OnError = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class StatedComposite:
+    """A composite as a file states it. `pass_at`: the score that passes, where that is not what the case
+    says."""
+
+    graders: list[Any]
+    aggregator: Aggregator = field(default_factory=Aggregator)
+    pass_at: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """Graders with their names and weights, which are different names. `judge`: who makes one score of what
+    they found, where that is not their mean."""
+
+    graders: tuple[Grader, ...]
+    judge: Grader | None = None
+    on_error: OnError = "error"
+    pass_at: Number | None = None
+
+    @property
+    def parts(self) -> tuple[Grader, ...]:
+        return (*self.graders, self.judge) if self.judge is not None else self.graders
+
+
+def composed(
+    graders: Sequence[Grader],
+    aggregator: Aggregator,
+    judge: Grader | None = None,
+    pass_at: Number | None = None,
+) -> tuple[Composite, list[Problem]]:
+    """The composite of these graders, and what is wrong with it, with paths below its config. `judge`: the
+    aggregator as a grader, where it is one."""
+    stated = [*graders, *([] if judge is None else [judge])]
+    named = told_apart(stated)
+    known, problems = {grader.name for grader in named[: len(graders)]}, []
+    for name, weight in aggregator.weights.items():
+        at = ("aggregator", "weights", name)
+        if name not in known:
+            hint = nearest(name, known) or f"there are {', '.join(sorted(known))}"
+            problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=at))
+        if weight < 0:
+            problems.append(Problem("BK674", f"the weight of {name} is {weight:g}", "0 or more", at=at))
+    if judge is not None and aggregator.weights:
+        what = f"`weights` have no effect where the aggregator is a {aggregator.type}"
+        hint = "remove them: the judge is given every score"
+        problems.append(Problem("BK674", what, hint, at=("aggregator", "weights")))
+    weighted = tuple(
+        replace(grader, weight=float(aggregator.weights.get(grader.name, grader.weight)))
+        for grader in named[: len(graders)]
+    )
+    judges = [replace(grader, weight=1.0, required=False) for grader in named[len(graders) :]]
+    return Composite(weighted, judges[0] if judges else None, aggregator.on_error, pass_at), problems
+
+
+def stated_parts(stated: StatedComposite) -> list[StatedPart]:
+    """The graders as they are stated, and behind them the aggregator where it is one."""
+    parts: list[StatedPart] = [(raw, ("graders", number)) for number, raw in enumerate(stated.graders)]
+    how = stated.aggregator
+    if how.type in _JUDGES:
+        config = {"method": how.type, **how.config}
+        judge = {"type": _JUDGES[how.type], "name": "aggregator", "config": config, "required": False}
+        parts.append((judge, ("aggregator",)))
+    return parts
+
+
+def compose(stated: StatedComposite, graders: Sequence[Grader]) -> ReadConfig:
+    """The composite that a file states, of the graders that were read."""
+    how, count = stated.aggregator, len(stated.graders)
+    problems = []
+    if how.type not in _JUDGES and how.config:
+        hint = "remove it, or state `type: code_judge` or llm_judge"
+        what = f"`config` has no effect where the aggregator is {how.type}"
+        problems.append(Problem("BK674", what, hint, at=("aggregator", "config")))
+    method, wrong = composed(graders[:count], how, next(iter(graders[count:]), None), stated.pass_at)
+    return method, [*problems, *wrong]
+
+
+def told_apart(graders: Sequence[Grader]) -> tuple[Grader, ...]:
+    """The same graders with different names: grades are told apart by them."""
+    seen: dict[str, int] = {}
+    named = []
+    for grader in graders:
+        seen[grader.name] = count = seen.get(grader.name, 0) + 1
+        named.append(grader if count == 1 else replace(grader, name=f"{grader.name}-{count}"))
+    return tuple(named)
+
+
+def composite(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    how: Composite = task.method
+    parts = tuple(clients.part(number, inner, {}) for number, inner in enumerate(how.graders))
+    details: dict[str, Json] = {"aggregator": "weighted_average", "on_error": how.on_error}
+    if how.pass_at is not None:
+        details["pass_at"] = how.pass_at
+    if how.judge is not None:
+        details["aggregator"], details["judge"] = "judge", how.judge.name
+        if parts and not still_open(counted(parts, how.on_error)):
+            parts = (*parts, clients.part(len(parts), how.judge, results_of(parts)))
+    whole = task.grader.graded("unscored", None, details=details, parts=parts)
+    return concluded(whole, task.case.pass_rule)
+
+
+def concluded(whole: Grade, rule: PassRule) -> Grade:
+    """The grade of a composite by those of its parts: also when one of them is given anew later."""
+    on_error, pass_at = whole.details.get("on_error"), whole.details.get("pass_at")
+    judge = whole.details.get("judge")
+    rule = replace(rule, by="mean")
+    if pass_at is not None:
+        rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
+    asked = [part for part in whole.parts if judge is not None and part.grader == judge]
+    members = counted([part for part in whole.parts if part not in asked], on_error)
+    gates, open_ones = gates_of(members), still_open(members)
+    deciding = members if gates or open_ones else asked or members
+    outcome: Outcome
+    if not members:
+        what = "none of its graders could judge"
+        outcome, reason, verdict = "error", "; ".join((what, *map(_said, whole.parts))), None
+    elif judge is not None and deciding is members and not gates and not open_ones:
+        outcome, reason, verdict = "unscored", f"{judge} was not asked: run the case again", "not judged"
+    else:
+        outcome, _, reason, verdict = by_mean(deciding, rule)
+    decided = outcome in ("passed", "failed") and not still_open(deciding)
+    mean = mean_of([part for part in deciding if part.score is not None]) if decided else None
+    telling = [part.code for part in deciding if part.outcome == outcome]
+    return replace(
+        whole,
+        outcome=outcome,
+        score=None if mean is None else float(mean),
+        reason=reason,
+        verdict=verdict,
+        code=next(filter(None, telling), "BK675" if not members else None) if outcome == "error" else None,
+        usage=sum((part.usage for part in whole.parts), Usage()),
+        failed_gates=gates_of([*members, *asked]),
+    )
+
+
+def counted(parts: Sequence[Grade], on_error: Json) -> list[Grade]:
+    """The parts as they count, by what is said of those that could not judge. A gate that nobody could judge
+    is never left out."""
+    found = []
+    for part in parts:
+        if part.outcome == "error" and on_error == "zero":
+            found.append(replace(part, outcome="failed", score=0.0))
+        elif part.outcome != "error" or on_error != "ignore" or part.required:
+            found.append(part)
+    return found
+
+
+def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
+    """What the judge of a composite is given: every grade under the name of its grader."""
+    return {
+        part.grader: {
+            "score": part.score,
+            "verdict": part.verdict or {"passed": "pass", "failed": "fail"}.get(part.outcome, part.outcome),
+            "hits": part.details.get("hits", []),
+            "misses": part.details.get("misses", []),
+            "reasoning": part.details.get("reasoning", part.reason),
+        }
+        for part in parts
+    }
+
+
+def _said(part: Grade) -> str:
+    return f"{part.grader}: {part.reason}"
+
+
+def composite_problems(task: Task) -> Iterator[Problem]:
+    how: Composite = task.method
+    yield from pass_at_problems(how.pass_at)
+    if not how.graders:
+        yield never_fails(
+            "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"
+        )
+    elif how.judge is None and not any(grader.weight for grader in how.graders):
+        hint = "state one above 0"
+        yield Problem(
+            "BK674", "none of its graders has any weight", hint, at=("config", "aggregator", "weights")
+        )
+
+
+COMPOSITE = GraderType(
+    Composite,
+    composite,
+    "composite",
+    known_by=("graders", "aggregator"),
+    stated=StatedComposite,
+    stated_parts=stated_parts,
+    compose=compose,
+    problems=composite_problems,
+    parts=lambda config: config.parts,
+)
