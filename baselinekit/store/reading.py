@@ -280,12 +280,17 @@ MAX_FILES = 20_000
 
 
 def discover(
-    paths: Sequence[str], root: str, without: Collection[str] = (), with_prompts: bool = False
+    paths: Sequence[str],
+    root: str,
+    without: Collection[str] = (),
+    with_prompts: bool = False,
+    endings: tuple[str, ...] = SUFFIXES,
 ) -> list[str]:
     """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
     do the names given back. Hidden folders, outputs beside their baselines, links to folders and the folders
     called as in `without` are passed over; whether the rest can be read is found out when it is. Below a
-    folder with a prompt only what looks like a baseline is one, unless all is asked for."""
+    folder with a prompt only what looks like a baseline is one, unless all is asked for. `endings`: of the
+    files in folders."""
     found: dict[str, None] = {}
     problems = []
     for path in paths:
@@ -293,7 +298,7 @@ def discover(
         if os.path.isdir(full):
             files = (
                 name_in_project(root, file)
-                for file, of_prompt in _below(full, without)
+                for file, of_prompt in _below(full, without, endings)
                 if with_prompts or not of_prompt or holds_baselines(root, file)
             )
             found.update(dict.fromkeys(files))
@@ -312,7 +317,9 @@ def discover(
     return list(found)
 
 
-def _below(folder: str, without: Collection[str], of_prompt: bool = False) -> Iterator[tuple[str, bool]]:
+def _below(
+    folder: str, without: Collection[str], endings: tuple[str, ...], of_prompt: bool = False
+) -> Iterator[tuple[str, bool]]:
     """Each file, and whether a folder with a prompt is above it."""
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
@@ -322,8 +329,8 @@ def _below(folder: str, without: Collection[str], of_prompt: bool = False) -> It
             continue
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in without:
-                yield from _below(entry.path, without, of_prompt)
-        elif entry.name.endswith(SUFFIXES) and MARK not in entry.name and entry.name != CONFIG:
+                yield from _below(entry.path, without, endings, of_prompt)
+        elif entry.name.endswith(endings) and MARK not in entry.name and entry.name != CONFIG:
             with suppress(OSError):  # a link that leads to itself: what is wrong is said when it is read
                 if entry.is_dir():
                     continue

@@ -73,7 +73,7 @@ _OTHERS = {
 _CASE = {"expected", "grader", "graders"}
 """What only an eval case has; a baseline with such a key has a key that nobody knows."""
 _VERBS = {"capability_eval": "run", "expected_output": "run", "eval_suite": "run", "test_cases": "run"}
-_VERBS |= {"eval_trigger": "gate", "cases": "run", "triggering": "run"}
+_VERBS |= {"eval_trigger": "gate", "cases": "run", "triggering": "run", "evalcases": "run"}
 _OURS = {"id", "current", "baseline", "comparison"}
 
 

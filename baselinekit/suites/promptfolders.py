@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
-from baselinekit.documents.languages import language
+from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.grade.judging import short_digest
@@ -35,6 +35,8 @@ GUARD, VERIFY = "guard.sh", "verify.sh"
 
 _YAML = (".yml", ".yaml")
 _HOLDS_CASES = re.compile(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
+_HOLDS_CASE_LINES = re.compile(rb'"(?:expected_outcome|input_messages)"[ \t]*:')
+_LOOKED_AT = 100_000
 MOST_FOLDERS = 20_000
 _DEEPEST = 12
 _PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
@@ -80,12 +82,21 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
     another one is named."""
     found: dict[str, None] = {}
     for path in paths:
-        files = discover([path], root, BESIDE, with_prompts=True)
+        files = discover([path], root, BESIDE, with_prompts=True, endings=(*SUFFIXES, LINES))
         if os.path.isdir(os.path.join(root, path)):
             of = {folder: eval_file_in(root, folder) for folder in _holding(files, path, root)}
             files = [file for file in files if file in of.values() or not is_below(file, of)]
+            files = [file for file in files if not file.endswith(LINES) or holds_case_lines(root, file)]
         found.update(dict.fromkeys(files))
     return list(found)
+
+
+def holds_case_lines(root: str, file: str) -> bool:
+    """Whether a file of JSON Lines in a folder is one with cases, by a look at its first lines: other rows
+    have lines too."""
+    with suppress(OSError), open(os.path.join(root, file), "rb") as opened:
+        return _HOLDS_CASE_LINES.search(opened.read(_LOOKED_AT)) is not None
+    return False
 
 
 def _holding(files: Sequence[str], path: str, root: str) -> list[str]:

@@ -116,7 +116,7 @@ def test_x2_a_file_is_known_by_what_only_its_form_has(tmp_path: Path, text: str,
     [
         ("cases: []\ntest_cases: []", "(by 'cases') and a file of test cases (by 'test_cases')"),
         ("triggering: {}\nevalcases: []", "(by 'triggering') and an AgentV eval file (by 'evalcases')"),
-        ("evalcases: [{id: a}]", "this looks like an AgentV eval file"),
+        ("evalcases: [{id: a}]\ncases: []", "(by 'cases') and an AgentV eval file (by 'evalcases')"),
         ("eval_trigger: {suite: a.yaml}", "this looks like an eval trigger"),
         ("nothing: 1", "it has nothing: a case has id, input, expected and grader"),
         ("capability_eval: []\ntest_cases: []", "unknown key 'test_cases' beside capability_eval"),

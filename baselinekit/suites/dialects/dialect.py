@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from baselinekit.documents.languages import LINES
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.kinds.kind import RecipeKind
@@ -34,7 +35,8 @@ class Dialect:
     """One form of eval files. `read`: an item, whose cases are added to its document, and what is wrong with
     it; `schema`: what an item may be, its parts added to those that are there. `recognises`: by the keys of
     an item; None for what stands below its `wrapper` only, where items of other dialects may stand too.
-    `in_lists`: whether a file may hold several."""
+    `in_lists`: whether a file may hold several; `in_lines`: whether a case in a file of JSON Lines is of this
+    form where another line is."""
 
     name: str
     read: "Callable[[EvalItem, EvalDocument, Defaults], list[Problem]]"
@@ -42,6 +44,7 @@ class Dialect:
     recognises: Callable[[dict[str, Json]], bool] | None = None
     wrapper: str | None = None
     in_lists: bool = True
+    in_lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,11 @@ _OTHERS: dict[str, tuple[str, str, str]] = {
     "ref": ("nothing", "a reference", "in a suite, write: $ref: ./cases.yaml"),
     "eval_report": ("report", "the report of a run", "reports belong in results/"),
     "format": ("report", "the result of a run", "results belong in results/"),
-    "evalcases": ("nothing", "an AgentV eval file", "it cannot be read as a suite"),
+    "tests": (
+        "nothing",
+        "an eval file of another tool",
+        "AgentV 2.5 says `evalcases`, and its cases `input`",
+    ),
 }
 """What is no eval case, by a key that only it has: its form, what it looks like, and what to do."""
 
@@ -173,7 +180,7 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
 class Loading:
     """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
-    was found in a folder."""
+    was found in a folder; `beside`: what stands beside a file for all of its cases, by that file."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -184,6 +191,7 @@ class Loading:
     referred: dict[str, tuple[str, str]] = field(default_factory=dict)
     defaults: dict[str, Defaults] = field(default_factory=dict)
     walked: set[str] = field(default_factory=set)
+    beside: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
 
     def wrong(self) -> list[Problem]:
@@ -209,10 +217,13 @@ class Loading:
         defaults = replace(defaults, named=self.settings.graders(self.root, file, defaults.named))
         wrong: dict[int, list[Problem]] = {}
         empty = True
-        for number, document in enumerate(documents):
+        found_items = [[*items(document, self.dialects)] for document in documents]
+        of_lines = self._form_of_lines(file, found_items)
+        for number, found_in in enumerate(found_items):
             one = EvalDocument(self, file, number, source)
-            for item in items(document, self.dialects):
+            for item in found_in:
                 empty = False
+                item = replace(item, form=of_lines) if of_lines and item.form == "case" else item
                 found = one.no_suite(item) if only_suite else None
                 wrong.setdefault(number, []).extend([found] if found else one.item(item, defaults))
         if any(wrong.values()):
@@ -220,6 +231,13 @@ class Loading:
         if empty:
             hint = "write a case into it, or remove it"
             self.problems.append(Problem("BK710", "not a case: the file is empty", hint, Place(file, 1, 1)))
+
+    def _form_of_lines(self, file: str, found: Sequence[Sequence[EvalItem]]) -> str | None:
+        """The form that all cases of a file of JSON Lines have, because one of them has."""
+        if not file.endswith(LINES):
+            return None
+        forms = {dialect.name for dialect in self.dialects if dialect.in_lines}
+        return next((item.form for line in found for item in line if item.form in forms), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,16 @@
 item is of the last that recognises it."""
 
 from baselinekit.store import records
-from baselinekit.suites.dialects import capability, eva, gates, regression, suite, testcases
+from baselinekit.suites.dialects import (
+    agentv,
+    agentvforms,
+    capability,
+    eva,
+    gates,
+    regression,
+    suite,
+    testcases,
+)
 from baselinekit.suites.dialects.dialect import Dialect
 
 DIALECTS = (
@@ -11,5 +20,8 @@ DIALECTS = (
     Dialect("regression", regression.read_item, regression.schema, regression.recognises, records.WRAPPER),
     Dialect("test_cases", testcases.read_item, testcases.schema, testcases.recognises),
     Dialect("prompt_cases", eva.read_item, eva.schema, eva.recognises, in_lists=False),
+    Dialect(
+        "evalcases", agentv.read_item, agentvforms.schema, agentv.recognises, in_lists=False, in_lines=True
+    ),
     Dialect("suite", suite.read_item, suite.schema, wrapper=suite.WRAPPER, in_lists=False),
 )

@@ -1,0 +1,390 @@
+"""AgentV's eval files: `evalcases:` in YAML, or JSON Lines with a case a line and a YAML file of the same
+name beside it. A case says what a good answer does (`expected_outcome`), what is asked, and what was once
+answered well; nothing in it is a value that an answer has to be equal to."""
+
+import os
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from baselinekit.documents.languages import LINES, SUFFIXES, language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, Place, Problem
+from baselinekit.grade import graders
+from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.grades import Grader, PassRule
+from baselinekit.model.recipes import Execution, Recipe
+from baselinekit.model.traces import TraceMessage
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.schema.complaints import describe_value
+from baselinekit.schema.records import below, check, place_problems
+from baselinekit.store.project import read
+from baselinekit.suites.dialects.agentvforms import (
+    CASES,
+    INPUTS,
+    OUTPUTS,
+    EvalFileCase,
+    EvalFileExecution,
+    EvalFileFacts,
+    of_later,
+)
+from baselinekit.suites.dialects.agentvmessages import (
+    ASSISTANT,
+    USER,
+    NamedFiles,
+    files_in,
+    read_messages,
+    split_files,
+)
+from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.evaluators import (
+    EvaluatorPlace,
+    default_evaluators,
+    read_evaluators,
+    read_rubrics,
+)
+
+_ONLY_OURS = ("input_messages", "expected_messages")
+_OF_OTHER_CASES = ("grader", "graders", "expected", "test_cases", "current")
+_OF_SIDECARS = ("dataset", "execution", "evaluators", "evaluator", "target")
+_ENDINGS = (".eval",)
+_LONGEST_ID = 200
+DEFAULT_TARGET = "default"
+
+_OTHER_FORMS = {
+    "cases": "the eval file of a prompt",
+    "triggering": "the eval file of a prompt",
+    "test_cases": "a file of test cases",
+    "eval_suite": "a suite",
+    "capability_eval": "a capability eval",
+    "regression_eval": "a regression eval",
+    "eval_trigger": "an eval trigger",
+    "eval_type": "a regression record",
+}
+"""What else a file could be, by a key that only it has."""
+
+
+_FILE_KEYS = frozenset(("$schema", *(one.name for one in fields(EvalFileFacts))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What holds for the cases of a file that say nothing of their own. `evaluators`: None where nobody says
+    who judges."""
+
+    files: NamedFiles
+    dataset: str
+    target: str | None = None
+    evaluators: tuple[Grader, ...] | None = None
+    tags: tuple[str, ...] = ()
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    return CASES in raw or _is_case(raw) or _is_sidecar(raw)
+
+
+def _is_case(raw: dict[str, Json]) -> bool:
+    """Whether it is a case as a line holds it. One of our own form may have an expected outcome too."""
+    if any(key in raw for key in _ONLY_OURS):
+        return True
+    asked = raw.get("input")
+    is_ours = isinstance(asked, dict) and asked.keys() >= {"type", "content"}
+    return "expected_outcome" in raw and not is_ours and not any(key in raw for key in _OF_OTHER_CASES)
+
+
+def _is_sidecar(raw: dict[str, Json]) -> bool:
+    return raw.keys() <= _FILE_KEYS and any(key in raw for key in _OF_SIDECARS)
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    raw: dict[str, Json] = item.raw
+    if document.file.endswith(LINES):
+        return _read_line(item, document, defaults)
+    if CASES not in raw:
+        return _no_cases(item, document)
+    if problems := _two_forms(raw):
+        return below(problems, item.at)
+    around, problems = _around(raw, document.file, NamedFiles.of(defaults.root, document.file))
+    document.loading.problems += around.files.problems
+    cases = raw[CASES]
+    if not isinstance(cases, list) or not cases:
+        what = (
+            "no case" if cases in (None, []) else f"expected a list of cases, found {describe_value(cases)}"
+        )
+        problems.append(
+            Problem("BK780", what, "add one: - {id: …, expected_outcome: …, input: …}", at=(CASES,))
+        )
+    for number, stated in enumerate(cases if isinstance(cases, list) else ()):
+        problems += below(
+            _add_case(stated, (*item.at, CASES, number), document, defaults, around), (CASES, number)
+        )
+    return below(problems, item.at)
+
+
+def _no_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
+    """What is no file of cases: what belongs to one of JSON Lines, or a case by itself."""
+    lines = _with_ending(document.file, LINES)
+    if _is_sidecar(item.raw):
+        if os.path.isfile(os.path.join(document.loading.root, lines)):
+            if document.file in document.loading.walked:
+                return []
+            what = f"this says what holds for the cases of {posixpath.basename(lines)}, and has none"
+            return [Problem("BK780", what, f"baselinekit run {lines}", at=item.at)]
+        return [Problem("BK780", "an eval file without cases", f"add `{CASES}:`", at=item.at)]
+    hint = f"put it into a list: {CASES}: [{{id: …, expected_outcome: …, input: …}}]"
+    return [Problem("BK780", f"a case that is not below `{CASES}:`", hint, at=item.at)]
+
+
+def _with_ending(file: str, ending: str) -> str:
+    return posixpath.splitext(file)[0] + ending
+
+
+def _two_forms(raw: dict[str, Json]) -> list[Problem]:
+    other = next((key for key in raw if key in _OTHER_FORMS), None)
+    if other is None:
+        return []
+    what = f"this could be {_OTHER_FORMS[other]} (by {other!r}) and an AgentV eval file (by {CASES!r})"
+    return [Problem("BK710", what, "keep one of the two, or split the file", at=(other,))]
+
+
+# What holds for all cases of a file.
+
+
+def _around(raw: dict[str, Json], file: str, files: NamedFiles) -> tuple[_Around, list[Problem]]:
+    rest = {key: value for key, value in raw.items() if value is not None and key != "$schema"}
+    stated, problems = check(EvalFileFacts, {key: value for key, value in rest.items() if key != CASES})
+    problems = [of_later(problem) for problem in problems]
+    stated = stated or EvalFileFacts()
+    execution, more = _execution(rest.get("execution"))
+    problems += below(more, ("execution",))
+    own = EvalFileFacts(evaluators=rest.get("evaluators", ABSENT), evaluator=stated.evaluator)
+    judged, more = _judged((execution, ("execution",)), (own, ()), files)
+    return _Around(
+        files,
+        (stated.dataset or "").strip() or _dataset_of(file),
+        execution.target or stated.target,
+        judged,
+        tuple(stated.tags),
+    ), [*problems, *more]
+
+
+def _dataset_of(file: str) -> str:
+    name = posixpath.splitext(posixpath.basename(file))[0]
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _execution(raw: Json) -> tuple[EvalFileExecution, list[Problem]]:
+    if raw is None or raw is ABSENT:
+        return EvalFileExecution(), []
+    if isinstance(raw, dict):
+        raw = {key: value for key, value in raw.items() if value is not None}
+    stated, problems = check(EvalFileExecution, raw)
+    return stated or EvalFileExecution(), [of_later(problem) for problem in problems]
+
+
+def _judged(
+    first: tuple[Any, Path], second: tuple[Any, Path], files: NamedFiles
+) -> tuple[tuple[Grader, ...] | None, list[Problem]]:
+    """Who judges by `evaluators`, or `evaluator`, of the first that says so; None where neither does."""
+    for stated, at in (first, second):
+        if stated.evaluators is not ABSENT and stated.evaluators is not None:
+            found, problems = read_evaluators(stated.evaluators, EvaluatorPlace(files, (*at, "evaluators")))
+            return tuple(found), below(problems, (*at, "evaluators"))
+    for stated, at in (first, second):
+        if stated.evaluator is not None:
+            found, problems = default_evaluators(stated.evaluator)
+            return tuple(found), below(problems, (*at, "evaluator"))
+    return None, []
+
+
+# JSON Lines, and the file beside them.
+
+
+def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    loading = document.loading
+    around = loading.beside.get(document.file)
+    if not isinstance(around, _Around):
+        around = loading.beside[document.file] = _beside_lines(document, defaults)
+    if CASES in item.raw:
+        what = f"a line of JSON Lines is one case, and has no `{CASES}`"
+        return [Problem("BK780", what, "write each case on a line of its own", at=(*item.at, CASES))]
+    return below(_add_case(item.raw, item.at, document, defaults, around), item.at)
+
+
+def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
+    """What the YAML file of the same name says for the cases of a file of JSON Lines."""
+    files = NamedFiles.of(defaults.root, document.file)
+    problems = document.loading.problems
+    problems += files.problems
+    nothing = _Around(files, _dataset_of(document.file))
+    for suffix in SUFFIXES:
+        path = _with_ending(document.file, suffix)
+        if not os.path.isfile(os.path.join(defaults.root, path)):
+            continue
+        try:
+            body = decode(read(defaults.root, path), path).body
+            documents = language(path).load(body, path)
+        except BaselinekitError as error:
+            problems += [problem.placed(Place(path)) for problem in error.problems]
+            return nothing
+        raw = documents[0] if documents else {}
+        if not isinstance(raw, dict):
+            wrong = [Problem("BK780", f"expected a mapping, found {describe_value(raw)}", at=())]
+        elif CASES in raw:
+            return nothing  # a file of its own, which only has the same name
+        else:
+            nothing, wrong = _around(raw, document.file, files)
+        problems += place_problems(body, path, {0: wrong}) if wrong else []
+        return nothing
+    return nothing
+
+
+# One case.
+
+
+def _add_case(
+    raw: Json, at: Path, document: EvalDocument, defaults: Defaults, around: _Around
+) -> list[Problem]:
+    if not isinstance(raw, dict):
+        what = f"not a case but a JSON {json_type(raw)}"
+        return [Problem("BK780", what, "a case is a mapping with id, expected_outcome and input", at=())]
+    stated, problems = _stated(raw)
+    asked, wrong = _messages(raw, INPUTS, USER, around.files)
+    problems += wrong
+    wanted, wrong = _messages(raw, OUTPUTS, ASSISTANT, around.files)
+    problems += wrong
+    execution, wrong = _execution(raw.get("execution"))
+    problems += below(wrong, ("execution",))
+    judges, wrong = _graders(raw, stated, execution, around)
+    problems += wrong
+    target, wrong = _target(execution.target or around.target, execution.target is not None, defaults)
+    problems += wrong
+    if stated is None or target is None or problems:
+        return problems
+    recipe, problems = _recipe(asked, target, raw)
+    if recipe is None or problems:
+        return problems
+    guidelines, inputs = split_files(asked, around.files)
+    case = Case(
+        f"{defaults.before}{around.dataset}/{stated.id}",
+        recipe,
+        judges,
+        name=stated.id,
+        description=stated.description or stated.note,
+        category=defaults.category,
+        tags=tuple(dict.fromkeys((*defaults.tags, *around.tags, *stated.tags))),
+        criticality=defaults.criticality,
+        timeout=defaults.timeout,
+        retries=defaults.retries,
+        parallel=defaults.parallel,
+        skip=defaults.skip,
+        judge_after_failure=defaults.judge_after_failure,
+        pass_rule=PassRule("mean"),
+        wanted=Wanted(
+            stated.expected_outcome or stated.outcome or "",
+            wanted,
+            asked,
+            stated.sidecar,
+            stated.conversation_id,
+            guidelines,
+            inputs,
+        ),
+        source=replace(document.source(at, raw), form="native"),
+    )
+    problems = [
+        replace(problem, at=(*grader.at, *(problem.at or ())))
+        for grader in case.graders
+        for problem in graders.problems_of(grader, case)
+    ]
+    if not problems:
+        document.cases.append(case)
+    return problems
+
+
+def _stated(raw: dict[str, Json]) -> tuple[EvalFileCase | None, list[Problem]]:
+    rest = {key: value for key, value in raw.items() if value is not None or key == "id"}
+    stated, wrong = check(EvalFileCase, {"id": "", **rest})
+    problems = [of_later(problem) for problem in wrong]
+    id = raw.get("id")
+    if id is None or (isinstance(id, str) and not id.strip()):
+        problems.append(Problem("BK780", "a case without an id", "add `id:`, which no other case has", at=()))
+    elif isinstance(id, str) and (not id.isprintable() or len(id) > _LONGEST_ID):
+        what = f"an id is one line of at most {_LONGEST_ID} visible signs"
+        problems.append(Problem("BK780", what, "rename the case", at=("id",)))
+    outcomes = [key for key in ("expected_outcome", "outcome") if key in rest]
+    if len(outcomes) > 1:
+        what = "both `expected_outcome` and `outcome` are given"
+        problems.append(Problem("BK780", what, "keep `expected_outcome`", at=("outcome",)))
+    elif not outcomes and "criteria" not in rest:
+        hint = "add `expected_outcome:`, what a good answer does"
+        problems.append(Problem("BK780", "a case without an expected outcome", hint, at=()))
+    elif outcomes and isinstance(rest[outcomes[0]], str) and not rest[outcomes[0]].strip():
+        what = "the expected outcome is empty"
+        problems.append(Problem("BK780", what, "say what a good answer does", at=(outcomes[0],)))
+    if not any(key in rest for key in INPUTS):
+        problems.append(Problem("BK780", "a case without an input", "add `input:`, what is asked", at=()))
+    return stated, problems
+
+
+def _messages(
+    raw: Mapping[str, Json], keys: Sequence[str], role: str, files: NamedFiles
+) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
+    key = next((key for key in keys if raw.get(key) is not None), None)
+    if key is None:
+        return (), []
+    messages, problems = read_messages(raw[key], role, files)
+    return messages, below(problems, (key,))
+
+
+def _graders(
+    raw: dict[str, Json], stated: EvalFileCase | None, execution: EvalFileExecution, around: _Around
+) -> tuple[tuple[Grader, ...], list[Problem]]:
+    """Who judges: those of the case, else those of its file, else a model by the expected outcome; a case's
+    own rubrics stand before them."""
+    found: tuple[Grader, ...] | None = None
+    problems: list[Problem] = []
+    if stated is not None:
+        found, problems = _judged((execution, ("execution",)), (stated, ()), around.files)
+    if found is None and around.evaluators is not None:
+        found = tuple(replace(grader, at=()) for grader in around.evaluators)
+    rubrics: list[Grader] = []
+    if raw.get("rubrics") is not None:
+        rubrics, wrong = read_rubrics(raw["rubrics"], ("rubrics",))
+        problems += wrong
+    elif found is None and not problems:
+        usual, problems = default_evaluators()
+        found = tuple(usual)
+    return (*rubrics, *(found or ())), problems
+
+
+def _target(name: str | None, own: bool, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
+    """Whom a case asks: whom the operator named, else whom the case does, else its file."""
+    if defaults.target is not None or name in (None, DEFAULT_TARGET):
+        return defaults.asked, []
+    what = f"there is no target {name!r}"
+    at = ("execution", "target") if own else ()
+    return None, [Problem("BK780", what, "describe it in the configuration", at=at)]
+
+
+def _recipe(
+    asked: Sequence[TraceMessage], target: Execution, raw: Mapping[str, Json]
+) -> tuple[Recipe | None, list[Problem]]:
+    kind = KINDS[target.type]
+    key = next((key for key in INPUTS if raw.get(key) is not None), "input")
+    question = kind.input_of_messages(asked)
+    if question is None:
+        what = f"messages are for a model or an agent, not for {kind.name}"
+        return None, [Problem("BK781", what, "name another target", at=(key,))]
+    if kind.asks_models == "always" and (no_text := _without_text(asked)):
+        what = f"{no_text} is not UTF-8 text"
+        return None, [Problem("BK112", what, "a model is asked with texts: name a text file", at=(key,))]
+    recipe = Recipe(question, target)
+    return recipe, [replace(problem, at=(key,)) for problem in kind_of(recipe).check(recipe)]
+
+
+def _without_text(messages: Sequence[TraceMessage]) -> str:
+    return next((str(part["value"]) for part in files_in(messages) if "text" not in part), "")

@@ -1,0 +1,378 @@
+"""AgentV's eval files become cases: what one may say, what stands for what, and what AgentV loses unseen."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storehelp import write
+
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.grade.by_program import CodeJudge, ModelAccess
+from baselinekit.kinds.echo import EchoExecution
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import PassRule
+from baselinekit.model.recipes import Message
+from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.suites.loading import load_cases, load_evals
+
+JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
+
+
+def cases(root: Path, text: str, name: str = "evals/math.yaml", **more: Any) -> list[Case]:
+    return load_cases([write(root, name, textwrap.dedent(text))], str(root), **more)
+
+
+def one(root: Path, rest: str, name: str = "evals/math.yaml") -> Case:
+    """A case with what every case has, and a program that judges."""
+    own = textwrap.indent(textwrap.dedent(rest), "    ")
+    head = f"{JUDGED}\nevalcases:\n  - id: a\n    expected_outcome: It is right\n"
+    (case,) = cases(root, head + own, name)
+    return case
+
+
+def wrong(root: Path, text: str, name: str = "evals/math.yaml") -> list[str]:
+    with pytest.raises(BaselinekitError) as caught:
+        cases(root, text, name)
+    return str(caught.value).replace("evals/math.", "").splitlines()
+
+
+def user(content: Any) -> TraceMessage:
+    return TraceMessage("user", content)
+
+
+def assistant(content: Any) -> TraceMessage:
+    return TraceMessage("assistant", content)
+
+
+def test_a1_every_key_of_a_case_is_read(tmp_path: Path) -> None:
+    text = f"""
+        $schema: agentv-eval-v2
+        description: Sums
+        dataset: arithmetic
+        {JUDGED}
+        evalcases:
+          - id: addition of two
+            outcome: Correctly calculates 42
+            conversation_id: sums
+            description: Two numbers
+            input: What is 15 + 27?
+            expected_output: "42"
+            sidecar: {{language: python, level: 2}}
+        """
+    (case,) = cases(tmp_path, text)
+    assert (case.id, case.name, case.description) == (
+        "arithmetic/addition of two",
+        "addition of two",
+        "Two numbers",
+    )
+    assert case.wanted.outcome == "Correctly calculates 42"
+    assert case.wanted.sidecar == {"language": "python", "level": 2}
+    assert case.wanted.conversation_id == "sums"
+    assert case.pass_rule == PassRule("mean")
+    assert case.recipe.execution == PromptExecution("prompt")
+    assert case.recipe.input == PromptInput(messages=[Message("user", "What is 15 + 27?")])
+
+
+def test_x3_what_is_wanted_is_no_value_to_be_equal_to(tmp_path: Path) -> None:
+    case = one(tmp_path, 'input: hi\nexpected_output: "42"')
+    assert case.expected is None
+    assert [type(grader.method) for grader in case.graders] == [CodeJudge]
+    assert case.wanted.messages == (assistant("42"),)
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        ("input: What?", (user("What?"),)),
+        ("input: {row: {id: 7}, day: 2025-01-01}", (user({"row": {"id": 7}, "day": "2025-01-01"}),)),
+        ("input: {role: system, content: Be brief}", (TraceMessage("system", "Be brief"),)),
+        ("input: {role: admin, name: Ada}", (user({"role": "admin", "name": "Ada"}),)),
+        ("input: [{type: text, value: a}]", (user([{"type": "text", "value": "a"}]),)),
+        (
+            "input: [{role: system, content: Be brief}, {role: user, content: {row: [1]}}]",
+            (TraceMessage("system", "Be brief"), user({"row": [1]})),
+        ),
+        ("input_messages: [{role: user, content: a}]\ninput: b", (user("a"),)),
+        ("input_messages: a\ninput: b", (user("a"),)),
+        ("input_messages: null\ninput: b", (user("b"),)),
+    ],
+)
+def test_a2_what_is_asked(tmp_path: Path, stated: str, asked: tuple[TraceMessage, ...]) -> None:
+    assert one(tmp_path, stated).wanted.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("stated", "wanted"),
+    [
+        ("", ()),
+        ("expected_output: null", ()),
+        ('expected_output: ""', (assistant(""),)),
+        ("expected_output: 42", (assistant(42),)),
+        ("expected_output: {risk: Low, by: [1]}", (assistant({"risk": "Low", "by": [1]}),)),
+        ("expected_output: [{risk: Low}]", (assistant([{"risk": "Low"}]),)),
+        ("expected_output: [{role: assistant, content: a}]", (assistant("a"),)),
+        ("expected_messages: [{role: assistant, content: a}]\nexpected_output: b", (assistant("a"),)),
+        (
+            "expected_messages: [{role: assistant, tool_calls: [{tool: find, input: {q: a}, output: [b]}]}]",
+            (TraceMessage("assistant", "", (ToolCall("find", {"q": "a"}, ["b"]),)),),
+        ),
+        (
+            "expected_messages: [{role: tool, name: t, content: a, tool_calls: "
+            "[{tool: find, id: x, duration_ms: 250, error: no}]}]",
+            (TraceMessage("tool", "a", (ToolCall("find", None, id="x", seconds=0.25, error="no"),), "t"),),
+        ),
+    ],
+)
+def test_a3_what_was_answered_well(tmp_path: Path, stated: str, wanted: tuple[TraceMessage, ...]) -> None:
+    assert one(tmp_path, f"input: hi\n{stated}").wanted.messages == wanted
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ("- {expected_outcome: x, input: y}", ["BK780 yaml:4:5: a case without an id: add"]),
+        ("- {id: '', expected_outcome: x, input: y}", ["BK780 yaml:4:5: a case without an id: add"]),
+        (
+            "- {id: 1, expected_outcome: x, input: y}",
+            ["BK105 yaml:4:10: expected a string, found 1 (integer)"],
+        ),
+        ("- {id: a, input: y}", ["BK780 yaml:4:5: a case without an expected outcome: add"]),
+        ("- {id: a, outcome: '  ', input: y}", ["BK780 yaml:4:22: the expected outcome is empty: say"]),
+        (
+            "- {id: a, outcome: x, expected_outcome: x, input: y}",
+            ["BK780 yaml:4:22: both `expected_outcome` and `outcome` are given: keep"],
+        ),
+        ("- {id: a, expected_outcome: x}", ["BK780 yaml:4:5: a case without an input: add"]),
+        ("- {id: a, expected_outcome: x, input: null}", ["BK780 yaml:4:5: a case without an input: add"]),
+        (
+            "- {id: a, expected_outcome: x, input: y}\n  - {id: a, expected_outcome: x, input: y}",
+            ["BK109 yaml:5:10: the id 'math/a' occurs twice: it is at yaml:4:10 already; rename"],
+        ),
+        ("- just a text", ["BK780 yaml:4:5: not a case but a JSON string: a case is"]),
+        (
+            "- {id: a, criteria: x, input: y}",
+            [
+                "BK103 yaml:4:13: unknown key 'criteria': a later AgentV says so; here it is `expected_out",
+            ],
+        ),
+        (
+            "- {id: a, expected_outcome: x, input: y, sidecars: {}}",
+            ["BK103 yaml:4:44: unknown key 'sidecars': did you mean 'sidecar'?"],
+        ),
+        (
+            "- {id: a, expected_outcome: x, input: 42}",
+            ["BK781 yaml:4:41: expected a text, a mapping or a list of messages, found 42 (integer): put"],
+        ),
+        (
+            "- {id: a, expected_outcome: x, input: [{role: usr, content: y}]}",
+            ["BK781 yaml:4:49: unknown role 'usr' (string): did you mean 'user'?"],
+        ),
+        (
+            "- {id: a, expected_outcome: x, input: [{role: user, content: y}, {content: z}, w]}",
+            [
+                "BK781 yaml:4:68: a message without a role: one of system, user, assistant, tool",
+                "BK781 yaml:4:82: expected a message, found 'w' (string): such as",
+            ],
+        ),
+        (
+            "- {id: a, expected_outcome: x, input: y, expected_messages: [{role: assistant}]}",
+            ["BK781 yaml:4:64: a message without content: add"],
+        ),
+        (
+            "- {id: a, expected_outcome: x, input: [{role: user, content: [{type: text, text: y}]}]}",
+            [
+                "BK781 yaml:4:65: expected a text, found null",
+                "BK103 yaml:4:78: unknown key 'text': a part has type, value",
+            ],
+        ),
+    ],
+)
+def test_a4_no_case_is_lost_unseen(tmp_path: Path, stated: str, told: list[str]) -> None:
+    found = wrong(tmp_path, f"description: d\n{JUDGED}\nevalcases:\n  {stated}\n")
+    assert len(found) == len(told)
+    assert all(line.startswith(start) for line, start in zip(found, told, strict=True)), found
+
+
+def test_a4_a_file_without_cases(tmp_path: Path) -> None:
+    for stated in ("[]", "null", "{a: 1}"):
+        assert "BK780" in wrong(tmp_path, f"evalcases: {stated}")[0]
+
+
+def test_a7_lines_with_a_file_beside_them(tmp_path: Path) -> None:
+    beside = "description: d\ndataset: sums\nevaluator: null\nexecution: {" + JUDGED + "}\n"
+    write(tmp_path, "evals/math.yaml", beside)
+    line = '{"id": "%s", "expected_outcome": "x", "input": "y"}'
+    found = cases(tmp_path, f"{line % 'a'}\n\n{line % 'b'}\n", "evals/math.jsonl")
+    assert [case.id for case in found] == ["sums/a", "sums/b"]
+    assert [grader.name for case in found for grader in case.graders] == ["check", "check"]
+
+
+def test_a7_what_is_wrong_is_told_by_its_line(tmp_path: Path) -> None:
+    write(tmp_path, "evals/math.yaml", "datasets: sums\n" + JUDGED)
+    text = '{"id": "a", "expected_outcome": "x", "input": "y"}\n\n{"id": "b", "input": "y"}\n'
+    assert wrong(tmp_path, text, "evals/math.jsonl") == [
+        "BK103 yaml:1:1: unknown key 'datasets': did you mean 'dataset'?",
+        "BK780 jsonl:3:1: a case without an expected outcome: add `expected_outcome:`, "
+        "what a good answer does",
+    ]
+    assert "jsonl:2:6" in wrong(tmp_path, '{"id": "a"}\n{"id"\n', "evals/math.jsonl")[0]
+
+
+def test_a7_what_stands_beside_lines_is_no_file_of_cases(tmp_path: Path) -> None:
+    write(tmp_path, "evals/math.jsonl", '{"id": "a", "expected_outcome": "x", "input": "y"}\n')
+    beside = write(tmp_path, "evals/math.yaml", f"dataset: sums\n{JUDGED}\n")
+    with pytest.raises(InvalidInput, match=r"and has none: baselinekit run evals/math\.jsonl"):
+        load_evals([beside], str(tmp_path))
+    write(tmp_path, "evals/other.yaml", f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]")
+    assert [case.id for case in load_evals(["evals"], str(tmp_path)).cases] == ["sums/a", "other/a"]
+
+
+def test_a8_default_is_no_target(tmp_path: Path) -> None:
+    text = f"target: default\n{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]"
+    (case,) = cases(tmp_path, text)
+    assert case.recipe.execution == PromptExecution("prompt")
+
+
+def test_a20_keys_that_nobody_knows_are_the_programs(tmp_path: Path) -> None:
+    case = one(
+        tmp_path,
+        """
+        input: hi
+        execution:
+          evaluators:
+            - name: words
+              type: code_judge
+              script: node check.js
+              cwd: ..
+              target: {max_calls: 5}
+              weight: 2.5
+              keywords: [a, b]
+              config: {deep: 1}
+        """,
+    )
+    (grader,) = case.graders
+    assert (grader.name, grader.weight, grader.required) == ("words", 2.5, False)
+    assert grader.at == ("execution", "evaluators", 0)
+    assert grader.method == CodeJudge(
+        "node check.js", "..", target=ModelAccess(5), config={"keywords": ["a", "b"], "deep": 1}
+    )
+
+
+def test_a6_who_judges(tmp_path: Path) -> None:
+    """The case's execution goes before the case, and that before its file."""
+    entry = "{name: %s, type: code_judge, script: x}"
+    text = f"""
+        execution: {{evaluators: [{entry % "ours"}]}}
+        evalcases:
+          - {{id: a, outcome: x, input: y}}
+          - {{id: b, outcome: x, input: y, evaluators: [{entry % "own"}]}}
+          - id: c
+            outcome: x
+            input: y
+            evaluators: [{entry % "own"}]
+            execution: {{evaluators: [{entry % "nearest"}]}}
+        """
+    found = cases(tmp_path, text)
+    assert [[grader.name for grader in case.graders] for case in found] == [["ours"], ["own"], ["nearest"]]
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ("{type: code_judge, script: x}", ["an evaluator without a name"]),
+        ("{name: a, script: x}", ["an evaluator without a type: one of code_judge, llm_judge"]),
+        ("{name: a, type: code_juge}", ["there is no evaluator of the type 'code_juge' (string): did you"]),
+        (
+            "{name: a, type: contains, value: x}",
+            ["there is no evaluator of the type 'contains' (string): a later"],
+        ),
+        ("{name: a, type: code_judge, scripts: x}", ["a code_judge without a script: `script: [python3, "]),
+        ("{name: a, type: code_judge, script: x, weight: -1}", ["the weight is -1.0: a number from 0"]),
+        ("{name: a, type: code_judge, script: x, weight: high}", ["expected a number, found 'high'"]),
+        ("{name: a, type: code_judge, script: x, required: 1}", ["expected true or false, found 1"]),
+        (
+            "{name: a, type: code_judge, script: x, cwd: nowhere}",
+            ["there is no folder 'nowhere': looked for evals/"],
+        ),
+        ("{name: a, type: code_judge, script: [1]}", ["expected"]),
+        ("just a word", ["expected an evaluator, found 'just a word'"]),
+        (
+            "{name: a, type: code_judge, script: x}, {name: a, type: code_judge, script: y}",
+            ["two evaluators are called 'a': rename one of them"],
+        ),
+    ],
+)
+def test_a4_no_evaluator_is_lost_unseen(tmp_path: Path, stated: str, told: list[str]) -> None:
+    text = f"evaluators: [{stated}]\nevalcases: [{{id: a, outcome: x, input: y}}]"
+    found = wrong(tmp_path, text)
+    assert len(found) == len(told)
+    assert all(start in line for line, start in zip(found, told, strict=True)), found
+
+
+def test_a10_files_are_looked_for_upward_and_slash_is_the_root(tmp_path: Path) -> None:
+    write(tmp_path, "evals/deep/near.md", "near\r\nby\r\n")
+    write(tmp_path, "evals/up.md", "up")
+    write(tmp_path, "docs/root.md", "root")
+    names = ["./near.md", "up.md", "../up.md", "/docs/root.md", "docs/root.md"]
+    parts = ", ".join(f"{{type: file, value: {name}}}" for name in names)
+    stated = f"input:\n  - role: user\n    content: [{{type: text, value: Look}}, {parts}]"
+    case = one(tmp_path, stated, "evals/deep/a.eval.yaml")
+    assert case.id == "a/a"
+    (message,) = case.wanted.asked
+    paths = ["evals/deep/near.md", "evals/up.md", "evals/up.md", "docs/root.md", "docs/root.md"]
+    assert message.content[1:] == [
+        {"type": "file", "value": name, "path": str(tmp_path / path), "text": text}
+        for name, path, text in zip(names, paths, ["near\nby\n", "up", "up", "root", "root"], strict=True)
+    ]
+    assert case.wanted.input_files == tuple(str(tmp_path / path) for path in dict.fromkeys(paths))
+    assert case.wanted.guideline_files == ()
+
+
+def test_a10_a_missing_file_tells_where_it_was_looked_for(tmp_path: Path) -> None:
+    write(tmp_path, "docs/guide.md", "x")
+    text = f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: [{{type: file, value: %s}}]}}]"
+    assert wrong(tmp_path, text % "/docs/gide.md") == [
+        "BK782 yaml:2:61: there is no file '/docs/gide.md': looked for docs/gide.md: did you mean 'guide.md'?"
+    ]
+    assert "looked for evals/no.md, no.md: check the name" in wrong(tmp_path, text % "no.md")[0]
+
+
+def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("secret")
+    text = f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: [{{type: file, value: %s}}]}}]"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link.md").symlink_to("../outside.md")
+    for name in ("../../outside.md", "/../outside.md", "/link.md", "/.git/config"):
+        assert "BK404" in wrong(tmp_path / "in", text % name)[0]
+
+
+def test_a12_guidelines_are_told_from_other_files(tmp_path: Path) -> None:
+    write(
+        tmp_path, ".agentv/config.yaml", 'guideline_patterns: ["**/*.instructions.md", "**/{SKILL,RULES}.md"]'
+    )
+    for name in ("evals/py.instructions.md", "SKILL.md", "evals/SKILLS.md"):
+        write(tmp_path, name, "x")
+    parts = ", ".join(
+        f"{{type: file, value: {name}}}" for name in ("py.instructions.md", "SKILL.md", "SKILLS.md")
+    )
+    wanted = one(tmp_path, f"input: [{parts}]").wanted
+    assert wanted.guideline_files == (str(tmp_path / "evals/py.instructions.md"), str(tmp_path / "SKILL.md"))
+    assert wanted.input_files == (str(tmp_path / "evals/SKILLS.md"),)
+
+
+def test_x2_a_file_that_could_be_two_forms(tmp_path: Path) -> None:
+    found = wrong(tmp_path, "evalcases: []\ntest_cases: []")
+    assert "an AgentV eval file (by 'evalcases') and a file of test cases (by 'test_cases')" in found[0]
+
+
+def test_x4_braces_in_what_is_asked_stand_for_themselves(tmp_path: Path) -> None:
+    case = one(tmp_path, 'input: "Fill in {{name}}"')
+    assert case.recipe.input == PromptInput(messages=[Message("user", "Fill in \\{{name}}")])
+
+
+def test_who_takes_no_messages_is_told(tmp_path: Path) -> None:
+    text = f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]"
+    with pytest.raises(InvalidInput, match=r"BK781 .*messages are for a model or an agent, not for echo"):
+        cases(tmp_path, text, target=EchoExecution("echo"))
