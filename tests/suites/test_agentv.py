@@ -364,7 +364,7 @@ def test_a12_guidelines_are_told_from_other_files(tmp_path: Path) -> None:
 
 def test_x2_a_file_that_could_be_two_forms(tmp_path: Path) -> None:
     found = wrong(tmp_path, "evalcases: []\ntest_cases: []")
-    assert "an AgentV eval file (by 'evalcases') and a file of test cases (by 'test_cases')" in found[0]
+    assert "a file of test cases (by 'test_cases') and an AgentV eval file (by 'evalcases')" in found[0]
 
 
 def test_x4_braces_in_what_is_asked_stand_for_themselves(tmp_path: Path) -> None:
