@@ -212,6 +212,7 @@ MASKED_ALREADY = {
     "tree.jsonpath": "of a file of the project",
     "replay.flow": "of a file of the project, and of no answer",
     "grade.criteria": "of a file of the project",
+    "grade.rubricitems": "of a file of the project",
     "placeholders.template": "of a file of the project",
     "placeholders.table": "of a file of the project",
     "schema.complaints": "of a file of the project",

@@ -2,16 +2,20 @@
 guess, the reply must repeat them, and what it says is checked and never guessed at."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Generic, TypeVar
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.recipes import Ask, Message, Scores
+from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.recipes import Answer, Ask, Message, Scores, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.equality import is_number
+
+T = TypeVar("T")
 
 _LONGEST_COMPLAINT = 300
 JUDGE = (
@@ -33,9 +37,14 @@ def question(model: str, task: str, texts: Mapping[str, str], form: Mapping[str,
     """What a judge is asked: the task, the texts between marks, and the form of its reply."""
     nonce = short_digest(*texts.values())
     parts = [task, *(between_marks(name, text, nonce) for name, text in texts.items())]
+    return question_in_form(model, "\n\n".join(parts), nonce, form)
+
+
+def question_in_form(model: str, text: str, nonce: str, form: Mapping[str, Json]) -> Ask:
+    """A whole question with the form of its reply below it."""
     shown = json.dumps({"nonce": nonce, **form}, ensure_ascii=False)
-    parts.append(f"Reply in exactly this form, with the same nonce: {shown}")
-    return Ask(model, (Message("system", _SYSTEM), Message("user", "\n\n".join(parts))), temperature=0)
+    text = f"{text}\n\nReply in exactly this form, with the same nonce: {shown}"
+    return Ask(model, (Message("system", _SYSTEM), Message("user", text)), temperature=0)
 
 
 def between_marks(name: str, text: str, nonce: str) -> str:
@@ -167,3 +176,50 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
                 f"says {item['verdict']!r} of a fact, which is none of {', '.join(_VERDICTS)}", answer
             )
         yield item["fact"], item["verdict"]
+
+
+# Judges that reply with one object: asked again where the reply is none, and told what was wrong with it.
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Generic[T]):
+    """What came of asking a judge. `value`: what its reply amounts to; None with the `error` of the last
+    reply, where none could be used. `complaints`: what was wrong with those."""
+
+    value: T | None
+    usage: Usage
+    complaints: tuple[str, ...] = ()
+    error: UnreadableReply | None = None
+
+    def told(self, grade: Grade) -> Grade:
+        """The grade that was made of the value, with what it took to get it."""
+        details = dict(grade.details)
+        if self.complaints:
+            details["replies_that_could_not_be_read"] = list(self.complaints)
+        return replace(grade, details=details, usage=grade.usage + self.usage)
+
+    def unreadable(self, grader: Grader) -> Grade:
+        """The grade where no reply could be used: an error, and no low score."""
+        problem = self.error.problems[0] if self.error else Problem("BK640", "the judge was not asked")
+        return self.told(
+            grader.graded("error", None, f"{problem.message}: {problem.hint}", code=problem.code)
+        )
+
+
+def ask_until_readable(
+    asked: Ask, ask: Callable[[Ask], Answer], mask: Mask, read: Callable[[str], T], retries: int
+) -> Heard[T]:
+    """Ask a judge, and so many times again while its reply cannot be used."""
+    usage, again = Usage(), asked
+    complaints: list[str] = []
+    for left in range(retries, -1, -1):
+        answer = ask(again)
+        usage = usage + answer.usage
+        try:
+            return Heard(read(answer.text), usage, tuple(complaints))
+        except UnreadableReply as error:
+            complaints.append(error.problems[0].message)
+            if not left:
+                return Heard(None, usage, tuple(complaints), error)
+            again = question_again(asked, error.why, mask)
+    raise AssertionError("the last reply is heard")

@@ -1,0 +1,341 @@
+"""Grader that asks a model for a score from 0 to 1, by a prompt of the user's: a template, or a
+program that writes it.
+
+What is filled in stands between marks that no text can know, in one pass, so that nothing in it is taken for
+a variable. Whether a score is a pass is decided by the rule of the case."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from baselinekit.documents.jsontext import pretty, to_bytes
+from baselinekit.errors import Problem, cannot, nearest
+from baselinekit.grade.judging import (
+    ask_until_readable,
+    between_marks,
+    question_in_form,
+    reply,
+    short_digest,
+    unusable,
+)
+from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, Task
+from baselinekit.grade.verdict import exact, verdict_of
+from baselinekit.grade.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grade, PassRule
+from baselinekit.model.recipes import Ask, Observation, Seconds
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.texts import end_of
+from baselinekit.tree.equality import is_number
+from baselinekit.variables import as_text
+
+_MOST_RETRIES = 5
+_MOST_LISTED = 4
+_MOST_TOKENS = 1_500
+_LONGEST_TAIL = 500
+_SHORTEST_MARKED = 12
+_VARIABLE = re.compile(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
+_TEXT_FILES = (".md", ".txt")
+_PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
+
+VARIABLES = (*TEXTS, *MESSAGES)
+SIDECAR = "sidecar"
+_ANSWERS = frozenset(("candidate_answer", "output_messages"))
+_OTHER_NAMES = {
+    "input": "question",
+    "prompt": "question",
+    "output": "candidate_answer",
+    "answer": "candidate_answer",
+    "response": "candidate_answer",
+    "actual": "candidate_answer",
+    "expected": "reference_answer",
+    "expected_output": "reference_answer",
+    "reference": "reference_answer",
+    "criteria": "expected_outcome",
+    "outcome": "expected_outcome",
+    "metadata": SIDECAR,
+}
+
+_SECTIONS = "\n\n".join(
+    f"[[ ## {name} ## ]]\n{{{{{name}}}}}"
+    for name in ("expected_outcome", "question", "reference_answer", "candidate_answer")
+)
+DEFAULT_TEMPLATE = f"""\
+You are an expert evaluator. Grade the candidate_answer based on how well it achieves the expected_outcome.
+
+Use reference_answer as a gold standard (if provided). The candidate_answer doesn't need to match verbatim, \
+but should capture key points.
+
+Say briefly what it achieves and what it misses.
+
+{_SECTIONS}"""
+_FORM: dict[str, Json] = {"score": "<0 to 1>", "hits": ["…"], "misses": ["…"], "reasoning": "…"}
+_WISH = (
+    "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
+    f"most {_MOST_LISTED} short points each, and may be empty."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptScript:
+    """A program that writes the prompt: it finds the case and the answer as JSON on its stdin, `config` among
+    it, and prints the prompt. `cwd`: from the folder of the case's file."""
+
+    script: str | list[str]
+    config: dict[str, Json] = field(default_factory=dict)
+    cwd: str | None = None
+    timeout: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateJudge:
+    """A model scores the answer by a prompt: a template in place, the path of one, a program that writes
+    it, or our own where there is none."""
+
+    prompt: str | PromptScript | None = None
+    model: str = "judge"
+    retries_on_unreadable: int = 2
+    calibration: str | None = None
+    of: str | None = None
+
+
+def names_file(prompt: str) -> bool:
+    """Whether a prompt is the path of one, and not the text itself."""
+    text = prompt.strip()
+    if "\n" in text or "{{" in text:
+        return False
+    return text.lower().endswith((*_TEXT_FILES, *_PROGRAMS)) or ("/" in text and len(text.split()) == 1)
+
+
+def prompt_file(how: TemplateJudge) -> str | None:
+    """The file that the prompt stands in."""
+    is_file = isinstance(how.prompt, str) and names_file(how.prompt)
+    return how.prompt.strip() if isinstance(how.prompt, str) and is_file else None
+
+
+def prompt_program(how: TemplateJudge) -> JudgeProgram | None:
+    """The program that writes the prompt."""
+    by = how.prompt
+    if not isinstance(by, PromptScript):
+        return None
+    command = by.script if isinstance(by.script, str) else tuple(by.script)
+    return JudgeProgram(command, cwd=by.cwd, timeout=by.timeout)
+
+
+# Filling in.
+
+
+def variables_of(template: str) -> Iterator[str]:
+    """The names that a template asks for, in their order."""
+    for match in _VARIABLE.finditer(template):
+        if len(match[1]) % 2 == 0:
+            yield match[3]
+
+
+def with_answer(template: str) -> str:
+    """The template; where it does not show the answer, with what it leaves out below it. A judge that sees no
+    answer judges nothing."""
+    named = set(variables_of(template))
+    if named & _ANSWERS:
+        return template
+    wanted = [part for part in _SECTIONS.split("\n\n") if not named & set(variables_of(part))]
+    return "\n\n".join((template.rstrip(), *wanted))
+
+
+def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
+    """The template with the texts in it, in one pass. What should be achieved, and the sidecar, are words of
+    whoever wrote the case; all else is an object of judgement and marked as such. A run of `\\` of odd length
+    makes braces literal."""
+
+    def put(match: re.Match[str]) -> str:
+        escapes, whole, name = match[1], match[2], match[3]
+        if len(escapes) % 2:
+            return escapes.removesuffix("\\") + whole
+        text = texts[name]
+        is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
+        return escapes + (between_marks(name, text, nonce) if is_marked else text)
+
+    return _VARIABLE.sub(put, template)
+
+
+def template_texts(template: str, task: Task, observation: Observation) -> dict[str, str]:
+    """What the variables of a template stand for. Messages and what else is no text are JSON."""
+    known = texts_of(task, observation)
+    messages = {name: pretty(value, "  ") for name, value in messages_of(task, observation).items()}
+    sidecar = {name: sidecar_value(name, task.case) for name in variables_of(template)}
+    stated = {name: as_text(value) for name, value in sidecar.items() if value is not ABSENT}
+    every = {**stated, **messages, **known}
+    return {name: every.get(name, "") for name in variables_of(template)}
+
+
+def is_of_sidecar(name: str) -> bool:
+    return name == SIDECAR or name.startswith(f"{SIDECAR}.")
+
+
+def sidecar_value(name: str, case: Case) -> Json:
+    """`sidecar`, or what stands in it under `sidecar.KEY.KEY`; ABSENT where nothing does."""
+    first, *keys = name.split(".")
+    value: Json = case.wanted.sidecar if first == SIDECAR else ABSENT
+    for key in keys:
+        value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
+    return value
+
+
+def template_problems(template: str, case: Case) -> Iterator[Problem]:
+    """What is wrong with a template before anything is asked."""
+    if not template.strip():
+        yield Problem("BK660", "an empty prompt", "leave `prompt` out for the default one")
+    for name in dict.fromkeys(variables_of(template)):
+        if name in VARIABLES or sidecar_value(name, case) is not ABSENT:
+            continue
+        if is_of_sidecar(name):
+            known = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
+            hint = nearest(name, known) if name.count(".") == 1 else ""
+            hint = hint or "add it to the `sidecar` of the case"
+            yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
+            continue
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        near = _OTHER_NAMES.get(snake) or (snake if snake in VARIABLES else "")
+        hint = f"did you mean {{{{{near}}}}}?" if near else nearest(name, VARIABLES)
+        hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
+        yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which nothing stands for", hint)
+
+
+# Asking.
+
+
+def template_question(how: TemplateJudge, prompt: str, nonce: str) -> Ask:
+    asked = question_in_form(how.model, f"{prompt.rstrip()}\n\n{_WISH}", nonce, _FORM)
+    return replace(asked, max_tokens=_MOST_TOKENS, json=True)
+
+
+def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
+    """The prompt, and the nonce of its marks."""
+    how: TemplateJudge = task.method
+    if isinstance(how.prompt, PromptScript):
+        return written_prompt(task, observation, clients)
+    file = prompt_file(how)
+    template = with_answer(clients.text(file) if file is not None else how.prompt or DEFAULT_TEMPLATE)
+    texts = template_texts(template, task, observation)
+    nonce = short_digest(*texts.values())
+    return filled(template, texts, nonce), nonce
+
+
+def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
+    """What a program prints as the prompt. Wherever the answer stands in it as it is, it is marked."""
+    program = prompt_program(task.method)
+    assert program is not None
+    told = wire_of(task, observation, task.method.prompt.config)
+    run = clients.program(task.case, replace(program, stdin=to_bytes(told)))
+    shown = program.command if isinstance(program.command, str) else " ".join(program.command)
+    if run.exit_code != 0:
+        tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
+        what = f"{shown}, which writes the prompt, ended with exit code {run.exit_code}"
+        raise cannot(
+            "BK664", f"{what}: {tail}" if tail else what, "it has to print the prompt and end with 0"
+        )
+    text = run.stdout.decode("utf-8", "replace").strip()
+    if not text:
+        raise cannot("BK664", f"{shown} printed no prompt", "let it print the prompt to its stdout")
+    nonce = short_digest(text)
+    answer = texts_of(task, observation)["candidate_answer"].strip()
+    if len(answer) >= _SHORTEST_MARKED:
+        text = text.replace(answer, between_marks("candidate_answer", answer, nonce))
+    return text, nonce
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateReply:
+    """What one reply says."""
+
+    score: Fraction
+    hits: list[str]
+    misses: list[str]
+    reasoning: str
+
+
+def read_template_reply(answer: str, nonce: str) -> TemplateReply:
+    """UnreadableReply for what is not exactly what was asked for."""
+    given = reply(answer, _FORM, nonce)
+    score, hits, misses, reasoning = (given[key] for key in _FORM)
+    if not is_number(score) or not 0 <= score <= 1:
+        raise unusable(f"has a score of {score!r}, which is not from 0 to 1", answer)
+    for key, points in (("hits", hits), ("misses", misses)):
+        if not isinstance(points, list) or not all(isinstance(point, str) for point in points):
+            raise unusable(f"has {key} that are no list of texts", answer)
+    if not isinstance(reasoning, str):
+        raise unusable("gives no reasoning", answer)
+    return TemplateReply(exact(float(score)), hits, misses, reasoning)
+
+
+def template_grade(task: Task, found: TemplateReply, rule: PassRule) -> Grade:
+    outcome, verdict = verdict_of(found.score, rule)
+    details: dict[str, Json] = {"score": float(found.score), "reasoning": found.reasoning}
+    for key, points in (("hits", found.hits), ("misses", found.misses)):
+        details[key] = list(points[:_MOST_LISTED])
+        if len(points) > _MOST_LISTED:
+            details[f"further_{key}"] = len(points) - _MOST_LISTED
+    why = "; ".join(filter(None, (found.reasoning, *found.misses[:_MOST_LISTED])))
+    reason = "" if outcome == "passed" else f"{too_low(found.score, rule)}: {why}"
+    return task.grader.graded(outcome, float(found.score), reason, verdict=verdict, details=details)
+
+
+def too_low(score: Fraction, rule: PassRule) -> str:
+    return f"it scores {float(score):.3g}, and {rule.pass_at:g} passes"
+
+
+def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    how: TemplateJudge = task.method
+    prompt, nonce = prompt_of(task, observation, clients)
+    heard = ask_until_readable(
+        template_question(how, prompt, nonce),
+        clients.ask,
+        clients.mask,
+        lambda answer: read_template_reply(answer, nonce),
+        how.retries_on_unreadable,
+    )
+    if heard.value is None:
+        return heard.unreadable(task.grader)
+    return heard.told(template_grade(task, heard.value, task.case.pass_rule))
+
+
+def problems(task: Task) -> Iterator[Problem]:
+    how: TemplateJudge = task.method
+    yield from retries_problems(how.retries_on_unreadable)
+    at = ("config", "prompt")
+    file = prompt_file(how)
+    if isinstance(how.prompt, PromptScript):
+        words = [how.prompt.script] if isinstance(how.prompt.script, str) else how.prompt.script
+        if not words or not words[0].strip():
+            yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
+    elif file is not None:
+        if file.lower().endswith(_PROGRAMS):
+            hint = f"say how it is run: prompt: {{script: [COMMAND, {file}]}}"
+            yield Problem("BK661", f"{file} is a program, and no template", hint, at=at)
+    elif isinstance(how.prompt, str):
+        for problem in template_problems(how.prompt, task.case):
+            yield replace(problem, at=at)
+    elif not task.case.wanted.outcome.strip() and not task.expected:
+        hint = "add `expected_outcome` to the case, or a `prompt` that says it"
+        yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
+
+
+def retries_problems(retries: int) -> Iterator[Problem]:
+    if not 0 <= retries <= _MOST_RETRIES:
+        at = ("config", "retries_on_unreadable")
+        what = f"`retries_on_unreadable` is {retries}"
+        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}", at=at)
+
+
+TEMPLATE_JUDGE = GraderType(
+    TemplateJudge,
+    template_judge,
+    "llm_judge",
+    kind="model",
+    problems=problems,
+    files=lambda config: {"prompt": prompt_file(config), "calibration": config.calibration},
+    texts=lambda config: tuple(filter(None, (prompt_file(config),))),
+    starts=prompt_program,
+    asks=lambda config: (config.model, 1),
+)
