@@ -208,7 +208,7 @@ def test_every_form_of_eval_file_can_name_them() -> None:
         (
             {"type": "model", "config": {"method": "x"}},
             ("config", "method"),
-            "one of score_line, decision_line; without a method it is a model grader",
+            "one of score_line, decision_line, llm_judge, rubric; without a method it is a model grader",
         ),
     ],
 )
@@ -226,5 +226,7 @@ def test_editors_are_told_of_them() -> None:
         "ModelConfig",
         "ScoreLineConfig",
         "DecisionLineConfig",
+        "TemplateJudgeConfig",
+        "RubricJudgeConfig",
     ]
     assert "rubric" not in parts["CodeConfig"]["anyOf"][-1]["properties"]
