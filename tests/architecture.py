@@ -234,6 +234,8 @@ TAKEN_APART = {
     "placeholders": "one value, read to be judged: nothing of it is shown",
     "programs.confined": "what the kernel says of a process",
     "programs.git": "names of git's own",
+    "programs.gitaddress": "an address that a file of the project names",
+    "programs.gitfiles": "the scheme of such an address",
     "programs.process": "what the kernel says of a process",
     "replay.answer": "the type in a content type; name and path of a cookie: none of them is shown",
     "replay.environment": "the first line of what a program prints: a line is masked alone too",

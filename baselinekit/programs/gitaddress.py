@@ -1,0 +1,95 @@
+"""The address of a file in a public git repository, as its page at GitHub, GitLab or Bitbucket has it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, unquote, urlsplit
+
+from baselinekit.errors import InvalidInput, Problem
+
+HostForm = Literal["github", "gitlab", "bitbucket"]
+
+HOSTS: dict[str, HostForm] = {
+    "github.com": "github",
+    "gitlab.com": "gitlab",
+    "bitbucket.org": "bitbucket",
+}
+
+_BEFORE_REF: dict[str, tuple[str, ...]] = {
+    "github": ("/blob/", "/raw/"),
+    "gitlab": ("/-/blob/", "/-/raw/"),
+    "bitbucket": ("/src/", "/raw/"),
+}
+_SHOWN = {
+    "github": "https://{host}/OWNER/REPOSITORY/blob/REF/PATH",
+    "gitlab": "https://{host}/GROUP/PROJECT/-/blob/REF/PATH",
+    "bitbucket": "https://{host}/OWNER/REPOSITORY/src/REF/PATH",
+}
+_OF_THE_PAGE = frozenset(("plain", "raw", "ref_type", "at", "blame", "inline"))
+"""Parameters that say how a page looks, and nothing of the file."""
+
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|:)|git@")
+_NAME = re.compile(r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*")
+_BAD_WORDS = ("", ".", "..", ".git")
+
+
+def is_remote(value: str) -> bool:
+    """Whether the value of a file reference is an address (of any kind), and no path."""
+    return _REMOTE.match(value) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class GitAddress:
+    """The address of a file. `words`: first the name of a branch, a tag or a commit, which may itself have
+    several words, then the path."""
+
+    url: str
+    clone_url: str
+    words: tuple[str, ...]
+
+    def readings(self) -> Iterator[tuple[str, str]]:
+        """Every name and path that the words may mean, the longest name first."""
+        for count in range(len(self.words) - 1, 0, -1):
+            yield "/".join(self.words[:count]), "/".join(self.words[count:])
+
+
+def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress:
+    """What an address means; InvalidInput where it is none that we read. `hosts`: by `host`, by `host:port`,
+    or with another scheme than https before it."""
+    try:
+        parts = urlsplit(url)
+        known = {key if "://" in key else f"https://{key}": form for key, form in hosts.items()}
+        form = known.get(f"{parts.scheme.lower()}://{parts.netloc.lower()}")
+    except ValueError:
+        form = None
+    if form is None:
+        shown = ", ".join(_SHOWN[form].format(host=host.split("://")[-1]) for host, form in hosts.items())
+        raise _unusable("is not the https address of a file in a git repository that is known here", shown)
+    place = parts.netloc.lower()
+    hint = f"write {_SHOWN[form].format(host=place)}"
+    before, found, after = "", "", ""
+    for separator in _BEFORE_REF[form]:
+        if not found and separator in parts.path:
+            before, found, after = parts.path.partition(separator)
+    if not found:
+        raise _unusable(f"does not name a file of {place}", hint)
+    if parts.fragment:
+        raise _unusable("names lines of a file, and the whole file is read", "leave out what follows the #")
+    stated = {pair.partition("=")[0] for pair in parts.query.split("&") if pair}
+    if stated - _OF_THE_PAGE:
+        raise _unusable("has parameters that say nothing of a file", "leave out what follows the ?")
+    repository = before.strip("/").split("/")
+    words = [unquote(word) for word in after.split("/")]
+    two = len(repository) == 2 or (form == "gitlab" and len(repository) > 2)
+    if not two or not all(map(_NAME.fullmatch, repository)) or len(words) < 2:
+        raise _unusable(f"does not name a file of {place}", hint)
+    for word in words:
+        if word.lower() in _BAD_WORDS or re.search(r"[\x00-\x1f\x7f/\\]", word):
+            raise _unusable(f"has {word!r} in its path, which no file of a repository is named by", hint)
+    path = "/".join(quote(name) for name in repository).removesuffix(".git")
+    return GitAddress(url, f"{parts.scheme.lower()}://{place}/{path}.git", tuple(words))
+
+
+def _unusable(what: str, hint: str) -> InvalidInput:
+    return InvalidInput(Problem("BK680", f"a git URL {what}", hint))
