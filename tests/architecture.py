@@ -225,6 +225,7 @@ TAKEN_APART = {
     "cli.capture": "a word of the command line, which says what kind of recipe is meant",
     "cli.delivery": "the names of our own files",
     "cli.options": "NAME of NAME=VALUE, where there is no value",
+    "cli.remotefiles": "the host of an address",
     "demo.api": "the demo's own texts",
     "documents": "the written form of a file of the project",
     "evals.selection": "a path of the project",

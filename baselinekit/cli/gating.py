@@ -48,7 +48,7 @@ def gate(options: GateOptions) -> int:
                 Problem("BK503", f"the ending of {path!r} is not that of a report", "x.md or x.json")
             )
         check_place(path)
-    return Gating(project_of(options.project), options).run()
+    return Gating(project_of(options.project, options.recording.offline is not None), options).run()
 
 
 @dataclass(slots=True)

@@ -289,12 +289,16 @@ def check_base_url(url: str) -> None:
         raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
 
 
-def project_of(options: ProjectOptions) -> Project:
-    """The project that these options describe; from now on nothing of its secrets is printed."""
+def project_of(options: ProjectOptions, offline: bool = False) -> Project:
+    """The project that these options describe; from now on nothing of its secrets is printed. `offline`:
+    files of git repositories are those that were fetched before."""
+    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.workflow.project import open_project
 
     project = open_project(operator_of(options))
+    fetch_file = RemoteFiles(project, offline).fetch_file
+    project = dataclasses.replace(project, fetch_file=fetch_file)
     screen.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
         there = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"

@@ -371,7 +371,9 @@ def with_evals(
     forms = {file: forms_in(project.root, file) for file in eval_files(paths, project.root)}
     gates = [file for file, has in forms.items() if "gate" in has]
     passed_over = {*gates, *(file for file, has in forms.items() if has == {"report"} and file not in paths)}
-    suite, problems = load_partly([file for file in forms if file not in passed_over], project.root)
+    suite, problems = load_partly(
+        [file for file in forms if file not in passed_over], project.root, project.fetch_file
+    )
     ready, wrong, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     wrong += [fault_of_ours(one.fault).problems[0] for one in ready if one.fault is not None]
     for file in gates:

@@ -457,6 +457,15 @@ class Notify:
 
 
 @dataclass(frozen=True, slots=True)
+class GitHosts:
+    """Files that others name by the addresses of their pages. `hosts`: further hosts, with the one whose
+    addresses theirs look like. `offline`: only what was fetched before."""
+
+    hosts: dict[str, Literal["github", "gitlab", "bitbucket"]] = field(default_factory=dict)
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     version: Literal[1] = 1
     base_url: str | None = None
@@ -475,3 +484,4 @@ class Config:
     models: dict[str, Model] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     notify: Notify | None = None
+    git: GitHosts = field(default_factory=GitHosts)

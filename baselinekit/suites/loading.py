@@ -1,7 +1,7 @@
 """Eval files to cases and suites: all of them, or everything that is wrong in any of them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
+from baselinekit.programs.gitfiles import FetchedFile
 from baselinekit.store.project import name_in_project, read
 from baselinekit.store.reading import without_collector
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
@@ -42,16 +43,20 @@ def forms_in(root: str, file: str) -> set[str]:
 
 # Eval files to cases and suites: all of them, or everything that is wrong in any of them.
 
+FetchFile = Callable[[str], FetchedFile]
+"""Reads a file that is named by an address of a git repository."""
+
 
 def load_suite(
     file: str,
     root: str,
     target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
+    fetch_file: FetchFile | None = None,
 ) -> Suite:
     """A suite and all its cases. `target`: whom to ask instead of those that the files name, where a case
     does not say so itself."""
-    loading = Loading(root, dialects)
+    loading = Loading(root, dialects, fetch_file=fetch_file)
     with without_collector():
         loading.file(file, Defaults(root, target), only_suite=True)
     loading.finish()
@@ -63,10 +68,11 @@ def load_cases(
     root: str,
     target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
+    fetch_file: FetchFile | None = None,
 ) -> list[Case]:
     """The cases of these files, in their order. A suite among them brings its own along; what the suite of
     the folder says for its cases holds for a file by itself as well."""
-    loading = Loading(root, dialects)
+    loading = Loading(root, dialects, fetch_file=fetch_file)
     with without_collector():
         for file in files:
             loading.file(file, defaults_for(file, loading, Defaults(root, target)))
@@ -79,28 +85,36 @@ def load_evals(
     root: str,
     target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
+    fetch_file: FetchFile | None = None,
 ) -> Suite:
     """Everything below these paths, each case once. One suite among it says how all of it is run; where
     there are several, or none, nobody does."""
-    loading, suite = _loaded(paths, root, target, dialects)
+    loading, suite = _loaded(paths, root, target, dialects, fetch_file)
     loading.finish()
     return suite
 
 
-def load_partly(paths: Sequence[str], root: str) -> tuple[Suite, list[Problem]]:
+def load_partly(
+    paths: Sequence[str], root: str, fetch_file: FetchFile | None = None
+) -> tuple[Suite, list[Problem]]:
     """What can be read of it, and what is wrong with the rest."""
-    loading, suite = _loaded(paths, root, None, DIALECTS)
+    loading, suite = _loaded(paths, root, None, DIALECTS, fetch_file)
     return suite, loading.wrong()
 
 
 def _loaded(
-    paths: Sequence[str], root: str, target: Execution | None, dialects: Sequence[Dialect]
+    paths: Sequence[str],
+    root: str,
+    target: Execution | None,
+    dialects: Sequence[Dialect],
+    fetch_file: FetchFile | None,
 ) -> tuple[Loading, Suite]:
     suites, loose = discover_evals(paths, root)
     loading = Loading(
         root,
         dialects,
         walked={*suites, *loose} - {name_in_project(root, os.path.join(root, path)) for path in paths},
+        fetch_file=fetch_file,
     )
     defaults = Defaults(root, target)
     with without_collector():

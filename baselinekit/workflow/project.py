@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import kind_of
@@ -27,6 +28,9 @@ from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
 from baselinekit.store.project import load_config, nearest_config, project_root
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
+
+if TYPE_CHECKING:  # most runs read no such file
+    from baselinekit.programs.gitfiles import FetchedFile
 
 # The project as one run sees it: the configuration, what the operator said, and what follows from both.
 
@@ -71,6 +75,8 @@ class Project:
     config_from: str | None = None
     typed: Mapping[str, Json] = field(default_factory=dict)
     """The variables that the operator typed, which are inputs where a prompt has inputs of their names."""
+    fetch_file: "Callable[[str], FetchedFile] | None" = None
+    """Reads a file that an eval file names by an address of a git repository."""
 
     def setting(self, folder: str, clients: Clients) -> Setting:
         """What surrounds a recipe whose file stands in `folder` (below the root)."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from baselinekit.documents.languages import LINES
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
@@ -15,6 +15,7 @@ from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.programs.gitfiles import FetchedFile
 from baselinekit.schema.complaints import Parts, Schema, describe_value
 from baselinekit.schema.records import below, check, place_problems
 from baselinekit.store import records
@@ -180,7 +181,8 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
 class Loading:
     """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
-    was found in a folder; `beside`: what stands beside a file for all of its cases, by that file."""
+    was found in a folder; `beside`: what stands beside a file for all of its cases, by that file;
+    `fetch_file`: reads a file that is named by an address of a git repository."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -193,6 +195,7 @@ class Loading:
     walked: set[str] = field(default_factory=set)
     beside: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    fetch_file: Callable[[str], FetchedFile] | None = None
 
     def wrong(self) -> list[Problem]:
         """All that is wrong, once: a suite may be asked for twice."""
@@ -202,8 +205,7 @@ class Loading:
     def finish(self) -> None:
         """Refuse what cannot be used, all at once."""
         if problems := self.wrong():
-            refused = all(problem.code.startswith("BK4") for problem in problems)
-            raise (Refused if refused else InvalidInput)(*problems)
+            raise error_for(problems)(*problems)
 
     def file(self, file: str, defaults: Defaults, only_suite: bool = False) -> None:
         """All of a file."""
@@ -238,6 +240,16 @@ class Loading:
             return None
         forms = {dialect.name for dialect in self.dialects if dialect.in_lines}
         return next((item.form for line in found for item in line if item.form in forms), None)
+
+
+_NOT_FETCHED = ("BK681", "BK682", "BK687")
+
+
+def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
+    """Refused where that is all that is wrong, and so for a file of others that could not be fetched."""
+    if all(problem.code.startswith("BK4") for problem in problems):
+        return Refused
+    return CannotReplay if all(problem.code in _NOT_FETCHED for problem in problems) else InvalidInput
 
 
 @dataclass(frozen=True, slots=True)

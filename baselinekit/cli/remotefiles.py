@@ -1,0 +1,59 @@
+"""Files of git repositories as a command reads them, before there is a run that has clients.
+
+Whatever this takes is loaded with the first of them: most commands read none."""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from baselinekit.cli.entry import clock
+from baselinekit.workflow.project import Project
+
+if TYPE_CHECKING:
+    from baselinekit.programs.gitaddress import HostForm
+    from baselinekit.programs.gitfiles import FetchedFile, GitFiles
+
+
+class RemoteFiles:
+    """Those that the files of a project name. `offline`: what was fetched before, and nobody is asked."""
+
+    def __init__(self, project: Project, offline: bool = False, environ: Mapping[str, str] = os.environ):
+        self.project, self._environ, self._now = project, environ, clock()
+        self.offline = offline or project.config.git.offline
+
+    def fetch_file(self, url: str) -> "FetchedFile":
+        """The file that an address names, or InvalidInput, CannotReplay, Refused."""
+        return self.files.fetch_file(url)
+
+    @cached_property
+    def files(self) -> "GitFiles":
+        from baselinekit.programs.gitcache import GitCache, cache_folder
+        from baselinekit.programs.gitfiles import GitFiles
+        from baselinekit.programs.process import Processes
+
+        return GitFiles(
+            Processes().execute,
+            GitCache(cache_folder(self._environ), self._now),
+            self.hosts,
+            self.check,
+            self.offline,
+            mask=self.project.redactor.mask_said,
+        )
+
+    @property
+    def hosts(self) -> "dict[str, HostForm]":
+        """Those that everybody knows, and those of the configuration."""
+        from baselinekit.programs.gitaddress import HOSTS
+
+        return {**HOSTS, **self.project.config.git.hosts}
+
+    def check(self, url: str) -> None:
+        """May this repository be asked? The hosts that the configuration names for git may."""
+        trust = self.project.trust
+        scheme, _, rest = url.partition("://")
+        place = rest.partition("/")[0]
+        named = self.project.config.git.hosts
+        if place in named or f"{scheme}://{place}" in named:
+            trust = trust.allowing(url)
+        trust.check_request(url)
