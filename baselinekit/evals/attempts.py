@@ -12,11 +12,19 @@ from baselinekit.evals.checks import Prepared
 from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.grade import graders
 from baselinekit.grade.task import GradeClients, keys_of, parsed
-from baselinekit.grade.verdict import combined
+from baselinekit.grade.verdict import code_of, combined
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Attempt, Classified, FunctionOutput, Grade, Grader, Outcome
+from baselinekit.model.grades import (
+    Attempt,
+    Classified,
+    FunctionOutput,
+    Grade,
+    Grader,
+    Outcome,
+    with_each,
+)
 from baselinekit.model.recipes import (
     Answer,
     Ask,
@@ -214,7 +222,7 @@ class Examiner:
             shown, observation, lambda position: self._clients(prepared, position, bench, found)
         )
         outcome, score, reason, verdict = combined(grades, case.pass_rule)
-        telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
+        telling = code_of(grades, outcome)
         if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
             outcome, score, reason, telling = "error", None, observation.flaw, "BK613"
         attempt = Attempt(
@@ -347,15 +355,16 @@ def without_output(
 def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
     """Without secrets, and then as far as a report needs it."""
     mask = redactor.mask_value
-    grades = tuple(
-        replace(
+
+    def masked(grade: Grade) -> Grade:
+        return replace(
             grade,
             reason=clipped(grade.reason, LONGEST_MESSAGE, redactor.mask),
             details=mask(grade.details),
             classified=grade.classified and masked_classes(grade.classified, redactor),
         )
-        for grade in attempt.grades
-    )
+
+    grades = tuple(with_each(grade, masked) for grade in attempt.grades)
     output = mask(attempt.output)
     return replace(
         attempt,

@@ -15,7 +15,7 @@ from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, Wanted
-from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule
+from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, each_grade
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest, recipe_hash
@@ -199,14 +199,16 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
 def explain_grades(telling: Attempt, file: str = "") -> Iterator[str]:
     """What each grader says, in words, for every form of report: `contains failed (evals/a.yaml:12): …`.
     `file`: where the graders have their lines."""
-    for grade in telling.grades:
+    for grade in each_grade(telling.grades):
         words = ", ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.verdict)))
         place = f" ({file}:{grade.line})" if grade.line is not None else ""
         yield ": ".join(filter(None, (f"{words}{place}", grade.reason)))
         for side in ("expected", "actual"):
             if side in grade.details:
                 yield f"{side}: {_shown(grade.details[side])}"
-    if telling.output is not None and all("actual" not in grade.details for grade in telling.grades):
+    if telling.output is not None and all(
+        "actual" not in grade.details for grade in each_grade(telling.grades)
+    ):
         yield f"actual: {_shown(telling.output)}"
 
 
@@ -221,8 +223,8 @@ def reason_with_count(telling: Attempt, attempts: Sequence[Attempt]) -> str:
 
 
 def judged_scores(attempt: Attempt) -> dict[str, int | float]:
-    """What those graders gave that judge, and do not only check."""
-    judged = [grade for grade in attempt.grades if grade.kind != "code"]
+    """What those graders gave that judge, and do not only check; and what is made of several."""
+    judged = [grade for grade in each_grade(attempt.grades) if grade.kind != "code" or grade.parts]
     return {grade.grader: round(grade.score, 6) for grade in judged if grade.score is not None}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm, mcnemar_exact
-from baselinekit.model.grades import Attempt
+from baselinekit.model.grades import Attempt, each_grade
 from baselinekit.model.results import (
     CaseChange,
     CaseFacts,
@@ -145,7 +145,7 @@ def hangs_on_chance(pair: Pair) -> bool:
                 result.case.fingerprint if result.case else {}, result.usage
             )
         )
-        or any(grade.kind != "code" for attempt in _attempts(result) for grade in attempt.grades)
+        or any(grade.kind != "code" for attempt in _attempts(result) for grade in each_grade(attempt.grades))
         or len({attempt.outcome for attempt in _decided(result)}) > 1
         for result in pair
     )

@@ -8,7 +8,8 @@ from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reaso
 from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
 from baselinekit.grade import by_human
-from baselinekit.grade.verdict import combined
+from baselinekit.grade.composite import concluded
+from baselinekit.grade.verdict import code_of, combined
 from baselinekit.model.evals import Suite
 from baselinekit.model.grades import Attempt, Grade, Grader, PassRule
 from baselinekit.model.results import Report, Result
@@ -42,12 +43,19 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         grader = Grader(grade.grader, "human", queued.item.method, grade.weight, grade.required)
         return by_human.human_grade(grader, queued.item, queued.ratings)
 
+    def whole(grade: Grade, rule: PassRule) -> Grade:
+        """The grade anew, and one that is made of others by what they are now."""
+        parts = tuple(whole(part, rule) for part in grade.parts)
+        if parts != grade.parts:
+            return concluded(replace(grade, parts=parts), rule)
+        return regraded(grade)
+
     def again(attempt: Attempt, rule: PassRule) -> Attempt:
-        grades = tuple(map(regraded, attempt.grades))
+        grades = tuple(whole(grade, rule) for grade in attempt.grades)
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
         outcome, score, reason, verdict = combined(grades, rule)
-        code = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
+        code = code_of(grades, outcome)
         return replace(
             attempt, grades=grades, outcome=outcome, score=score, reason=reason, verdict=verdict, code=code
         )

@@ -204,7 +204,7 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
     """Each judge once, however many cases it judges."""
     found: dict[tuple[str, str, str], LabelledJudge] = {}
     for case in cases:
-        for grader in case.graders:
+        for grader in graders.all_of(case.graders):
             how = grader.method
             if isinstance(how, ModelJudge) and how.calibration is not None:
                 file = resolve_named(root, case.source.file, how.calibration)
@@ -286,8 +286,8 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]
     named = {ProbedJudge(model) for model in {USUAL} & project.config.models.keys()}
     with suppress(NothingSelected):
         for case in selection.load(project, paths, None).cases:
-            for grader in case.graders:
-                asked = graders.asks(grader)
+            for grader in graders.all_of(case.graders):
+                asked = graders.row_of(grader).asks(grader.method)
                 named |= {ProbedJudge(asked[0], graders.row_of(grader).in_one_line)} if asked else set()
     if not named:
         hint = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"

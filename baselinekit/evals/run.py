@@ -29,7 +29,9 @@ from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import Grade, Grader, each_grade
 from baselinekit.model.results import Report, Result, SuiteFacts
+from baselinekit.model.values import Path
 from baselinekit.replay.settings import Clients
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
@@ -274,8 +276,8 @@ def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: st
     wanted = []
     for number, (result, case) in enumerate(zip(results, cases, strict=True)):
         attempts = result.case.attempts if result.case and result.outcome not in ("passed", "skipped") else ()
-        failed = {grade.grader for one in attempts for grade in one.grades if grade.outcome != "passed"}
-        if graders_at := {one.name: one.at for one in case.graders if one.at and one.name in failed}:
+        failed = {g.grader for one in attempts for g in each_grade(one.grades) if g.outcome != "passed"}
+        if graders_at := {name: at for name, at in ways_to(case.graders) if at and name in failed}:
             wanted.append((number, case.source, graders_at))
     found = locate_each([(source, list(ways.values())) for _, source, ways in wanted], root) if wanted else []
     for (number, _, ways), places in zip(wanted, found, strict=True):
@@ -284,18 +286,30 @@ def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: st
     return placed
 
 
+def ways_to(stated: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
+    """Where each grader stands in its record, by what its grade is called in a report."""
+    for grader in stated:
+        yield within + grader.name, grader.at
+        yield from ways_to(graders.row_of(grader).parts(grader.method), f"{within}{grader.name}/")
+
+
 def _at_lines(result: Result, lines: Mapping[str, int | None]) -> Result:
     assert result.case is not None
     attempts = []
     for attempt in result.case.attempts:
-        grades = tuple(
-            grade if grade.outcome == "passed" else replace(grade, line=lines.get(grade.grader))
-            for grade in attempt.grades
-        )
+        grades = tuple(grade_at_line(grade, lines) for grade in attempt.grades)
         attempts.append(replace(attempt, grades=grades))
     result = replace(result, case=replace(result.case, attempts=tuple(attempts)))
     telling = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
     return replace(result, explanation=tuple(explain_grades(telling, result.file)))
+
+
+def grade_at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") -> Grade:
+    """The grade, and those that it is made of, with the lines of their graders where they did not pass."""
+    name = within + grade.grader
+    parts = tuple(grade_at_line(part, lines, f"{name}/") for part in grade.parts)
+    grade = replace(grade, parts=parts) if parts else grade
+    return grade if grade.outcome == "passed" else replace(grade, line=lines.get(name))
 
 
 def _served(results: Sequence[Result]) -> dict[str, str]:
@@ -335,7 +349,8 @@ def plan_cases(
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
         asked = filter(None, map(graders.asks, case.graders))
         each = int(by_model) + sum(questions for _, questions in asked)
-        by_grader = {one.name: graders.row_of(one).criteria(one.method) for one in case.graders}
+        every = graders.all_of(case.graders)
+        by_grader = {one.name: graders.row_of(one).criteria(one.method) for one in every}
         criteria = {name: lines for name, lines in by_grader.items() if lines}
         found.append(Planned(case, f"{place.file}:{place.line}", made, made * each, criteria))
     return found

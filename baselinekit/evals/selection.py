@@ -7,10 +7,11 @@ from fnmatch import fnmatchcase
 
 from baselinekit.documents.languages import LINES, SUFFIXES
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.grade.graders import row_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import GraderKind
+from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
@@ -124,16 +125,20 @@ def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
 
 
 def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
-    without = [case.id for case in cases if all(grader.kind != kind for grader in case.graders)]
+    """The cases with their graders of one kind; of those that are made of others, the ones whose parts all
+    are."""
+
+    def is_of_kind(grader: Grader) -> bool:
+        parts = row_of(grader).parts(grader.method)
+        return all(map(is_of_kind, parts)) if parts else grader.kind == kind
+
+    without = [case.id for case in cases if not any(map(is_of_kind, case.graders))]
     if without:
         more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
         what = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
         hint = "add one to each, or leave these out by -k or --tag"
         raise InvalidInput(Problem("BK721", what, hint))
-    return [
-        replace(case, graders=tuple(grader for grader in case.graders if grader.kind == kind))
-        for case in cases
-    ]
+    return [replace(case, graders=tuple(filter(is_of_kind, case.graders))) for case in cases]
 
 
 # The suite that a run is about: the one that is named, or everything that is found below some paths.

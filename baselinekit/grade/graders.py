@@ -23,11 +23,13 @@ from baselinekit.grade import (
     composite,
 )
 from baselinekit.grade.task import GradeClients, GraderType, Task
+from baselinekit.grade.verdict import gates_of
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 
+_BY_ALL = PassRule()
 NOT_JUDGED = "not judged"
 """The verdict of a judge that nobody asked, because the case had failed already."""
 
@@ -132,7 +134,7 @@ def grade_all(
     for number in (*rules, *judges):
         grader = case.graders[number]
         wrong = (grades[rule] for rule in rules) if number in judges and not case.judge_after_failure else ()
-        failed = next((one for one in wrong if fails_case(one, counting)), None)
+        failed = next((one for one in wrong if fails_case(one, counting, case.pass_rule)), None)
         if failed is None:
             grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
         else:
@@ -141,9 +143,13 @@ def grade_all(
     return tuple(grades[number] for number in range(len(case.graders)))
 
 
-def fails_case(grade: Grade, some_required: bool) -> bool:
+def fails_case(grade: Grade, some_required: bool, rule: PassRule = _BY_ALL) -> bool:
     """Whether a check by rules settles that the case fails, whatever else is found."""
-    return grade.kind == "code" and grade.outcome == "failed" and (grade.required or not some_required)
+    if grade.kind != "code" or grade.outcome != "failed":
+        return False
+    if rule.by == "mean":
+        return bool(gates_of([grade]))
+    return grade.required or not some_required
 
 
 def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:
@@ -164,5 +170,13 @@ def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | N
 
 
 def asks(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
-    """The model that a grader asks about one output, and how often."""
-    return row_of(grader, graders).asks(grader.method)
+    """The model that a grader asks about one output, and how often. Of one that is made of others, the first
+    that any of them asks, and how often they ask together."""
+    asked = [row_of(one, graders).asks(one.method) for _, one in positions([grader], graders)]
+    known = [one for one in asked if one is not None]
+    return (known[0][0], sum(often for _, often in known)) if known else None
+
+
+def all_of(stated: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
+    """The graders of a case, and those that they are made of."""
+    return [grader for _, grader in positions(stated, graders)]

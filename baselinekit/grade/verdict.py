@@ -88,6 +88,13 @@ def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | N
     return outcome, None, _reasons(telling, len(grades) > 1), verdict
 
 
+def code_of(grades: Sequence[Grade], outcome: Outcome) -> str | None:
+    """The code of the grade that says why the whole came out so."""
+    counting = [grade for grade in grades if grade.required] or list(grades)
+    telling = [grade for grade in (*counting, *grades) if grade.outcome == outcome]
+    return next((grade.code for grade in telling), None)
+
+
 def gates_of(grades: Sequence[Grade]) -> tuple[str, ...]:
     """What had to hold and does not: the required graders that failed, and what a grade names as such."""
     return tuple(

@@ -1,8 +1,8 @@
 """Graders, what they make of an output, and what people said of it."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from baselinekit.model.baselines import Number
@@ -51,6 +51,19 @@ class Grade:
     line: int | None = None
     parts: "tuple[Grade, ...]" = ()
     failed_gates: tuple[str, ...] = ()
+
+
+def each_grade(grades: "Iterable[Grade]", within: str = "") -> "Iterator[Grade]":
+    """All grades, behind each those that it is made of, which are called by their way: `gate/facts`."""
+    for grade in grades:
+        yield replace(grade, grader=within + grade.grader) if within else grade
+        yield from each_grade(grade.parts, f"{within}{grade.grader}/")
+
+
+def with_each(grade: Grade, changed: Callable[[Grade], Grade]) -> Grade:
+    """The grade and all that it is made of, each changed."""
+    parts = tuple(with_each(part, changed) for part in grade.parts)
+    return changed(replace(grade, parts=parts) if parts else grade)
 
 
 @dataclass(frozen=True, slots=True)

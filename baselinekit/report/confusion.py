@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.metrics import clustered_interval
+from baselinekit.model.grades import each_grade
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import cut_line
@@ -109,7 +110,7 @@ def classifications(report: Report) -> list[Classification]:
     for result in report.results:
         facts = result.case
         for attempt in facts.attempts[: len(facts.attempts) - facts.retried] if facts else ():
-            for grade in attempt.grades:
+            for grade in each_grade(attempt.grades):
                 if (entry := grade.classified) is None:
                     continue
                 cases = found.setdefault((group_of(result), grade.grader), {})

@@ -9,7 +9,7 @@ from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import log, one_line
 from baselinekit.metrics import pass_interval
-from baselinekit.model.grades import OUTCOMES, Outcome
+from baselinekit.model.grades import OUTCOMES, Outcome, each_grade
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
@@ -122,7 +122,8 @@ def collect_warnings(report: Report) -> list[str]:
     ids_of: dict[str, list[str]] = {}  # cases that ran generated code unconfined, by what it could have done
     for result in report.results:
         attempts = result.case.attempts if result.case else ()
-        details = (grade.details.get("not_contained") for attempt in attempts for grade in attempt.grades)
+        grades = (grade for attempt in attempts for grade in each_grade(attempt.grades))
+        details = (grade.details.get("not_contained") for grade in grades)
         reach = next((reach for reach in details if isinstance(reach, list | tuple) and reach), None)
         if reach:
             ids_of.setdefault(", ".join(map(str, reach)), []).append(result.id)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, nearest
-from baselinekit.grade.graders import files_of
+from baselinekit.grade.graders import all_of, files_of
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
@@ -253,7 +253,7 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
     """What the graders of a case name that leads out."""
     return [
         named_at(problem, (*grader.at, "config", key))
-        for grader in case.graders
+        for grader in all_of(case.graders)
         for key, name in files_of(grader).items()
         if name is not None
         for problem in wrong_path(root, case.source.file, name)
