@@ -108,7 +108,7 @@ ENTRANCES = {
 }
 """What of a package with a dispatch.py is entered beside it, and what for."""
 
-RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo"}
+RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
 KNOW_KINDS = {"kinds", "replay"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
@@ -272,7 +272,6 @@ FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
     "model.traces": "what the kinds, the models and the graders share",
-    "kinds.messages": "what the kinds that are asked with messages share",
     "__main__": "`python -m baselinekit`",
     "demo.skills": "imported by name, from the configuration of a project",
     "codes": "the Python beside the pages",
@@ -286,6 +285,10 @@ STANDS_ALONE = {
     "cli.remotefiles": "what is loaded when a file of a git repository is asked for, and not before",
     "kinds.echo": "a recipe kind",
     "replay.echo": "a recipe kind",
+    "kinds.mock": "a recipe kind",
+    "kinds.post": "a recipe kind",
+    "kinds.stored": "a recipe kind",
+    "replay.mock": "a recipe kind",
     "programs.children": "how a child is started, for adapters that may not import the client",
 }
 

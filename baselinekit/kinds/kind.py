@@ -255,9 +255,16 @@ class RecipeKind:
         """The input that asks this text; None where a text cannot be asked."""
         return None
 
-    def input_of_messages(self, messages: Sequence[TraceMessage]) -> Any | None:
+    def input_of_messages(
+        self,
+        messages: Sequence[TraceMessage],
+        guideline_files: Sequence[str] = (),
+        input_files: Sequence[str] = (),
+        case: str = "",
+    ) -> Any | None:
         """The input that asks with these messages, each standing for itself; None where it cannot be asked
-        with any. `content` is never expanded: no `{{name}}` in it is a variable."""
+        with any. `content` is never expanded: no `{{name}}` in it is a variable. The files are those that the
+        messages name, as absolute paths; `case`: the case that asks, as its file calls it."""
         return None
 
     # What asks it in an eval.

@@ -1,9 +1,96 @@
-"""What messages say as texts: for models and judges that take no parts."""
+"""What the kinds share that are asked with messages; and what messages say as texts, for models and judges
+that take no parts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from baselinekit.documents.jsontext import pretty
+from baselinekit.errors import Problem
+from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, says_nothing
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
+from baselinekit.texts import Mask, clipped
+from baselinekit.variables import unexpanded_in
+
+_LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInput:
+    """What a target is asked: messages, and the files that they name, as absolute paths, those with rules for
+    the answer apart. `case`: the case that asks, as its file calls it."""
+
+    messages: list[TraceMessage]
+    guideline_files: list[str] = field(default_factory=list)
+    input_files: list[str] = field(default_factory=list)
+    case: str = ""
+
+
+class ConversationKind(RecipeKind):
+    """A kind whose input is a conversation. A text is one message of the user."""
+
+    noun = "answer"
+
+    def normalize(self, asked: Any) -> Any:
+        return ConversationInput([TraceMessage("user", asked)]) if isinstance(asked, str) else asked
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        if not recipe.input.messages:
+            hint = "such as - {role: user, content: What is 15 + 27?}"
+            yield Problem("BK108", "a conversation without a message", hint, at=(*INPUT, "messages"))
+        yield from super().check(recipe)
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        words = " ".join(question_of(recipe.input).split())
+        return f"{self.whom(recipe)} {clipped(words, _LONGEST_SHOWN, mask, counted=False)}".rstrip()
+
+    def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
+        """Whoever is asked and says nothing has not answered."""
+        if self.asks_models != "never" and not observation.tool_calls and says_nothing(observation.output):
+            yield Trouble("the answer is empty", "--allow-empty")
+
+    def whom(self, recipe: Recipe) -> str:
+        """Who is asked, in a word or two."""
+        return " ".join(filter(None, (self.name, recipe.execution.target)))
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        return recipe.execution.target or self.name
+
+    def asked(self, recipe: Recipe) -> Json:
+        texts = [plain_text(one.content) for one in recipe.input.messages]
+        return texts[0] if len(texts) == 1 else [*texts]
+
+    def input_of_text(self, text: str, context: Json) -> ConversationInput:
+        from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it
+
+        whole = text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}"
+        return ConversationInput([TraceMessage("user", whole)])
+
+    def input_of_messages(
+        self,
+        messages: Sequence[TraceMessage],
+        guideline_files: Sequence[str] = (),
+        input_files: Sequence[str] = (),
+        case: str = "",
+    ) -> ConversationInput:
+        verbatim = [replace(one, content=unexpanded_in(one.content)) for one in messages]
+        return ConversationInput(verbatim, [*guideline_files], [*input_files], case)
+
+
+def question_of(asked: ConversationInput) -> str:
+    """What the user says, as one text: all of the user's messages."""
+    return "\n\n".join(plain_text(one.content) for one in asked.messages if one.role == "user")
+
+
+def prompt_of(asked: ConversationInput) -> str:
+    """The whole conversation as one text, for whoever takes no messages: a single message of the user as it
+    is, and of several each below its role."""
+    if [one.role for one in asked.messages] == ["user"]:
+        return question_of(asked)
+    parts = [f"@[{one.role.capitalize()}]:\n{plain_text(one.content)}" for one in asked.messages]
+    return "\n\n".join(parts)
 
 
 def plain_text(content: Json) -> str:

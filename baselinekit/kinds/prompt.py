@@ -109,7 +109,13 @@ class PromptKind(RecipeKind):
             return [message.content for message in asked.messages]
         return asked.prompt or "" if asked.text is None else asked.text
 
-    def input_of_messages(self, messages: Sequence[TraceMessage]) -> PromptInput:
+    def input_of_messages(
+        self,
+        messages: Sequence[TraceMessage],
+        guideline_files: Sequence[str] = (),
+        input_files: Sequence[str] = (),
+        case: str = "",
+    ) -> PromptInput:
         return PromptInput(
             messages=[Message(one.role, unexpanded(plain_text(one.content))) for one in messages]
         )

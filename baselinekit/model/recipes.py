@@ -276,7 +276,8 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a recipe finds around it: where its file stands, and what the configuration provides. A
-    `base_url` of the recipe goes before the configured one, and the operator's override before both."""
+    `base_url` of the recipe goes before the configured one, and the operator's override before both.
+    `targets`: the executions that the operator or the configuration names."""
 
     root: str
     folder: str
@@ -285,6 +286,7 @@ class Surroundings:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     models: Mapping[str, Model] = field(default_factory=dict)
+    targets: Mapping[str, Any] = field(default_factory=dict)
 
 
 # Observation: what a recipe gave, and what passes through the clients on the way to it.

@@ -3,7 +3,7 @@ what reads the files that it asks with. And the hashes of a recipe and of its fi
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -11,13 +11,17 @@ from typing import Any, NamedTuple
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json
+from baselinekit.replay.cli import batch_key, check_cli, replay_cli
 from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.echo import check_echo, replay_echo
 from baselinekit.replay.files import read_bytes
 from baselinekit.replay.http import check_http, files_of_http, replay_http
+from baselinekit.replay.mock import check_mock, replay_mock
+from baselinekit.replay.post import check_post, replay_post
 from baselinekit.replay.prompt import check_prompt, files_of_prompt, inputs_of_prompt, replay_prompt
 from baselinekit.replay.settings import Setting, refuse_above
 from baselinekit.replay.skill import check_skill, files_of_skill, inputs_of_skill, replay_skill
+from baselinekit.replay.stored import check_stored, files_of_stored, replay_stored
 from baselinekit.texts import shown
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
@@ -58,7 +62,8 @@ def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
 
 
 class _Row(NamedTuple):
-    """`inputs`: what a recipe is given by name, and the names that it asks for."""
+    """`inputs`: what a recipe is given by name, and the names that it asks for; `batch`: the same for all
+    recipes that are answered together."""
 
     check: Callable[[Recipe, Setting], None]
     replay: Callable[[Recipe, Setting], Observation]
@@ -67,6 +72,7 @@ class _Row(NamedTuple):
         {},
         frozenset(),
     )
+    batch: Callable[[Recipe], str | None] = lambda recipe: None
 
 
 REPLAYED = {
@@ -75,6 +81,10 @@ REPLAYED = {
     "skill": _Row(check_skill, replay_skill, files_of_skill, inputs_of_skill),
     "prompt": _Row(check_prompt, replay_prompt, files_of_prompt, inputs_of_prompt),
     "echo": _Row(check_echo, replay_echo),
+    "cli": _Row(check_cli, replay_cli, batch=batch_key),
+    "mock": _Row(check_mock, replay_mock),
+    "post": _Row(check_post, replay_post),
+    "replay": _Row(check_stored, replay_stored, files_of_stored),
 }
 
 
@@ -94,6 +104,16 @@ def check(recipe: Recipe, setting: Setting) -> None:
         REPLAYED[recipe.kind].check(recipe, setting)
     except BaselinekitError as error:
         raise shown(error, setting.redactor.mask) from None
+
+
+def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, Any]]]:
+    """What is asked of each target that answers many cases at a time, by the id of the case that asks."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for name, recipe in recipes:
+        key = REPLAYED[recipe.kind].batch(recipe)
+        if key is not None:
+            found.setdefault(key, []).append((name, recipe.input))
+    return found
 
 
 def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:

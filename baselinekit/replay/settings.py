@@ -3,13 +3,15 @@
 import dataclasses
 import ipaddress
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
-from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.table import kind_of
@@ -162,9 +164,38 @@ class NoModels:
         raise invalid("BK601", f"no model is called {name!r}")
 
 
+class OncePerRun:
+    """What is made once, for whoever asks for it first, and had by all others that ask: a check that a target
+    works, an answer to many questions. An error is kept too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: dict[object, tuple[threading.Lock, list[Callable[[], Any]]]] = {}
+
+    def get(self, key: object, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            lock, made = self._made.setdefault(key, (threading.Lock(), []))
+        with lock:
+            if not made:
+                try:
+                    value = make()
+                except BaselinekitError as error:
+                    made.append(partial(_raise, type(error), error.problems))
+                else:
+                    made.append(lambda: value)
+        return made[0]()
+
+
+def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
+    """Anew each time: several threads raise it."""
+    raise kind(*problems)
+
+
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The ways out. Each blocks until it is done; a real one can be cancelled from another thread."""
+    """The ways out. Each blocks until it is done; a real one can be cancelled from another thread. `once`:
+    what a run makes only once. `batches`: of targets that answer many cases at a time, which cases there are:
+    by the target, what each is asked with."""
 
     send: Callable[[Request], Response]
     execute: Execute
@@ -173,6 +204,8 @@ class Clients:
     similar: Similar = lambda pairs: []
     together: Together = one_by_one
     now: Callable[[], float] = time.time
+    once: OncePerRun = field(default_factory=OncePerRun)
+    batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +221,13 @@ class Setting:
     """Tells repetitions of the same question apart."""
     asker: str = ""
     """The id of the baseline or the case that is replayed."""
+
+
+def is_named(recipe: Recipe, setting: Setting) -> bool:
+    """Whether the operator or the configuration states this very target: then it is theirs, and not that of
+    the file which asks. How long it may take is for anybody to shorten."""
+    target = setting.surroundings.targets.get(getattr(recipe.execution, "target", ""))
+    return target is not None and replace(target, timeout=recipe.execution.timeout) == recipe.execution
 
 
 def invalid(code: str, what: str, hint: str = "", at: Path | None = None) -> InvalidInput:

@@ -4,13 +4,19 @@ from typing import Any
 
 import pytest
 
+from baselinekit.kinds.cli import CliCurrent, CliExecution
 from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
 from baselinekit.kinds.echo import EchoCurrent, EchoExecution
 from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
+from baselinekit.kinds.messages import ConversationInput
+from baselinekit.kinds.mock import MockCurrent, MockExecution
+from baselinekit.kinds.post import PostCurrent, PostExecution
 from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
+from baselinekit.kinds.stored import ReplayCurrent, ReplayExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.replay import dispatch
 from baselinekit.texts import already_masked
@@ -24,6 +30,11 @@ SKILL = Recipe({"diff": "x"}, SkillExecution("skill", "review"))
 ASK = Recipe(PromptInput(text="What is\n what?"), PromptExecution("prompt", "small"))
 FILE = Recipe(PromptInput("prompts/sum.mary.md"), PromptExecution("prompt"))
 ECHO = Recipe("as it\nis written", EchoExecution("echo"))
+TALK = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What\n is it?")])
+CLI = Recipe(TALK, CliExecution("cli", "agent run {PROMPT}", target="local"))
+MOCK = Recipe(TALK, MockExecution("mock"))
+POST = Recipe(TALK, PostExecution("post", "https://agents.example.com/ask"))
+STORED = Recipe(TALK, ReplayExecution("replay", "traces.jsonl"))
 
 
 def flow(collect: Any = None) -> Recipe:
@@ -31,9 +42,11 @@ def flow(collect: Any = None) -> Recipe:
 
 
 def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
-    assert [*KINDS] == ["http", "command", "skill", "prompt", "echo"] == [*dispatch.REPLAYED]
+    ours = ["http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"]
+    assert [*KINDS] == ours == [*dispatch.REPLAYED]
     forms = [form for kind in KINDS.values() for form in kind.currents]
-    assert forms == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent, EchoCurrent]
+    assert forms[:6] == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent, EchoCurrent]
+    assert forms[6:] == [CliCurrent, MockCurrent, PostCurrent, ReplayCurrent]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +60,10 @@ def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
         (ASK, "prompt What is what? (small)", "prompt"),
         (FILE, "prompt prompts/sum.mary.md (default)", "sum.mary"),
         (ECHO, "echo as it is written", "echo"),
+        (CLI, "cli local What is it?", "local"),
+        (MOCK, "mock What is it?", "mock"),
+        (POST, "post What is it?", "post"),
+        (STORED, "replay traces.jsonl What is it?", "replay"),
     ],
 )
 def test_whom_a_recipe_asks(recipe: Recipe, target: str, group: str) -> None:
@@ -68,6 +85,8 @@ def test_the_group_of_a_request_without_a_base_url(recipe: Recipe, group: str) -
         (SKILL, ("skills", "review")),
         (ASK, ("models", "small")),
         (ECHO, ("", "")),
+        (CLI, ("commands", "agent")),
+        (MOCK, ("", "")),
     ],
 )
 def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, asks: object) -> None:
@@ -85,6 +104,8 @@ def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, as
         (SKILL, [], []),
         (ASK, [], []),
         (ECHO, [], []),
+        (CLI, [], []),
+        (STORED, [], []),
     ],
 )
 def test_where_responses_and_answers_stand(
@@ -125,6 +146,10 @@ def test_where_responses_and_answers_stand(
         (ASK, [], (), [], []),
         (ASK, {}, (), ["the model's answer is empty"], []),
         (ECHO, "", (), [], []),
+        (CLI, "", (), ["the answer is empty"], []),
+        (MOCK, "", (), [], []),
+        (POST, {}, (), ["the answer is empty"], []),
+        (STORED, None, (), [], []),
     ],
 )
 def test_what_says_that_it_went_wrong(
@@ -154,20 +179,15 @@ def test_which_recipes_ask_a_model() -> None:
     assert kind_of(SKILL).asks_model(SKILL, {})
     assert kind_of(SKILL).asks_model(SKILL, {"review": Skill(folder="x")})
     told = [kind.was_asked_of_model({}, Usage(tokens_in=1)) for kind in KINDS.values()]
-    assert told == [False, False, True, True, False]
-    assert [kind.was_asked_of_model({}, Usage()) for kind in KINDS.values()] == [
-        False,
-        False,
-        False,
-        True,
-        False,
-    ]
+    assert told == [False, False, True, True, False, True, False, True, False]
+    names = [name for name, kind in KINDS.items() if kind.was_asked_of_model({}, Usage())]
+    assert names == ["prompt"]
     assert KINDS["skill"].was_asked_of_model({"model": "m"}, Usage())
 
 
 def test_a_path_may_start_in_the_body_of_a_response_only() -> None:
     output = {"status": 200, "body": {"status": "ok"}}
-    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2, 1, 1, 1, 1]
+    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2] + 8 * [1]
 
 
 def test_a_limit_of_time_shortens_what_states_one() -> None:
@@ -195,6 +215,7 @@ def test_what_is_asked_as_a_judge_reads_it() -> None:
         ["a", "b"],
         "prompts/sum.mary.md",
         ECHO.input,
+        ["Be brief.", "What\n is it?"],
     ]
-    recipes = (GET, flow(), RUN, SKILL, messages, FILE, ECHO)
+    recipes = (GET, flow(), RUN, SKILL, messages, FILE, ECHO, MOCK)
     assert [kind_of(recipe).asked(recipe) for recipe in recipes] == wanted

@@ -1,0 +1,98 @@
+"""A target that is a program: a command line with places for the question, its files and the answer."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.kinds.kind import EXECUTION, Family
+from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.model.values import Path
+
+PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
+"""What a command line may hold, in braces."""
+
+PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Healthcheck:
+    """What has to work before the target is asked for the first time in a run: an address that answers with
+    success, or a command that ends with exit code 0."""
+
+    url: str | None = None
+    command: str | list[str] | None = None
+    cwd: str | None = None
+    timeout: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CliExecution:
+    """A program: its command line as one text or word by word. `{PROMPT}` is the question, `{FILES}` each
+    file as `files_format` says (`{path}`, `{basename}`), `{OUTPUT_FILE}` where it writes its answer; without
+    one it is its standard output. `env`: the variables that it gets beside the usual ones. `retries`:
+    how often it is asked again when it took too long. `batch`: all cases are asked by one start of it, which
+    writes a line of JSON for each, by its id."""
+
+    type: Literal["cli"]
+    command: str | list[str]
+    files_format: str = "{path}"
+    cwd: str | None = None
+    env: list[str] = field(default_factory=list)
+    timeout: Seconds | None = None
+    retries: int | None = None
+    batch: bool = False
+    healthcheck: Healthcheck | None = None
+    serial: bool | None = None
+    resource: str | None = None
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CliCurrent:
+    """`current:` with a program that is asked with messages."""
+
+    input: ConversationInput | str
+    execution: CliExecution
+
+
+class CliKind(ConversationKind):
+    name = "cli"
+    execution = CliExecution
+    currents = (CliCurrent,)
+    asks_models = "sometimes"
+    names_target = "command: …"
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        yield from check_cli(recipe.execution, EXECUTION)
+        yield from super().check(recipe)
+
+    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+        command = recipe.execution.command
+        words = command.split() if isinstance(command, str) else command
+        return "commands", words[0] if words else ""
+
+
+def check_cli(stated: CliExecution, at: Path) -> Iterator[Problem]:
+    """What is wrong with a command line beyond the types."""
+    lines = [(stated.command, (*at, "command"))]
+    if stated.healthcheck is not None:
+        place = (*at, "healthcheck")
+        lines.append((stated.healthcheck.command or ["-"], (*place, "command")))
+        if (stated.healthcheck.url is None) is (stated.healthcheck.command is None):
+            what = "a healthcheck has a `url` or a `command`"
+            yield Problem("BK108", what, "such as healthcheck: {command: mytool --version}", at=place)
+    for line, place in lines:
+        words = [line] if isinstance(line, str) else line
+        if not words or not words[0].strip():
+            yield Problem("BK108", "the command line names no program", "such as `mytool {PROMPT}`", at=place)
+        for name in dict.fromkeys(name for word in words for name in PLACEHOLDER.findall(word)):
+            if name not in PLACEHOLDERS:
+                known = f"there are {', '.join(f'{{{one}}}' for one in PLACEHOLDERS)}"
+                hint = nearest(name, PLACEHOLDERS) or known
+                yield Problem("BK791", f"unknown placeholder {{{name}}} in the command line", hint, at=place)
+
+
+KIND = CliKind()

@@ -1,0 +1,55 @@
+"""A target that is a service: an address that is sent the messages as JSON and gives the answer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from baselinekit.errors import Problem
+from baselinekit.kinds.http import check_headers, check_url
+from baselinekit.kinds.kind import EXECUTION
+from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.model.recipes import Auth, Recipe, Scalar, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class PostExecution:
+    """Whom the messages are sent to, by POST. The answer is a text, or JSON: what a program could answer
+    (`{output_messages, token_usage, …}`), or any other value as it is. `retries`: how often a service that
+    is not there or too busy is asked again."""
+
+    type: Literal["post"]
+    url: str
+    headers: dict[str, Scalar] = field(default_factory=dict)
+    auth: Auth | None = None
+    timeout: Seconds | None = None
+    retries: int | None = None
+    serial: bool | None = None
+    resource: str | None = None
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PostCurrent:
+    """`current:` with a service that is sent messages."""
+
+    input: ConversationInput | str
+    execution: PostExecution
+
+
+class PostKind(ConversationKind):
+    name = "post"
+    execution = PostExecution
+    currents = (PostCurrent,)
+    asks_models = "sometimes"
+    names_target = "url: …"
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        yield from check_url(recipe.execution.url, (*EXECUTION, "url"))
+        yield from check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
+        yield from super().check(recipe)
+
+    def addresses(self, recipe: Recipe) -> Iterator[str]:
+        yield recipe.execution.url
+
+
+KIND = PostKind()

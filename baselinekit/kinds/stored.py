@@ -1,0 +1,41 @@
+"""A target that nobody asks again: what was answered before is read from a file, by the id of the case."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.model.recipes import Recipe, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayExecution:
+    """The file of the answers: JSON Lines with the id of a case and its answer, or the results of a run."""
+
+    type: Literal["replay"]
+    file: str
+    timeout: Seconds | None = None
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCurrent:
+    """`current:` whose answer stands in a file."""
+
+    input: ConversationInput | str
+    execution: ReplayExecution
+
+
+class ReplayKind(ConversationKind):
+    name = "replay"
+    execution = ReplayExecution
+    currents = (ReplayCurrent,)
+    names_target = "file: …"
+
+    def whom(self, recipe: Recipe) -> str:
+        return f"replay {recipe.execution.target or recipe.execution.file}"
+
+    def only_reads(self, recipe: Recipe) -> bool:
+        return True
+
+
+KIND = ReplayKind()
