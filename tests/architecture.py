@@ -103,6 +103,7 @@ ENTRANCES = {
     "replay.environment": "where an output was captured",
     "replay.files": "the files that a recipe names",
     "models.post": "what a model is handed, and what a form of it is made of, also in another package",
+    "models.proxy": "a model for a program that judges",
     "models.recording": "answers kept of earlier questions",
     "models.embedding": "whether the texts of a project can be compared by their meaning",
 }

@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, cannot, fault_of_ours
 from baselinekit.evals.checks import Prepared
+from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.grade import graders
-from baselinekit.grade.task import GradeClients, keys_of, parsed
+from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parsed
 from baselinekit.grade.verdict import code_of, combined
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
@@ -279,8 +280,14 @@ class Examiner:
             found.append(compared[nearest])
             return compared[nearest], nearest
 
+        def program(case: Case, stated: JudgeProgram) -> JudgeRun:
+            execute = bench.setting.clients.execute
+            return run_judge(prepared.programs[position], stated, execute, ask, bench.mask)
+
         return GradeClients(
             ask=ask,
+            program=program,
+            text=lambda path: prepared.texts[path],
             run=lambda method, code: self.outside.run(method, code, bench.setting.clients.execute),
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],

@@ -19,6 +19,7 @@ from baselinekit.errors import (
     fault_of_ours,
 )
 from baselinekit.evals.gating import read_thresholds
+from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, found_by_operator
@@ -57,14 +58,17 @@ _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case that can be run: its matchers and schemas by the position of the grader that needs them.
-    `files`: 16 hex digits over what stands in the files that its verdict hangs on; "" where it names none.
-    `fault`: what nobody expected, met when it was made ready. `scripts`: what is run before and after an
-    attempt; `names`: those of the inputs that it takes from there."""
+    """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
+    them, and the texts that its graders judge with by their paths. `files`: 16 hex digits over what stands in
+    the files that its verdict hangs on; "" where it names none. `fault`: what nobody expected, met when it
+    was made ready. `scripts`: what is run before and after an attempt; `names`: those of the inputs that it
+    takes from there."""
 
     case: Case
     matchers: dict[Position, tuple[Matcher, ...]] = field(default_factory=dict)
     schemas: dict[Position, Json] = field(default_factory=dict)
+    programs: dict[Position, ReadyJudge] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     baseline: Baseline | None = None
     files: str = ""
     fault: Exception | None = None
@@ -175,6 +179,9 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
         for position, schema in sorted(prepared.schemas.items())
     ]
     files = digest([asked, schemas]) if asked or schemas else ""
+    if prepared.programs or prepared.texts:
+        programs = [one.content for _, one in sorted(prepared.programs.items())]
+        files = digest([files, programs, prepared.texts])
     if any(scripts):
         files = digest([files, [one and one.content for one in scripts]])
     return replace(prepared, files=files, scripts=scripts, names=names)
@@ -211,6 +218,9 @@ def refuse_long(case: Case, setting: Setting) -> None:
     if case.timeout is not None and case.timeout > most:
         problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))
     for _, grader in graders.positions(case.graders):
+        judge = graders.row_of(grader).starts(grader.method)
+        if judge is not None and judge.timeout is not None and judge.timeout > granted.timeout:
+            problems.append(above("timeout", judge.timeout, granted.timeout, grader.at))
         program = graders.row_of(grader).program(grader.method)
         if program is not None and program.timeout_per_case > granted.timeout:
             longest = program.timeout_per_case
@@ -227,6 +237,12 @@ def _of_grader(
         yield replace(problem, at=(*grader.at, *(problem.at or ())))
     if (asked := row.asks(method)) is not None:
         here.clients.models.check(asked[0])
+    if (program := row.starts(method)) is not None:
+        if program.model_calls is not None:
+            here.clients.models.check(program.model)
+        prepared.programs[position] = ready_program(here.project, prepared.case, program)
+    for named in row.texts(method):
+        prepared.texts[named] = load_text(prepared.case, named, here.project.root)
     if (path := row.document(method)) is not None:
         schema = load_schema(prepared.case, path, here.project.root)
         stated = replace(grader, method=row.with_document(method, schema))
@@ -274,6 +290,12 @@ def load_schema(case: Case, path: str, root: str) -> Json:
         what = f"{name} holds {len(documents)} documents, and a schema is one"
         raise InvalidInput(Problem("BK703", what, "split it"))
     return documents[0]
+
+
+def load_text(case: Case, path: str, root: str) -> str:
+    """What stands in a file, with the line ends of Unix."""
+    name = resolve_named(root, case.source.file, path)
+    return decode(read(root, name), name).body.replace("\r\n", "\n")
 
 
 # Thresholds that no run can meet: nobody pays for a run whose end is known.

@@ -84,12 +84,15 @@ def describe_scripts(project: Project) -> Iterator[str]:
         yield f"scripts were not looked for: {error.problems[0].message}"
         return
     for file in files:
-        name = allowed_by(project, file)
-        by = f"by `commands: {name}` in {project.config_file}"
-        by += f" as of {project.config_from}" if project.config_from else ""
-        if name is None:
-            by = "by --allow-exec" if project.trust.allow_exec else "by nobody: a run is refused (exit 4)"
-        yield f"script {file}: allowed {by}"
+        yield f"script {file}: allowed {who_allows(project, allowed_by(project, file))}"
+
+
+def who_allows(project: Project, name: str | None) -> str:
+    """In words: the entry under `commands:`, else the operator, else nobody."""
+    if name is None:
+        return "by --allow-exec" if project.trust.allow_exec else "by nobody: a run is refused (exit 4)"
+    by = f"by `commands: {name}` in {project.config_file}"
+    return by + (f" as of {project.config_from}" if project.config_from else "")
 
 
 def ready_scripts(project: Project, case: Case, setting: Setting) -> tuple[Script | None, Script | None]:
@@ -197,21 +200,25 @@ def _note(trace: Trace, note: str) -> None:
 def _run(
     script: Script, env: Mapping[str, str], execute: Execute, limit: Seconds | None, mask: Mask
 ) -> ProcessResult:
-    """CannotReplay, in the name of the script, where it does not come to its end."""
     timeout = float(_TIMEOUT if limit is None else limit)
     run = ProcessSpec(script.argv, env=dict(env), cwd=script.cwd, timeout=timeout, mask=mask)
+    return run_in_name(script.file, run, execute)
+
+
+def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
+    """CannotReplay, in the name of what is run, where it does not come to its end."""
     try:
         return execute(run)
     except NeverSent:
         raise
     except CannotReplay as error:
-        program = f"{script.argv[0]} "
+        program = f"{run.argv[0]} "
         told = (
             replace(
                 one,
-                message=f"{script.file} {one.message.removeprefix(program)}"
+                message=f"{name} {one.message.removeprefix(program)}"
                 if one.message.startswith(program)
-                else f"{script.file}: {one.message}",
+                else f"{name}: {one.message}",
             )
             for one in error.problems
         )

@@ -66,7 +66,7 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
         details = _calls(how, stopped.calls)
         graded = task.grader.graded("error", None, reason, code=problem.code, details=details)
         return replace(graded, usage=stopped.usage)
-    details = _calls(how, run.calls)
+    details = _calls(how, run.calls, run.failed_calls)
     try:
         said = verdict_in(run.stdout, clients.mask)
     except CannotReplay as error:
@@ -88,10 +88,11 @@ def _error(task: Task, problem: Problem, details: dict[str, Json], run: JudgeRun
     return replace(graded, usage=run.usage)
 
 
-def _calls(how: CodeJudge, calls: int) -> dict[str, Json]:
+def _calls(how: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
     if how.target is None:
         return {}
-    return {"target_proxy": {"call_count": calls, "max_calls": how.target.max_calls}}
+    counted: dict[str, Json] = {"call_count": calls, "max_calls": how.target.max_calls}
+    return {"target_proxy": {**counted, "failed": failed} if failed else counted}
 
 
 def _ended(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:

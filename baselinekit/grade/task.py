@@ -52,12 +52,13 @@ class JudgeProgram:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRun:
-    """How it ended, and what it asked of a model."""
+    """How it ended, and what it asked of a model: how often, how often in vain, what that took."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
     calls: int = 0
+    failed_calls: int = 0
     usage: Usage = field(default_factory=Usage)
 
 
