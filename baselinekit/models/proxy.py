@@ -26,6 +26,8 @@ _MOST_OF_ALL = 20_000_000
 _MOST_CONNECTIONS = 32
 _AT_ONCE = 8
 _PATIENCE = 10.0
+_LINGER = 1.0
+_MOST_DROPPED = 5_000_000
 _INTERRUPTED = "BK330"
 _NAMES = ("AGENTV_TARGET_PROXY", "BASELINEKIT_TARGET_PROXY")
 
@@ -103,6 +105,7 @@ class Proxy:
             connection.settimeout(_PATIENCE)
             with suppress(Exception):  # it hung up, was too slow, or sent what is no request
                 _Conversation(connection, where, _Named(self))
+                _hear_out(connection)
         finally:
             with self._changed:
                 self._open.discard(connection)
@@ -158,6 +161,15 @@ class Proxy:
             with self._changed:
                 self._asking -= 1
                 self._changed.notify_all()
+
+
+def _hear_out(connection: socket.socket) -> None:
+    """What it still sends is dropped, up to a limit: who is hung up on while it sends does not read why."""
+    connection.shutdown(socket.SHUT_WR)
+    connection.settimeout(_LINGER)
+    dropped = 0
+    while dropped < _MOST_DROPPED and (data := connection.recv(65_536)):
+        dropped += len(data)
 
 
 class _Closed(Exception):
