@@ -8,13 +8,20 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.grade.by_field import FieldAccuracy, GradedField
 from baselinekit.grade.by_program import CodeJudge, ModelAccess
+from baselinekit.grade.by_rubric import RubricJudge
+from baselinekit.grade.by_template import PromptScript, TemplateJudge
+from baselinekit.grade.by_trace import ToolTrajectory, WantedCall
+from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.grade.rubricitems import RubricItem
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import PassRule
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.programs.gitfiles import FetchedFile
 from baselinekit.suites.loading import load_cases, load_evals
 
 JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
@@ -376,3 +383,168 @@ def test_who_takes_no_messages_is_told(tmp_path: Path) -> None:
     text = f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]"
     with pytest.raises(InvalidInput, match=r"BK781 .*messages are for a model or an agent, not for echo"):
         cases(tmp_path, text, target=EchoExecution("echo"))
+
+
+def judged(root: Path, evaluator: str) -> Grader:
+    write(root, "evals/judge.md", "Is {{candidate_answer}} good?")
+    (grader,) = one(root, f"input: hi\nevaluators: [{evaluator}]").graders
+    return grader
+
+
+CALLS = "{tool: find, args: {q: a}, max_duration_ms: 250}, {tool: save, args: any}"
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "method"),
+    [
+        ("{name: a, type: llm_judge}", TemplateJudge()),
+        ("{name: a, type: llm_judge, prompt: judge.md, model: big}", TemplateJudge("judge.md", "big")),
+        ("{name: a, type: llm_judge, prompt: /evals/judge.md}", TemplateJudge("judge.md")),
+        ("{name: a, type: llm_judge, prompt: Is it polite?}", TemplateJudge("Is it polite?")),
+        (
+            "{name: a, type: llm_judge, prompt: {script: [bun, run, x.ts], config: {strict: true}}}",
+            TemplateJudge(PromptScript(["bun", "run", "x.ts"], {"strict": True})),
+        ),
+        ("{name: a, type: llm_judge, rubrics: [Is polite]}", RubricJudge(["Is polite"])),
+        (
+            "{name: a, type: rubric, rubrics: [{id: b, description: Is polite, required: false}]}",
+            RubricJudge([RubricItem("b", description="Is polite", required=False)]),
+        ),
+        (
+            f"{{name: a, type: tool_trajectory, mode: in_order, expected: [{CALLS}]}}",
+            ToolTrajectory(
+                "in_order", expected=[WantedCall("find", {"q": "a"}, max_seconds=0.25), WantedCall("save")]
+            ),
+        ),
+        (
+            "{name: a, type: tool_trajectory, mode: any_order, minimums: {find: 2}}",
+            ToolTrajectory("any_order", {"find": 2}),
+        ),
+        (
+            "{name: a, type: field_accuracy, aggregation: all_or_nothing, fields: "
+            "[{path: 'rows[0].n', match: numeric_tolerance, tolerance: 1.0, required: false}]}",
+            FieldAccuracy(
+                [GradedField("rows[0].n", "numeric_tolerance", required=False, tolerance=1.0)],
+                "all_or_nothing",
+            ),
+        ),
+        ("{name: a, type: latency, threshold: 2500}", LatencyLimit(2.5)),
+        ("{name: a, type: cost, budget: 0.05}", CostLimit(0.05)),
+        ("{name: a, type: token_usage, max_total: 100, max_output: 20}", TokenLimit(100, max_output=20)),
+    ],
+)
+def test_a50_a30_evaluators_are_graders_of_ours(tmp_path: Path, evaluator: str, method: Any) -> None:
+    assert judged(tmp_path, evaluator).method == method
+
+
+def test_a50_a_composite_is_made_of_evaluators(tmp_path: Path) -> None:
+    gate = "aggregator: {type: code_judge, path: node gate.js, on_error: zero}"
+    grader = judged(
+        tmp_path,
+        "{name: whole, type: composite, evaluators: [{name: safe, type: llm_judge, prompt: judge.md},"
+        "{name: inner, type: composite, evaluators: [{name: quick, type: latency, threshold: 1000}],"
+        f"{gate}}}], aggregator: {{type: weighted_average, weights: {{safe: 0.3, inner: 0.7}}}}}}",
+    )
+    safe, inner = grader.method.graders
+    assert (safe.name, safe.weight, safe.method) == ("safe", 0.3, TemplateJudge("judge.md"))
+    assert (inner.name, inner.weight, inner.method.on_error) == ("inner", 0.7, "zero")
+    assert inner.method.judge.method == CodeJudge("node gate.js")
+    assert inner.at == ("evaluators", 0, "evaluators", 1)
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "told"),
+    [
+        (
+            "{name: a, type: llm_judge, prompt: judges/no.md}",
+            "BK782 yaml:7:55: there is no file 'judges/no.md'",
+        ),
+        ("{name: a, type: llm_judge, promt: x}", "unknown key 'promt': did you mean 'prompt'?"),
+        ("{name: a, type: latency, threshold: quick}", "BK105 yaml:7:56: expected a number, found 'quick'"),
+        ("{name: a, type: latency}", "the key 'threshold' is missing"),
+        ("{name: a, type: cost, budget: 1, max_usd: 1}", "both `budget` and `max_usd` are given"),
+        ("{name: a, type: rubric}", "expected a list, found null"),
+        ("{name: a, type: rubric, rubrics: []}", "an empty list of rubrics"),
+        ("{name: a, type: composite}", "expected a list of evaluators, found null"),
+        (
+            "{name: a, type: composite, evaluators: [{name: b, type: llm_judg}]}",
+            "BK783 yaml:7:76: there is no evaluator of the type 'llm_judg' (string): did you mean 'llm_j",
+        ),
+        (
+            "{name: a, type: composite, evaluators: [{name: b, type: llm_judge}], aggregator: "
+            "{type: weighted_average, weights: {c: 1}}}",
+            "there is no grader 'c' in it",
+        ),
+        (
+            "{name: a, type: composite, evaluators: [{name: b, type: llm_judge}], threshold: 1}",
+            "unknown key 'thr",
+        ),
+        ("{name: a, type: tool_trajectory, mode: some_order}", "BK105"),
+        ("{name: a, type: execution_metrics, max_tokens: 1}", "a later AgentV has it; here: say each limit"),
+    ],
+)
+def test_a4_a_config_that_cannot_be_used(tmp_path: Path, evaluator: str, told: str) -> None:
+    text = (
+        "description: d\nevalcases:\n  - id: a\n    expected_outcome: x\n    input: y\n"
+        f"    execution:\n      evaluators: [{evaluator}]\n"
+    )
+    (found,) = wrong(tmp_path, text)
+    assert told in found
+
+
+def test_a6_rubrics_stand_before_the_evaluators(tmp_path: Path) -> None:
+    text = f"""
+        {JUDGED}
+        evalcases:
+          - {{id: a, outcome: x, input: y, rubrics: [Is polite]}}
+          - {{id: b, outcome: x, input: y, rubrics: [Is polite], evaluators: [{{name: z, type: llm_judge}}]}}
+        """
+    found = cases(tmp_path, text)
+    assert [[grader.name for grader in case.graders] for case in found] == [
+        ["rubric", "check"],
+        ["rubric", "z"],
+    ]
+
+
+def test_a6_where_nobody_says_who_judges_a_model_does_by_the_expected_outcome(tmp_path: Path) -> None:
+    text = """
+        evalcases:
+          - {id: a, outcome: x, input: y}
+          - {id: b, outcome: x, input: y, rubrics: [Is polite]}
+          - {id: c, outcome: x, input: y, evaluator: llm_judge}
+        """
+    found = cases(tmp_path, text)
+    usual = Grader("llm_judge", "model", TemplateJudge(), required=False)
+    assert [[grader.name for grader in case.graders] for case in found] == [
+        ["llm_judge"],
+        ["rubric"],
+        ["llm_judge"],
+    ]
+    assert found[0].graders == (usual,)
+    assert (
+        "no evaluator is made of the word 'code_judge' alone"
+        in wrong(tmp_path, "evalcases: [{id: a, outcome: x, input: y, evaluator: code_judge}]")[0]
+    )
+
+
+def test_what_is_wrong_with_a_files_evaluators_is_told_once(tmp_path: Path) -> None:
+    case = "{id: %s, outcome: x, input: y}"
+    text = f"evaluators: [{{name: a, type: llm_judg}}]\nevalcases: [{case % 'a'}, {case % 'b'}, {case % 'c'}]"
+    assert [line.partition(" (")[0] for line in wrong(tmp_path, text)] == [
+        "BK783 yaml:1:30: there is no evaluator of the type 'llm_judg'"
+    ]
+
+
+def test_a11_a_file_of_a_git_repository_is_read_by_its_address(tmp_path: Path) -> None:
+    url = "https://github.com/a/b/blob/main/guide.md"
+    fetched = FetchedFile(url, "/cache/guide.md", b"be brief\r\n", "0" * 40)
+    file = write(
+        tmp_path,
+        "evals/a.yaml",
+        f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: [{{type: file, value: '{url}'}}]}}]",
+    )
+    (case,) = load_evals([file], str(tmp_path), fetch_file={url: fetched}.__getitem__).cases
+    (message,) = case.wanted.asked
+    part = {"type": "file", "value": url, "path": "/cache/guide.md", "text": "be brief\n"}
+    assert message.content == [part]
+    assert case.wanted.input_files == ("/cache/guide.md",)

@@ -11,7 +11,6 @@ from typing import Any
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem
-from baselinekit.grade import graders
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.evals import Case, Wanted
 from baselinekit.model.grades import Grader, PassRule
@@ -106,7 +105,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         return _no_cases(item, document)
     if problems := _two_forms(raw):
         return below(problems, item.at)
-    around, problems = _around(raw, document.file, NamedFiles.of(defaults.root, document.file))
+    around, problems = _around(raw, document.file, _files(document, defaults))
     document.loading.problems += around.files.problems
     cases = raw[CASES]
     if not isinstance(cases, list) or not cases:
@@ -121,6 +120,10 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
             _add_case(stated, (*item.at, CASES, number), document, defaults, around), (CASES, number)
         )
     return below(problems, item.at)
+
+
+def _files(document: EvalDocument, defaults: Defaults) -> NamedFiles:
+    return NamedFiles.of(defaults.root, document.file, document.loading.fetch_file)
 
 
 def _no_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
@@ -146,7 +149,8 @@ def _two_forms(raw: dict[str, Json]) -> list[Problem]:
     if other is None:
         return []
     what = f"this could be {_OTHER_FORMS[other]} (by {other!r}) and an AgentV eval file (by {CASES!r})"
-    return [Problem("BK710", what, "keep one of the two, or split the file", at=(other,))]
+    later = max(other, CASES, key=[*raw].index)
+    return [Problem("BK710", what, "keep one of the two, or split the file", at=(later,))]
 
 
 # What holds for all cases of a file.
@@ -217,7 +221,7 @@ def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> li
 
 def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
     """What the YAML file of the same name says for the cases of a file of JSON Lines."""
-    files = NamedFiles.of(defaults.root, document.file)
+    files = _files(document, defaults)
     problems = document.loading.problems
     problems += files.problems
     nothing = _Around(files, _dataset_of(document.file))
@@ -265,10 +269,10 @@ def _add_case(
     problems += wrong
     if stated is None or target is None or problems:
         return problems
-    recipe, problems = _recipe(asked, target, raw)
+    files = split_files(asked, around.files)
+    recipe, problems = _recipe(asked, files, target, raw)
     if recipe is None or problems:
         return problems
-    guidelines, inputs = split_files(asked, around.files)
     case = Case(
         f"{defaults.before}{around.dataset}/{stated.id}",
         recipe,
@@ -290,19 +294,12 @@ def _add_case(
             asked,
             stated.sidecar,
             stated.conversation_id,
-            guidelines,
-            inputs,
+            *files,
         ),
         source=replace(document.source(at, raw), form="native"),
     )
-    problems = [
-        replace(problem, at=(*grader.at, *(problem.at or ())))
-        for grader in case.graders
-        for problem in graders.problems_of(grader, case)
-    ]
-    if not problems:
-        document.cases.append(case)
-    return problems
+    document.cases.append(case)
+    return []
 
 
 def _stated(raw: dict[str, Json]) -> tuple[EvalFileCase | None, list[Problem]]:
@@ -371,11 +368,14 @@ def _target(name: str | None, own: bool, defaults: Defaults) -> tuple[Execution 
 
 
 def _recipe(
-    asked: Sequence[TraceMessage], target: Execution, raw: Mapping[str, Json]
+    asked: Sequence[TraceMessage],
+    files: tuple[Sequence[str], Sequence[str]],
+    target: Execution,
+    raw: Mapping[str, Json],
 ) -> tuple[Recipe | None, list[Problem]]:
     kind = KINDS[target.type]
     key = next((key for key in INPUTS if raw.get(key) is not None), "input")
-    question = kind.input_of_messages(asked)
+    question = kind.input_of_messages(asked, *files, case=str(raw["id"]))
     if question is None:
         what = f"messages are for a model or an agent, not for {kind.name}"
         return None, [Problem("BK781", what, "name another target", at=(key,))]

@@ -4,7 +4,7 @@ stands in them, and which of them are guidelines."""
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from re import escape
 from typing import get_args
@@ -15,6 +15,8 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, R
 from baselinekit.kinds.messages import is_parts
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.programs.gitaddress import is_remote
+from baselinekit.programs.gitfiles import FetchedFile
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, project_root, read, resolve
@@ -38,25 +40,35 @@ ReadMessages = tuple[tuple[TraceMessage, ...], list[Problem]]
 # The files that an eval file names.
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """A file by its absolute path, and what stands in it, with line feeds at the ends of its lines; None for
+    what is no text."""
+
+    path: str
+    text: str | None
+
+
 @dataclass(slots=True)
 class NamedFiles:
     """Where the files are that an eval file names: from its own folder on, then each one above up to the root
     of the repository, then where the command runs. `/name` starts at the root. `root`: what no path leaves;
-    `patterns`: of the files that are guidelines."""
+    `patterns`: of the files that are guidelines; `fetch`: reads one of a git repository by its address."""
 
     root: str
     file: str
     patterns: tuple[str, ...] = ()
+    fetch: Callable[[str], FetchedFile] | None = None
     problems: list[Problem] = field(default_factory=list)
-    texts: dict[str, str | None] = field(default_factory=dict)
+    loaded: dict[str, LoadedFile] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, root: str, file: str) -> "NamedFiles":
+    def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":
         """Of an eval file in the project; one that the operator names elsewhere has its own repository."""
         if posixpath.isabs(file):
             root = project_root(None, posixpath.dirname(file))
             file = posixpath.relpath(file, root)
-        found = cls(root, file)
+        found = cls(root, file, fetch=fetch)
         found.patterns = found._guidelines()
         return found
 
@@ -100,18 +112,25 @@ class NamedFiles:
                 return near
         return ""
 
-    def text(self, path: str) -> str | None:
-        """What stands in a file, with line feeds at the ends of its lines; None for what is no text."""
-        if path not in self.texts:
-            data = read(self.root, path, MAX_OUTPUT_BYTES)
+    def load(self, name: str) -> LoadedFile:
+        """A file by its path or address."""
+        if name not in self.loaded:
+            if self.fetch is not None and is_remote(name):
+                fetched = self.fetch(name)
+                path, data = fetched.path, fetched.data
+            else:
+                found = self.find(name)
+                path, data = os.path.join(self.root, found), read(self.root, found, MAX_OUTPUT_BYTES)
             try:
-                self.texts[path] = data.decode("utf-8-sig").replace("\r\n", "\n")
+                text = data.decode("utf-8-sig").replace("\r\n", "\n")
             except UnicodeDecodeError:
-                self.texts[path] = None
-        return self.texts[path]
+                text = None
+            self.loaded[name] = LoadedFile(path, text)
+        return self.loaded[name]
 
-    def absolute(self, path: str) -> str:
-        return os.path.join(self.root, path)
+    def from_file(self, path: str) -> str:
+        """A path from the root, as one from the folder of the eval file on."""
+        return posixpath.relpath(path or ".", posixpath.dirname(self.file) or ".")
 
     def is_guideline(self, path: str) -> bool:
         return any(re.fullmatch(_as_regex(pattern), path) for pattern in self.patterns)
@@ -311,12 +330,11 @@ def _part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
     if problems or type == "text" or not isinstance(value, str):
         return raw, problems
     try:
-        path = files.find(value)
-        text = files.text(path)
+        loaded = files.load(value)
     except BaselinekitError as error:
         return None, [replace(problem, place=None, at=("value",)) for problem in error.problems]
-    part: dict[str, Json] = {"type": "file", "value": value, "path": files.absolute(path)}
-    return (part if text is None else {**part, "text": text}), []
+    part: dict[str, Json] = {"type": "file", "value": value, "path": loaded.path}
+    return (part if loaded.text is None else {**part, "text": loaded.text}), []
 
 
 def files_in(messages: Sequence[TraceMessage]) -> Iterator[dict[str, Json]]:

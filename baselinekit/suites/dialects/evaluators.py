@@ -1,23 +1,31 @@
 """`evaluators:` and `rubrics:` of AgentV's eval files, as the graders that every form of file has."""
 
-import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from typing import Any
 
 from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.grade.by_field import FieldAccuracy
+from baselinekit.grade.by_program import CodeJudge
+from baselinekit.grade.by_rubric import RubricJudge
+from baselinekit.grade.by_template import TemplateJudge, names_file
+from baselinekit.grade.by_trace import ToolTrajectory
+from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.grade.composite import Aggregator, composed
 from baselinekit.grade.graders import GRADERS
 from baselinekit.grade.task import GraderType
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below
+from baselinekit.schema.records import below, check
 from baselinekit.suites.dialects.agentvmessages import NamedFiles
 from baselinekit.suites.dialects.graders import weight_problems
 
 RUBRIC = "rubric"
 JUDGE = "llm_judge"
 PROGRAM = "code_judge"
+AGGREGATOR = "aggregator"
 _OWN = ("name", "type", "weight", "required")
 _LATER = {
     "execution_metrics": "say each limit by itself: latency, cost, token_usage",
@@ -49,11 +57,13 @@ class EvaluatorPlace:
     at: Path
 
 
-ReadConfig = tuple[dict[str, Json], list[Problem]]
-"""The config that a grader of ours has, and what is wrong with what it is made from."""
+ReadMethod = tuple[Method | None, list[Problem]]
+"""The config of a grader, if it could be read, and what is wrong with it by paths below the evaluator."""
+
+ReadType = Callable[[dict[str, Json], EvaluatorPlace], ReadMethod]
 
 
-def read_evaluators(raw: Json, around: EvaluatorPlace) -> tuple[list[Grader], list[Problem]]:
+def read_evaluators(raw: Json, place: EvaluatorPlace) -> tuple[list[Grader], list[Problem]]:
     """All of a list, or what is wrong with it by paths below it."""
     if not isinstance(raw, list):
         what = f"expected a list of evaluators, found {describe_value(raw)}"
@@ -64,7 +74,7 @@ def read_evaluators(raw: Json, around: EvaluatorPlace) -> tuple[list[Grader], li
     problems: list[Problem] = []
     names: set[str] = set()
     for number, entry in enumerate(raw):
-        grader, wrong = read_evaluator(entry, replace(around, at=(*around.at, number)))
+        grader, wrong = read_evaluator(entry, replace(place, at=(*place.at, number)))
         problems += below(wrong, (number,))
         if grader is not None and grader.name in names:
             what = f"two evaluators are called {grader.name!r}"
@@ -75,7 +85,7 @@ def read_evaluators(raw: Json, around: EvaluatorPlace) -> tuple[list[Grader], li
     return found, problems
 
 
-def read_evaluator(raw: Json, around: EvaluatorPlace) -> tuple[Grader | None, list[Problem]]:
+def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, list[Problem]]:
     """One of them: what has no effect in AgentV, such as a type that nobody knows, is wrong."""
     if not isinstance(raw, dict):
         what = f"expected an evaluator, found {describe_value(raw)}"
@@ -83,24 +93,17 @@ def read_evaluator(raw: Json, around: EvaluatorPlace) -> tuple[Grader | None, li
     raw = {key: value for key, value in raw.items() if value is not None}
     problems = [*_wrong_head(raw)]
     type = raw.get("type")
-    if not isinstance(type, str) or type not in _READ:
+    if not isinstance(type, str) or type not in _TYPES:
         return None, [*problems, _unknown_type(raw)]
-    method, read = _READ[type](raw)
-    row = _rows().get(method)
-    if row is None:
-        what = f"the evaluator type {type!r} cannot be judged yet"
-        return None, [*problems, Problem("BK783", what, "leave it out", at=("type",))]
+    read = _TYPES[RUBRIC if type == JUDGE and "rubrics" in raw else type]
     rest = {key: value for key, value in raw.items() if key not in _OWN}
-    config, more = read(rest, around)
+    method, more = read(rest, place)
     problems += more
-    if problems:
-        return None, problems
-    made, more = row.read_config(config, None)
-    problems += [replace(one, at=_as_written(type, one.at or ())) for one in more]
-    if made is None or problems:
+    if problems or method is None:
         return None, problems
     name, weight = str(raw["name"]), float(raw.get("weight", 1))
-    return Grader(name, row.kind, made, weight, bool(raw.get("required", False)), around.at), []
+    row = row_of_config(method)
+    return Grader(name, row.kind, method, weight, bool(raw.get("required", False)), place.at), []
 
 
 def _wrong_head(raw: Mapping[str, Json]) -> list[Problem]:
@@ -124,7 +127,7 @@ def _wrong_head(raw: Mapping[str, Json]) -> list[Problem]:
 
 def _unknown_type(raw: Mapping[str, Json]) -> Problem:
     type = raw.get("type")
-    known = f"one of {', '.join(_READ)}"
+    known = f"one of {', '.join(_TYPES)}"
     if type is None:
         return Problem("BK783", "an evaluator without a type", known, at=())
     word = str(type).replace("-", "_")
@@ -133,12 +136,12 @@ def _unknown_type(raw: Mapping[str, Json]) -> Problem:
     elif word in _LATER:
         hint = f"a later AgentV has it; here: {_LATER[word]}"
     else:
-        hint = nearest(word, _READ) or known
+        hint = nearest(word, _TYPES) or known
     return Problem("BK783", f"there is no evaluator of the type {describe_value(type)}", hint, at=("type",))
 
 
-def _rows() -> dict[str, GraderType]:
-    return {row.method: row for row in GRADERS.values()}
+def row_of_config(method: Method) -> GraderType:
+    return GRADERS[type(method)]
 
 
 def default_evaluators(word: str = JUDGE) -> tuple[list[Grader], list[Problem]]:
@@ -146,103 +149,175 @@ def default_evaluators(word: str = JUDGE) -> tuple[list[Grader], list[Problem]]:
     if word != JUDGE:
         hint = f"`evaluator: {JUDGE}`, or list them: evaluators: [{{name: …, type: …}}]"
         return [], [Problem("BK783", f"no evaluator is made of the word {word!r} alone", hint, at=())]
-    if (row := _rows().get(JUDGE)) is None:
-        return [], [Problem("BK783", "no model can judge it yet", "add `evaluators:`", at=())]
-    method, problems = row.read_config({}, None)
-    return ([Grader(JUDGE, "model", method, required=False)] if method else []), problems
+    return [Grader(JUDGE, "model", TemplateJudge(), required=False)], []
 
 
 def read_rubrics(raw: Json, at: Path) -> tuple[list[Grader], list[Problem]]:
     """The `rubrics:` of a case, which a model judges."""
-    if (row := _rows().get(RUBRIC)) is None:
-        return [], [Problem("BK783", "rubrics cannot be judged yet", "leave them out", at=at)]
-    if not isinstance(raw, list) or not raw:
-        what = "an empty list of rubrics" if raw == [] else f"expected a list, found {describe_value(raw)}"
-        return [], [Problem("BK783", what, "such as - States the time complexity", at=at)]
-    method, problems = row.read_config({"rubrics": raw}, None)
+    method, problems = _rubric({"rubrics": raw}, None)
     problems = [replace(one, at=(*at[:-1], *(one.at or at[-1:]))) for one in problems]
-    return ([Grader(RUBRIC, row.kind, method, required=False, at=at)] if method else []), problems
+    return ([Grader(RUBRIC, "model", method, required=False, at=at)] if method else []), problems
 
 
-# The types of evaluators, each with the method of ours that it is, and how its config is read.
+# The types of evaluators, each with how its config is read as that of a grader of ours.
 
 
-Read = Callable[[dict[str, Json], EvaluatorPlace], ReadConfig]
+def _as_it_is(config: type[Any]) -> ReadType:
+    return lambda raw, place: check(config, raw)
 
 
-def _as_it_is(config: dict[str, Json], around: EvaluatorPlace) -> ReadConfig:
-    return config, []
-
-
-def _program(config: dict[str, Json], around: EvaluatorPlace) -> ReadConfig:
-    """What the program's own settings are, is for the program: all that nobody else knows."""
-    known = {one.name for one in fields(_rows()[PROGRAM].config)}
-    given = config.pop("config", {})
+def _program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+    """What is none of its own settings is for the program: all that nobody else knows."""
+    known = {one.name for one in fields(CodeJudge)}
+    given = raw.pop("config", {})
     if not isinstance(given, dict):
         what = f"expected a mapping, found {describe_value(given)}"
-        return config, [Problem("BK105", what, "what the program is handed as `config`", at=("config",))]
-    told = {key: value for key, value in config.items() if key not in known}
-    config = {key: value for key, value in config.items() if key in known}
-    if told or given:
-        config["config"] = {**told, **given}
-    if "script" not in config:
+        return None, [Problem("BK105", what, "what the program is handed as `config`", at=("config",))]
+    told = {key: value for key, value in raw.items() if key not in known}
+    stated = {key: value for key, value in raw.items() if key in known}
+    if "script" not in stated:
         near = next((key for key in told if nearest(key, ("script",))), "")
         hint = f"`script: [python3, check.py]`{f' instead of {near!r}' if near else ''}"
-        return config, [Problem("BK783", "a code_judge without a script", hint, at=())]
-    return _in_folder(config, around)
+        return None, [Problem("BK783", "a code_judge without a script", hint, at=())]
+    stated, problems = _in_folder(stated, place)
+    method, more = check(CodeJudge, {**stated, "config": {**told, **given}})
+    return method, [*problems, *more]
 
 
-def _in_folder(config: dict[str, Json], around: EvaluatorPlace) -> ReadConfig:
-    cwd = config.get("cwd")
+def _in_folder(raw: dict[str, Json], place: EvaluatorPlace) -> tuple[dict[str, Json], list[Problem]]:
+    """The same with a `cwd` from the folder of the eval file on, which is looked for as files are."""
+    cwd = raw.get("cwd")
     if not isinstance(cwd, str):
-        return config, []
+        return raw, []
     try:
-        found = around.files.find(cwd, folders=True)
+        return {**raw, "cwd": place.files.from_file(place.files.find(cwd, folders=True))}, []
     except BaselinekitError as error:
-        return config, [replace(one, place=None, at=("cwd",)) for one in error.problems]
-    return {**config, "cwd": posixpath.relpath(found or ".", posixpath.dirname(around.files.file) or ".")}, []
+        return raw, [replace(one, place=None, at=("cwd",)) for one in error.problems]
 
 
-def _renamed(old: str, new: str, per: int) -> Read:
+def _judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+    """A model with a prompt: a text, the path of one, or the program that writes it."""
+    prompt = raw.get("prompt")
+    problems: list[Problem] = []
+    if isinstance(prompt, str) and names_file(prompt):
+        try:
+            raw = {**raw, "prompt": place.files.from_file(place.files.find(prompt.strip()))}
+        except BaselinekitError as error:
+            problems = [replace(one, place=None, at=("prompt",)) for one in error.problems]
+    elif isinstance(prompt, dict):
+        stated, problems = _in_folder(prompt, place)
+        raw, problems = {**raw, "prompt": stated}, below(problems, ("prompt",))
+    method, more = check(TemplateJudge, raw)
+    return method, [*problems, *more]
+
+
+def _rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMethod:
+    """A model with a list of criteria."""
+    items = raw.get("rubrics")
+    if not isinstance(items, list) or not items:
+        what = (
+            "an empty list of rubrics" if items == [] else f"expected a list, found {describe_value(items)}"
+        )
+        return None, [Problem("BK783", what, "such as - States the time complexity", at=("rubrics",))]
+    return check(RubricJudge, raw)
+
+
+def _trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+    """Tool calls; how long one may take is in milliseconds."""
+    calls = raw.get("expected")
+    problems: list[Problem] = []
+    if isinstance(calls, list):
+        read = [_call(call) for call in calls]
+        raw = {**raw, "expected": [call for call, _ in read]}
+        for number, (_, wrong) in enumerate(read):
+            problems += below(wrong, ("expected", number))
+    method, more = check(ToolTrajectory, raw)
+    return method, [*problems, *(_renamed(one, "max_duration_ms", "max_seconds") for one in more)]
+
+
+def _call(raw: Json) -> tuple[Json, list[Problem]]:
+    if not isinstance(raw, dict):
+        return raw, []
+    return _in_other_unit(raw, "max_duration_ms", "max_seconds", 1000)
+
+
+def _limit(config: type[Any], old: str, new: str, per: int = 1) -> ReadType:
     """A limit that is called otherwise here, and counted in another unit."""
 
-    def read(config: dict[str, Json], around: EvaluatorPlace) -> ReadConfig:
-        if old not in config:
-            return config, []
-        value = config.pop(old)
-        if new in config:
-            what = f"both `{old}` and `{new}` are given"
-            return config, [Problem("BK783", what, "keep one of them", at=(old,))]
-        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-        return {**config, new: float(value) / per if is_number and per != 1 else value}, []
+    def read(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+        raw, problems = _in_other_unit(raw, old, new, per)
+        if problems:
+            return None, problems
+        method, more = check(config, raw)
+        return method, [*problems, *(_renamed(one, old, new) for one in more)]
 
     return read
 
 
-def _as_written(type: str, at: Path) -> Path:
-    """Where something of our config stands in an evaluator of this type."""
-    names = {new: old for of, old, new in _OTHER_NAMES if of == type}
-    return (names.get(str(at[0]), at[0]), *at[1:]) if at else at
+def _in_other_unit(
+    raw: dict[str, Json], old: str, new: str, per: int
+) -> tuple[dict[str, Json], list[Problem]]:
+    if old not in raw:
+        return raw, []
+    if new in raw:
+        return raw, [Problem("BK783", f"both `{old}` and `{new}` are given", "keep one of them", at=(old,))]
+    value = raw[old]
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    rest = {key: value for key, value in raw.items() if key != old}
+    return {**rest, new: float(value) / per if is_number and per != 1 else value}, []
 
 
-_OTHER_NAMES = (("latency", "threshold", "max_seconds"), ("cost", "budget", "max_usd"))
+def _renamed(problem: Problem, old: str, new: str) -> Problem:
+    """A problem of our key, told of the key as it is written."""
+    at = tuple(old if step == new else step for step in problem.at or ())
+    return replace(problem, at=at, message=problem.message.replace(f"'{new}'", f"'{old}'"))
 
 
-def _judge(raw: Mapping[str, Json]) -> tuple[str, Read]:
-    """A model by a prompt of its own, or by rubrics."""
-    return (RUBRIC if "rubrics" in raw else JUDGE), _as_it_is
+def _composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+    """Evaluators, and what makes one score of theirs: their mean, or one more evaluator."""
+    problems = []
+    for key in raw:
+        if key not in ("evaluators", "aggregator", "pass_at"):
+            hint = nearest(key, ("evaluators", "aggregator")) or "it has evaluators and an aggregator"
+            problems.append(Problem("BK103", f"unknown key {key!r}", hint, at=(key,)))
+    inner = replace(place, at=(*place.at, "evaluators"))
+    members, wrong = read_evaluators(raw.get("evaluators"), inner)
+    problems += below(wrong, ("evaluators",))
+    aggregator, judge, wrong = _aggregator(raw.get("aggregator", {}), place)
+    problems += below(wrong, ("aggregator",))
+    if problems:
+        return None, problems
+    pass_at = raw.get("pass_at")
+    method, wrong = composed(members, aggregator, judge, pass_at)
+    return method, [_renamed(one, "evaluators", "graders") for one in wrong]
 
 
-_READ: dict[str, Callable[[Mapping[str, Json]], tuple[str, Read]]] = {
-    PROGRAM: lambda raw: (PROGRAM, _program),
+def _aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grader | None, list[Problem]]:
+    if not isinstance(raw, dict):
+        what = f"expected a mapping, found {describe_value(raw)}"
+        return Aggregator(), None, [Problem("BK105", what, "such as {type: weighted_average}", at=())]
+    type = raw.get("type", "weighted_average")
+    if type not in (PROGRAM, JUDGE):
+        stated, problems = check(Aggregator, {key: value for key, value in raw.items() if value is not None})
+        return stated or Aggregator(), None, problems
+    rest = {key: value for key, value in raw.items() if key not in ("on_error", "weights")}
+    if type == PROGRAM and "script" not in rest and "path" in rest:
+        rest["script"] = rest.pop("path")
+    judge, problems = read_evaluator({"name": AGGREGATOR, **rest}, replace(place, at=(*place.at, AGGREGATOR)))
+    own = {key: raw[key] for key in ("on_error", "weights") if raw.get(key) is not None}
+    stated, more = check(Aggregator, {"type": type, **own})
+    return stated or Aggregator(), judge, [*problems, *more]
+
+
+_TYPES: dict[str, ReadType] = {
+    PROGRAM: _program,
     JUDGE: _judge,
-    RUBRIC: lambda raw: (RUBRIC, _as_it_is),
-    "composite": lambda raw: ("composite", _as_it_is),
-    "tool_trajectory": lambda raw: ("tool_trajectory", _as_it_is),
-    "field_accuracy": lambda raw: ("field_accuracy", _as_it_is),
-    "latency": lambda raw: ("latency", _renamed("threshold", "max_seconds", 1000)),
-    "cost": lambda raw: ("cost", _renamed("budget", "max_usd", 1)),
-    "token_usage": lambda raw: ("token_usage", _as_it_is),
+    RUBRIC: _rubric,
+    "composite": _composite,
+    "tool_trajectory": _trajectory,
+    "field_accuracy": _as_it_is(FieldAccuracy),
+    "latency": _limit(LatencyLimit, "threshold", "max_seconds", 1000),
+    "cost": _limit(CostLimit, "budget", "max_usd"),
+    "token_usage": _as_it_is(TokenLimit),
 }
-
-TYPES = tuple(_READ)
+TYPES = tuple(_TYPES)
