@@ -1,8 +1,8 @@
 """Judges measured: calibrated against labels of people, and probed with texts whose verdict is known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
@@ -10,78 +10,85 @@ from baselinekit.grade import graders
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.judging import short_digest
-from baselinekit.grade.task import GradeClients
+from baselinekit.grade.task import GradeClients, LabelScale
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
-from baselinekit.model.evals import Case, Expected
-from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, State
+from baselinekit.model.evals import Case, Expected, Wanted
+from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, Method, PassRule, State
 from baselinekit.model.recipes import Answer, Ask, Observation, Recipe
 from baselinekit.suites import ratings
-from baselinekit.suites.settings import resolve_named
+from baselinekit.suites.settings import named_text, resolve_named
 from baselinekit.workflow.project import Project
 
 # How far a judge can be trusted: its verdicts beside those of people, and what it says of texts whose
 # verdict is known.
 
 
-_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
-_SLACK = 1e-9
+@dataclass(frozen=True, slots=True)
+class LabelledJudge:
+    """A judge of a case with its file of labels, from the project's root. `rule`: by which its score passes,
+    where that is for the case to say; `texts`: what stands in the files that it judges with."""
 
+    how: Method
+    file: str
+    rule: PassRule = field(default_factory=PassRule)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
-def rubric_hash(how: ModelJudge) -> str:
-    """Of all that decides what the judge is asked and how its reply is read, but for who it is."""
-    return short_digest(repr(replace(how, model="", calibration=None)))
+    @property
+    def grader(self) -> Grader:
+        return Grader("judge", "model", self.how)
+
+    @property
+    def scale(self) -> LabelScale:
+        scale = graders.row_of(self.grader).label_scale
+        assert scale is not None
+        return scale
+
+    @property
+    def rubric(self) -> str:
+        """A digest of all that decides what it is asked and how its reply is read, but for who it is."""
+        rule = [repr(self.rule)] if self.scale.by_pass_rule else []
+        return short_digest(repr(replace(self.how, model="", calibration=None)), *rule, *self.texts.values())
 
 
 def labels_hash(labels: Sequence[Label]) -> str:
-    return short_digest(repr(list(labels)))
+    outcomes = [label.expected_outcome for label in labels]
+    return short_digest(repr(list(labels)), *(outcomes if any(outcomes) else ()))
 
 
-def human_verdict(label: Label, how: ModelJudge) -> bool | None:
+def human_verdict(label: Label, judge: LabelledJudge) -> bool | None:
     """Whether it passes by what the person said; None for what says neither."""
-    verdict = label.human
-    if isinstance(verdict, bool):
-        return verdict
-    if isinstance(verdict, str):
-        if how.scoring.type == "categorical" and verdict in how.scoring.categories:
-            return verdict in how.scoring.passing
-        return _WORDS.get(verdict.lower())
-    low, high = (float(bound) for bound in how.scoring.range)
-    if not low <= verdict <= high:
-        return None
-    return (verdict - low) / (high - low) + _SLACK >= how.passing_share
+    return judge.scale.verdict(judge.how, judge.rule, label.human)
 
 
-def label_problem(label: Label, how: ModelJudge) -> Problem | None:
+def label_problem(label: Label, judge: LabelledJudge) -> Problem | None:
     """Why a label cannot be set beside this judge."""
-    if human_verdict(label, how) is not None:
+    if human_verdict(label, judge) is not None:
         return None
-    low, high = how.scoring.range
-    words = ", ".join(how.scoring.categories) or f"a score from {low:g} to {high:g}"
-    return Problem(
-        "BK736", f"human: {label.human!r} is neither", f"passed, failed, or {words}", at=("human",)
-    )
+    words = judge.scale.words(judge.how)
+    what = f"human: {label.human!r} is neither"
+    return Problem("BK736", what, f"passed, failed, or {words}", at=("human",))
 
 
-def case_of_label(label: Label, number: int) -> Case:
+def case_of_label(label: Label, number: int, rule: PassRule) -> Case:
     """The label as a case that the judge can be asked about. Who labels sees no more than that either."""
     text = label.input if isinstance(label.input, str) else "" if label.input is None else repr(label.input)
     expected = None if label.expected is None else Expected("semantic", label.expected)
-    return Case(
-        f"label {number}", Recipe(PromptInput(text=text), PromptExecution("prompt")), (), expected=expected
-    )
+    recipe = Recipe(PromptInput(text=text), PromptExecution("prompt"))
+    wanted = Wanted(outcome=label.expected_outcome)
+    return Case(f"label {number}", recipe, (), expected=expected, wanted=wanted, pass_rule=rule)
 
 
-def agreement(how: ModelJudge, labels: Sequence[Label], verdicts: Sequence[bool | None]) -> Agreement:
+def agreement(judge: LabelledJudge, labels: Sequence[Label], verdicts: Sequence[bool | None]) -> Agreement:
     """All of them. `verdicts` are those of the judge; None where its reply could not be used."""
-    pairs = [(human_verdict(label, how), verdict) for label, verdict in zip(labels, verdicts, strict=True)]
+    pairs = [(human_verdict(label, judge), verdict) for label, verdict in zip(labels, verdicts, strict=True)]
     both, only_judge, only_human, neither = (
         pairs.count((human, judge))
         for human, judge in ((True, True), (False, True), (True, False), (False, False))
     )
     return Agreement(
-        how.model,
-        rubric_hash(how),
+        judge.how.model,
+        judge.rubric,
         labels_hash(labels),
         both,
         only_judge,
@@ -185,30 +192,23 @@ def case_of_probe(probe: Probe) -> Case:
     return Case(f"probe: {probe.name}", recipe, (), name=probe.name, expected=expected)
 
 
-# Judges measured: calibrated against labels of people, and probed with texts whose verdict is known.
-
-
 # calibrate: each judge that has a calibration file is asked about its labels. What comes of it is kept
 # beside the labels, so that a run can say how far its judges are to be trusted without asking again.
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledJudge:
-    """A judge with its file of labels, from the project's root."""
-
-    how: ModelJudge
-    file: str
-
-
 def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
-    """Each judge once, however many cases it judges."""
+    """Each judge once, however many cases it judges, within another grader too."""
     found: dict[tuple[str, str, str], LabelledJudge] = {}
     for case in cases:
         for grader in graders.all_of(case.graders):
-            how = grader.method
-            if isinstance(how, ModelJudge) and how.calibration is not None:
-                file = resolve_named(root, case.source.file, how.calibration)
-                found.setdefault((how.model, rubric_hash(how), file), LabelledJudge(how, file))
+            row, how = graders.row_of(grader), grader.method
+            named = row.files(how).get("calibration")
+            if row.label_scale is None or named is None:
+                continue
+            texts = {path: named_text(root, case.source.file, path) for path in row.texts(how)}
+            file = resolve_named(root, case.source.file, named)
+            judge = LabelledJudge(how, file, case.pass_rule, texts)
+            found.setdefault((how.model, judge.rubric, file), judge)
     return list(found.values())
 
 
@@ -224,18 +224,18 @@ def calibrate(
         replace(problem, message=f"{judge.file}: label {number}: {problem.message}", at=None)
         for judge, labels in labelled
         for number, label in enumerate(labels, 1)
-        if (problem := label_problem(label, judge.how)) is not None
+        if (problem := label_problem(label, judge)) is not None
     ]
     if wrong:
         raise InvalidInput(*wrong)
-    clients, found = GradeClients(ask=ask), []
+    found = []
     for judge, labels in labelled:
-        grader, verdicts = Grader("judge", "model", judge.how), []
+        verdicts, clients = [], GradeClients(ask=ask, text=judge.texts.__getitem__)
         for number, label in enumerate(labels, 1):
-            case = case_of_label(label, number)
-            grade = graders.grade(grader, case, Observation(label.output, 0.0), clients)
+            case = case_of_label(label, number, judge.rule)
+            grade = graders.grade(judge.grader, case, Observation(label.output, 0.0), clients)
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
-        found.append((judge, agreement(judge.how, labels, verdicts)))
+        found.append((judge, agreement(judge, labels, verdicts)))
     for file in dict.fromkeys(judge.file for judge, _ in found):
         ratings.keep_measured(root, file, [one for judge, one in found if judge.file == file])
     return found
@@ -249,7 +249,7 @@ def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
 def facts_of_judge(root: str, judge: LabelledJudge) -> JudgeFacts:
     labels = labels_hash(ratings.load_labels(root, judge.file))
     known = ratings.load_measured(root, judge.file)
-    rubric = rubric_hash(judge.how)
+    rubric = judge.rubric
     fitting = [one for one in known if (one.model, one.rubric) == (judge.how.model, rubric)]
     for one in fitting:
         if one.labels == labels:

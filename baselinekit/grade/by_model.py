@@ -24,6 +24,7 @@ from baselinekit.grade.judging import (
 from baselinekit.grade.task import (
     GradeClients,
     GraderType,
+    LabelScale,
     Task,
     input_of,
     never_fails,
@@ -33,7 +34,7 @@ from baselinekit.grade.task import (
 )
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grade, Outcome
+from baselinekit.model.grades import Grade, Outcome, PassRule
 from baselinekit.model.recipes import Ask, Observation, Usage
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number
@@ -362,6 +363,29 @@ def problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}")
 
 
+_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
+
+
+def spoken_verdict(said: bool | int | float | str) -> bool | None:
+    """What a person said in words; None for a score and for any other word."""
+    return said if isinstance(said, bool) else _WORDS.get(said.lower()) if isinstance(said, str) else None
+
+
+def human_verdict(how: ModelJudge, rule: PassRule, said: bool | int | float | str) -> bool | None:
+    """Whether it passes by what a person said; None for what says neither."""
+    if isinstance(said, str) and how.scoring.type == "categorical" and said in how.scoring.categories:
+        return said in how.scoring.passing
+    if isinstance(said, bool | str):
+        return spoken_verdict(said)
+    low, high = (float(bound) for bound in how.scoring.range)
+    return (said - low) / (high - low) + _SLACK >= how.passing_share if low <= said <= high else None
+
+
+def label_words(how: ModelJudge) -> str:
+    low, high = (float(bound) for bound in how.scoring.range)
+    return ", ".join(how.scoring.categories) or f"a score from {low:g} to {high:g}"
+
+
 MODEL_JUDGE = GraderType(
     ModelJudge,
     model_judge,
@@ -370,4 +394,5 @@ MODEL_JUDGE = GraderType(
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, max(1, config.samples)),
     criteria=describe_criteria,
+    label_scale=LabelScale(human_verdict, label_words),
 )

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from baselinekit.errors import Problem
-from baselinekit.grade.by_template import retries_problems, too_low
+from baselinekit.grade.by_template import BY_SHARE, retries_problems, too_low
 from baselinekit.grade.judging import ask_until_readable, question, reply, short_digest, unusable
 from baselinekit.grade.rubricitems import HIGHEST, RubricCriterion, RubricItem, criteria_of, item_problems
-from baselinekit.grade.task import GradeClients, GraderType, Task
+from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task
 from baselinekit.grade.verdict import verdict_of, weighted_mean
 from baselinekit.grade.wire import texts_of
+from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import Ask, Observation
 from baselinekit.model.values import Json
+from baselinekit.schema.records import below, check
 from baselinekit.tree.equality import is_number
 
 _HIT = 7
@@ -139,16 +141,16 @@ def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: s
     by_id = {criterion.id: criterion for criterion in criteria}
     found: dict[str, ItemFound] = {}
     unknown: list[str] = []
-    for check in checks:
-        own = check.get("id") if isinstance(check, dict) else None
-        if not isinstance(check, dict) or not isinstance(own, str):
+    for entry in checks:
+        own = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(own, str):
             raise unusable("has a check without an id", answer)
         if own not in by_id:
             unknown.append(own)
         elif own in found:
             raise unusable(f"judges {own} twice", answer)
         else:
-            found[own] = _item(check, by_id[own], answer)
+            found[own] = _item(entry, by_id[own], answer)
     if not found:
         raise unusable("judges no item of the rubric", answer)
     items = [found.get(one.id) or ItemFound(one, Fraction(0), omitted=True) for one in criteria]
@@ -211,6 +213,15 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
     return heard.told(rubric_grade(task, heard.value, task.case.pass_rule))
 
 
+def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+    """The config with what is wrong with its items, wherever these stand in the file."""
+    how, problems = check(RubricJudge, config)
+    if how is None:
+        return None, problems
+    problems = below([*item_problems(how.rubrics)], ("rubrics",))
+    return (None if problems else how), problems
+
+
 def problems(task: Task) -> Iterator[Problem]:
     for problem in item_problems(task.method.rubrics):
         yield replace(problem, at=("config", "rubrics", *(problem.at or ())))
@@ -222,8 +233,10 @@ RUBRIC_JUDGE = GraderType(
     rubric,
     "rubric",
     kind="model",
+    read=read_config,
     problems=problems,
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, 1),
     criteria=lambda config: [criterion.line for criterion in criteria_of(config.rubrics)],
+    label_scale=BY_SHARE,
 )

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from baselinekit.documents.jsontext import pretty, to_bytes
 from baselinekit.errors import Problem, cannot, nearest
+from baselinekit.grade.by_model import spoken_verdict
 from baselinekit.grade.judging import (
     ask_until_readable,
     between_marks,
@@ -19,7 +20,7 @@ from baselinekit.grade.judging import (
     short_digest,
     unusable,
 )
-from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, Task
+from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
 from baselinekit.grade.verdict import exact, verdict_of
 from baselinekit.grade.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
 from baselinekit.model.evals import Case
@@ -309,6 +310,10 @@ def problems(task: Task) -> Iterator[Problem]:
         words = [how.prompt.script] if isinstance(how.prompt.script, str) else how.prompt.script
         if not words or not words[0].strip():
             yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
+        if how.calibration is not None:
+            what = "`calibration` of a judge whose prompt a program writes"
+            hint = "use a template, or leave `calibration` out: labels are asked about without programs"
+            yield Problem("BK661", what, hint, at=("config", "calibration"))
     elif file is not None:
         if file.lower().endswith(_PROGRAMS):
             hint = f"say how it is run: prompt: {{script: [COMMAND, {file}]}}"
@@ -328,6 +333,15 @@ def retries_problems(retries: int) -> Iterator[Problem]:
         yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}", at=at)
 
 
+def share_verdict(how: object, rule: PassRule, said: bool | int | float | str) -> bool | None:
+    """Whether it passes by what a person said: passed, failed, or a score from 0 to 1."""
+    if isinstance(said, bool | str):
+        return spoken_verdict(said)
+    return verdict_of(exact(float(said)), rule)[0] == "passed" if 0 <= said <= 1 else None
+
+
+BY_SHARE = LabelScale(share_verdict, lambda how: "a score from 0 to 1", by_pass_rule=True)
+
 TEMPLATE_JUDGE = GraderType(
     TemplateJudge,
     template_judge,
@@ -338,4 +352,5 @@ TEMPLATE_JUDGE = GraderType(
     texts=lambda config: tuple(filter(None, (prompt_file(config),))),
     starts=prompt_program,
     asks=lambda config: (config.model, 1),
+    label_scale=BY_SHARE,
 )

@@ -13,7 +13,7 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison, Number
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome
+from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome, PassRule
 from baselinekit.model.recipes import Answer, Ask, Observation, Ran, Seconds, Usage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import RegexBudget
@@ -89,6 +89,17 @@ class GradeClients:
     results: Mapping[str, Json] = field(default_factory=dict)
     regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
     mask: Mask = already_masked
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScale:
+    """How a judge is set beside what people said of the same outputs. `verdict`: whether what somebody said
+    is a pass, None where it is neither; `words`: what can be said. `by_pass_rule`: whether the rule of the
+    case decides what passes."""
+
+    verdict: Callable[[Any, PassRule, bool | int | float | str], bool | None]
+    words: Callable[[Any], str]
+    by_pass_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +208,8 @@ class GraderType:
     `files`: the paths that a config names, by their keys; `document`: the one whose content it is checked
     with, and `with_document` the config that has it in place; `texts`: those whose text it judges with;
     `parts`: the graders that it is made of; `starts`: the program that judges. `asks`: which model is asked
-    about one output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line.
+    about one output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line;
+    `label_scale`: how it is set beside people.
     `stated_parts`: the graders within a stated config, and `compose` the config that they make.
     `program`: what it runs in the sandbox. `compares`: with what the matcher compares."""
 
@@ -224,6 +236,7 @@ class GraderType:
     starts: Callable[[Any], JudgeProgram | None] = lambda config: None
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
     criteria: Callable[[Any], list[str]] = lambda config: []
+    label_scale: LabelScale | None = None
     in_one_line: bool = False
     program: Callable[[Any], FunctionOutput | None] = lambda config: None
     compares: Literal["", "baseline", "expected"] = ""

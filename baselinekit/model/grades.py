@@ -312,13 +312,15 @@ State = Literal["calibrated", "not calibrated", "another judge", "another rubric
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person says of one output: passed or failed, a score on the judge's scale, or a category."""
+    """What a person says of one output: passed or failed, a score on the judge's scale, or a category.
+    `expected_outcome`: what a good answer does, where the judge goes by that."""
 
     output: Json
     human: bool | int | float | str
     input: Json = None
     expected: Json = None
     note: str | None = None
+    expected_outcome: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,6 +249,12 @@ def resolve_named(root: str, file: str, name: str) -> str:
     return path if folder == root else posixpath.join(folder, path)
 
 
+def named_text(root: str, file: str, name: str) -> str:
+    """What stands in a text file that an eval file names."""
+    path = resolve_named(root, file, name)
+    return decode(read(root, path), path).body.replace("\r\n", "\n")
+
+
 def wrong_paths(root: str, case: Case) -> list[Problem]:
     """What the graders of a case name that leads out."""
     return [

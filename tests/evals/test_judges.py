@@ -225,5 +225,73 @@ def test_nothing_to_calibrate_is_told(tmp_path: Path) -> None:
 
 def test_a_label_may_be_a_category() -> None:
     how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
-    assert judges.label_problem(Label("x", "good"), how) is None
-    assert judges.label_problem(Label("x", "bad"), how) is not None
+    judge = judges.LabelledJudge(how, "labels.yaml")
+    assert judges.label_problem(Label("x", "good"), judge) is None
+    assert judges.label_problem(Label("x", "bad"), judge) is not None
+
+
+BY_SHARE = """\
+- id: a
+  input: {type: prompt, content: What is the capital of Australia?}
+  expected: {type: semantic, value: Canberra}
+  graders:
+  - type: model
+    config: {method: llm_judge, prompt: config/judge.md, model: strict, calibration: config/labels.yaml}
+- id: b
+  input: {type: prompt, content: And again?}
+  graders:
+  - type: model
+    config:
+      method: rubric
+      rubrics: [Names the capital]
+      model: strict
+      calibration: config/labels.yaml
+"""
+SHARES = """\
+- {output: Canberra, human: passed, input: What is the capital of Australia?}
+- {output: Sydney, human: 0.2}
+- {output: It is Canberra, human: 0.8, expected_outcome: Names the capital}
+- {output: Canberra or Sydney, human: 0.7}
+"""
+
+
+def by_share(asked: Ask) -> Answer:
+    """A judge of scores from 0 to 1, or of items."""
+    text = asked.messages[-1].content
+    form = _FORM.search(text)
+    output = re.search(
+        r"<<<candidate_answer (\w{16})>>>\n(.*)\n<<<end of candidate_answer \1>>>", text, re.DOTALL
+    )
+    assert form is not None
+    assert output is not None
+    reply: dict[str, Any] = json.loads(form[1])
+    passed = "Canberra" in output[2]
+    if "checks" in reply:
+        reply["checks"] = [{**check, "satisfied": passed} for check in reply["checks"]]
+    else:
+        reply |= {"score": 1 if passed else 0, "hits": [], "misses": []}
+    return Answer(json.dumps(reply))
+
+
+def test_judges_by_a_prompt_and_by_a_rubric_are_set_beside_people_too(tmp_path: Path) -> None:
+    write(tmp_path, SHARES, BY_SHARE)
+    template = tmp_path / "evals" / "config" / "judge.md"
+    template.write_text("Is it right?\n{{candidate_answer}}\n")
+    root, cases = str(tmp_path), load_cases(["evals/e.yaml"], str(tmp_path))
+    measured = judges.calibrate(root, judges.judges_of(root, cases), by_share)
+    for _, found in measured:
+        assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 1)
+    assert len(measured) == 2
+    assert {one.state for one in judges.facts_of(root, cases)} == {"calibrated"}
+    template.write_text("Is it wrong?\n{{candidate_answer}}\n")
+    by_prompt, by_rubric = judges.facts_of(root, load_cases(["evals/e.yaml"], root))
+    assert (by_prompt.state, by_rubric.state) == ("another rubric", "calibrated")
+
+
+@pytest.mark.parametrize(("human", "wrong"), [("1.5", "1.5"), ("pased", "'pased'"), ("-1", "-1")])
+def test_a_label_of_such_a_judge_is_a_score_from_0_to_1(tmp_path: Path, human: str, wrong: str) -> None:
+    write(tmp_path, f"- {{output: x, human: {human}}}", BY_SHARE)
+    (tmp_path / "evals" / "config" / "judge.md").write_text("{{candidate_answer}}")
+    cases = load_cases(["evals/e.yaml"], str(tmp_path))
+    with pytest.raises(InvalidInput, match=f"human: {wrong} is neither"):
+        judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), by_share)
