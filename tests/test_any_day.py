@@ -32,7 +32,7 @@ def test_a_golden_case_holds_whenever_it_is(case: str, when: str, tmp_path: Path
     test_golden.play(test_golden.GOLDEN / case, tmp_path / "project", at=at, zone=zone)
 
 
-@pytest.mark.parametrize("when", MOMENTS)
+@pytest.mark.parametrize("when", [*MOMENTS][1::2])
 def test_a_document_holds_whenever_it_is_and_whatever_day_it_shows(when: str, tmp_path: Path) -> None:
     document = (ROOT / "docs/runs.md").read_text("utf-8")
     at, zone = MOMENTS[when]

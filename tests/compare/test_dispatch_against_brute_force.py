@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PAIRS = int(
     os.environ.get("BASELINEKIT_PAIRS", "100000" if os.environ.get("BASELINEKIT_THOROUGH") else "12000")
 )
-ROUNDS = 20
+ROUNDS = 10
 
 
 def check(seed: int) -> str:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from drill import ROOT, Drill
+from drill import ROOT, THOROUGH, Drill
 from faults import AVAILABLE, Fault
 from steady import Steady
 from warm import Warm
@@ -21,6 +21,8 @@ from baselinekit.store.reading import load
 pytestmark = pytest.mark.slow
 
 COUNT = 60
+ENDS = [(signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGKILL, 2)]
+ALL_ENDS = [(number, repeat) for number, _ in ENDS for repeat in (1, 2)]
 
 
 def laid(here: Drill) -> None:
@@ -55,12 +57,14 @@ def stored(here: Drill) -> list[str]:
     return [one.id for one in load(sorted(files), str(here.folder)) if one.baseline is not None]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
-@pytest.mark.parametrize(("repeat", "kept"), [(1, 32), (2, 32)])
+@pytest.mark.parametrize(
+    ("number", "repeat"), ALL_ENDS if THOROUGH else ENDS, ids=lambda one: getattr(one, "name", str(one))
+)
 def test_what_was_captured_before_a_signal_stays(
-    here: Drill, runs: Warm, number: signal.Signals, repeat: int, kept: int
+    here: Drill, runs: Warm, number: signal.Signals, repeat: int
 ) -> None:
     """The service stops answering while the third group of sixteen is asked, for the last time."""
+    kept = 32
     laid(here)
     slow_from = COUNT * (repeat - 1) + kept + 4
     with Steady({"n": 1}, slow_from) as service:

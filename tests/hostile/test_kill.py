@@ -23,7 +23,7 @@ from baselinekit.store.record import Mark, record as note
 
 pytestmark = pytest.mark.slow
 
-KILLS = 100 if THOROUGH else 24
+KILLS = 100 if THOROUGH else 16
 """Of each number of baselines: 300 in all, or fewer of them."""
 
 

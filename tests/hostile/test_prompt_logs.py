@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drill import ROOT
+from drill import ROOT, THOROUGH
 from nobody import open_to_all
 from warm import Warm
 
@@ -22,7 +22,7 @@ from baselinekit.demo.service import Service
 
 pytestmark = pytest.mark.slow
 
-KILLS = 50
+KILLS = 50 if THOROUGH else 24
 CASES = 6
 QUERIES = 2
 EVALS, USES = "prompts/p/.eval.jsonl", "prompts/p/.usage.jsonl"

@@ -2,8 +2,10 @@
 
 import base64
 import json
+import os
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +20,14 @@ from baselinekit.texts import beginning_of, clipped, end_of, shown
 from baselinekit.variables import MASK, Redactor, Secret
 
 PARTS = 10
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
+
+
+def tried(secret: str) -> Iterator[tuple[str, str]]:
+    """On an ordinary day every second spelling, the others with the next secret: each is tried with half of
+    the three hundred."""
+    every = list(spellings(secret))
+    return iter(every if THOROUGH else every[SECRETS.index(secret) % 2 :: 2])
 
 
 def redactor_of(*secrets: str) -> Redactor:
@@ -40,7 +50,7 @@ def test_no_spelling_leaves_anything_behind(part: int) -> None:
     given_away = []
     for secret in SECRETS[part::PARTS]:
         alone = redactor_of(secret)
-        for name, text in spellings(secret):
+        for name, text in tried(secret):
             for redactor in (alone, others) if name in ("plain", "percent", "base64") else (alone,):
                 if lost := left(secret, name, redactor.mask_declared(f"·· {text} ··")):
                     given_away.append((secret, name, lost))
@@ -54,7 +64,7 @@ def test_a_cut_after_the_mask_leaves_nothing_behind(part: int) -> None:
     chance = random.Random(part)
     for secret in SECRETS[part::PARTS]:
         redactor = redactor_of(secret)
-        for name, text in spellings(secret):
+        for name, text in tried(secret):
             limit = chance.randrange(3, len(text) + 4)
             shown = clipped(f"·· {text} ··", limit, redactor.mask_declared, counted=False)
             assert not left(secret, name, shown), (secret, name)

@@ -17,7 +17,7 @@ from baselinekit.store.reading import load
 
 pytestmark = pytest.mark.slow
 
-FILES = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 4_000
+FILES = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 2_000
 """Of each kind. Half of them are one test's, so that they can run beside each other."""
 MOST_KB = 300_000
 BITS = [bit for bits in fuzzing.TOKENS.values() for bit in bits if len(bit) < 100]
