@@ -106,8 +106,8 @@ def _point_latest(folder: str, day: str, shown: str) -> None:
 # What stands in the `config/` folder beside a suite, and the paths that eval files name.
 
 
-NUMBERED = frozenset({"labels"})
-"""Where keys are numbers: the labels of a rating scale."""
+NUMBERED = frozenset({"labels", "score_ranges"})
+"""Where keys are numbers: the labels of a rating scale, the ranges of a rubric."""
 
 GRADERS = "config/graders"
 THRESHOLDS = "config/thresholds"

@@ -44,6 +44,7 @@ from baselinekit.suites.dialects.evaluators import (
     read_evaluators,
     read_rubrics,
 )
+from baselinekit.suites.settings import NUMBERED
 
 _ONLY_OURS = ("input_messages", "expected_messages")
 _OF_OTHER_CASES = ("grader", "graders", "expected", "test_cases", "current")
@@ -231,7 +232,7 @@ def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
             continue
         try:
             body = decode(read(defaults.root, path), path).body
-            documents = language(path).load(body, path)
+            documents = language(path).load(body, path, numbered=NUMBERED)
         except BaselinekitError as error:
             problems += [problem.placed(Place(path)) for problem in error.problems]
             return nothing
