@@ -17,6 +17,7 @@ LAYERS = {
     "": 0,  # the package itself: its version
     "errors": 0,
     "codes": 0,
+    "judge": 0,
     "model": 1,
     "escape": 1,
     "metrics": 1,
@@ -113,7 +114,7 @@ RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mo
 KNOW_KINDS = {"kinds", "replay"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
-PROGRAMS = {"programs.call", "programs.confined", "demo.service"}
+PROGRAMS = {"judge", "programs.call", "programs.confined", "demo.service"}
 """Programs of their own, started beside the tool: their pipes are how they answer."""
 
 WORLD = {

@@ -1,7 +1,7 @@
 """`evaluators:` and `rubrics:` of AgentV's eval files, as the graders that every form of file has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -168,7 +168,7 @@ def _as_it_is(config: type[Any]) -> ReadType:
 
 def _program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     """What is none of its own settings is for the program: all that nobody else knows."""
-    known = {one.name for one in fields(CodeJudge)}
+    known = ("script", "cwd", "target", "timeout")
     given = raw.pop("config", {})
     if not isinstance(given, dict):
         what = f"expected a mapping, found {describe_value(given)}"
