@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import click
@@ -19,17 +19,21 @@ from baselinekit.cli.options import (
     option,
     project_of,
 )
-from baselinekit.errors import Problem, count_of
+from baselinekit.errors import BaselinekitError, Problem, count_of
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
+from baselinekit.evals.judgeprograms import describe_judges
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.scripts import describe_scripts
+from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
+from baselinekit.suites.loading import load_partly
+from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
@@ -120,7 +124,17 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
 
 
 def all_permissions(project: Project) -> list[str]:
-    return [*describe_permissions(project), *describe_scripts(project)]
+    return [*describe_permissions(project), *describe_scripts(project), *_judges(project)]
+
+
+def _judges(project: Project) -> Iterator[str]:
+    try:
+        files = eval_files(folders(project), project.root)
+        suite, _ = load_partly(files, project.root, project.fetch_file)
+    except BaselinekitError as error:
+        yield f"judges were not looked for: {error.problems[0].message}"
+    else:
+        yield from describe_judges(project, suite.cases)
 
 
 def describe_permissions(project: Project) -> list[str]:
