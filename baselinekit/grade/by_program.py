@@ -56,7 +56,7 @@ def starts(how: CodeJudge) -> JudgeProgram:
 
 def code_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     how: CodeJudge = task.method
-    told = wire_of(task, observation, how.config)
+    told = wire_of(task, observation, how.config, clients.results)
     program = replace(starts(how), stdin=to_bytes(told))
     try:
         run = clients.program(task.case, program)

@@ -41,6 +41,9 @@ _TEXT_FILES = (".md", ".txt")
 _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 
 VARIABLES = (*TEXTS, *MESSAGES)
+RESULTS = ("evaluator_results", "EVALUATOR_RESULTS_JSON")
+"""What the aggregator of a composite sums up, by both of its names."""
+
 SIDECAR = "sidecar"
 _ANSWERS = frozenset(("candidate_answer", "output_messages"))
 _OTHER_NAMES = {
@@ -144,6 +147,14 @@ def with_answer(template: str) -> str:
     return "\n\n".join((template.rstrip(), *wanted))
 
 
+def with_results(template: str) -> str:
+    """The template of an aggregator, which sums up results whether it shows the answer or not."""
+    if set(variables_of(template)) & {*RESULTS}:
+        return template
+    what = "These are the results of other evaluators; make one score of them:"
+    return f"{template.rstrip()}\n\n{what}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
+
+
 def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
     """The template with the texts in it, in one pass. What should be achieved, and the sidecar, are words of
     whoever wrote the case; all else is an object of judgement and marked as such. A run of `\\` of odd length
@@ -160,9 +171,15 @@ def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
     return _VARIABLE.sub(put, template)
 
 
-def template_texts(template: str, task: Task, observation: Observation) -> dict[str, str]:
+def template_texts(
+    template: str, task: Task, observation: Observation, results: Mapping[str, Json] | None = None
+) -> dict[str, str]:
     """What the variables of a template stand for. Messages and what else is no text are JSON."""
-    known = texts_of(task, observation)
+    asked = next((name for name in variables_of(template) if name in RESULTS), None)
+    if asked is not None and not results:
+        what = f"the prompt asks for {{{{{asked}}}}}, which only the aggregator of a composite is given"
+        raise cannot("BK660", what, "make it the `aggregator`, or remove the variable")
+    known = texts_of(task, observation) | dict.fromkeys(RESULTS, pretty(dict(results or {}), "  "))
     messages = {name: pretty(value, "  ") for name, value in messages_of(task, observation).items()}
     sidecar = {name: sidecar_value(name, task.case) for name in variables_of(template)}
     stated = {name: as_text(value) for name, value in sidecar.items() if value is not ABSENT}
@@ -188,7 +205,7 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
     if not template.strip():
         yield Problem("BK660", "an empty prompt", "leave `prompt` out for the default one")
     for name in dict.fromkeys(variables_of(template)):
-        if name in VARIABLES or sidecar_value(name, case) is not ABSENT:
+        if name in (*VARIABLES, *RESULTS) or sidecar_value(name, case) is not ABSENT:
             continue
         if is_of_sidecar(name):
             known = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
@@ -217,8 +234,9 @@ def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tu
     if isinstance(how.prompt, PromptScript):
         return written_prompt(task, observation, clients)
     file = prompt_file(how)
-    template = with_answer(clients.text(file) if file is not None else how.prompt or DEFAULT_TEMPLATE)
-    texts = template_texts(template, task, observation)
+    template = clients.text(file) if file is not None else how.prompt or DEFAULT_TEMPLATE
+    template = with_results(template) if clients.results else with_answer(template)
+    texts = template_texts(template, task, observation, clients.results)
     nonce = short_digest(*texts.values())
     return filled(template, texts, nonce), nonce
 
@@ -227,7 +245,7 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     """What a program prints as the prompt. Wherever the answer stands in it as it is, it is marked."""
     program = prompt_program(task.method)
     assert program is not None
-    told = wire_of(task, observation, task.method.prompt.config)
+    told = wire_of(task, observation, task.method.prompt.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(told)))
     shown = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:

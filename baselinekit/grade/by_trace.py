@@ -12,6 +12,7 @@ from typing import Literal
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import Problem, cannot
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, never_passes, pass_at_problems
+from baselinekit.grade.wire import calls_of
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
@@ -78,13 +79,6 @@ class Found:
 
     def tell(self, holds: bool, hit: str, miss: str) -> None:
         (self.hits if holds else self.misses).append(hit if holds else miss)
-
-
-def calls_of(observation: Observation) -> tuple[ToolCall, ...] | None:
-    """All tools that were called, in their order; None where nobody told."""
-    if observation.messages:
-        return tuple(call for message in observation.messages for call in message.tool_calls)
-    return observation.tool_calls
 
 
 def tool_trajectory(task: Task, observation: Observation, clients: GradeClients) -> Grade:

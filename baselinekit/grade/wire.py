@@ -15,11 +15,16 @@ MESSAGES = ("input_messages", "expected_messages", "output_messages")
 
 
 def wire_of(
-    task: Task, observation: Observation, config: Mapping[str, Json] | None = None
+    task: Task,
+    observation: Observation,
+    config: Mapping[str, Json] | None = None,
+    results: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
-    """All of it; null where there is nothing. `config`: what the grader hands to its program."""
+    """All of it; null where there is nothing. `config`: what the grader hands to its program; `results`: what
+    it sums up, which no other program is told of."""
     wanted = task.case.wanted
     return {
+        **({"results": dict(results)} if results else {}),
         **texts_of(task, observation),
         "guideline_files": [*wanted.guideline_files],
         "input_files": [*wanted.input_files],
