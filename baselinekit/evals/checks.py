@@ -36,13 +36,14 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
+from baselinekit.schema.records import named_at
 from baselinekit.store.project import read
 from baselinekit.store.reading import discover, holds_baselines, locate, locate_each
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
-from baselinekit.suites.settings import resolve_named
+from baselinekit.suites.settings import named_text, resolve_named
 from baselinekit.texts import many
 from baselinekit.variables import as_text
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
@@ -170,7 +171,7 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
         except Refused as error:
             raise Refused(*(replace(one, at=grader.at) for one in error.problems)) from None
         except BaselinekitError as error:
-            problems += [replace(one, at=(*grader.at, *(one.at or ()))) for one in error.problems]
+            problems += [replace(one, at=grader.place_of(one.at or ())) for one in error.problems]
     if problems:
         raise InvalidInput(*problems)
     asked = replaying.files_hash(case.recipe, setting)
@@ -234,7 +235,7 @@ def _of_grader(
 ) -> Iterator[Problem]:
     row, method = graders.row_of(grader), grader.method
     for problem in graders.problems_of(grader, prepared.case):
-        yield replace(problem, at=(*grader.at, *(problem.at or ())))
+        yield replace(problem, at=grader.place_of(problem.at or ()))
     if (asked := row.asks(method)) is not None:
         here.clients.models.check(asked[0])
     if (program := row.starts(method)) is not None:
@@ -242,7 +243,7 @@ def _of_grader(
             here.clients.models.check(program.model)
         prepared.programs[position] = ready_program(here.project, prepared.case, program)
     for named in row.texts(method):
-        prepared.texts[named] = load_text(prepared.case, named, here.project.root)
+        yield from _of_text(prepared, grader, named, here.project.root)
     if (path := row.document(method)) is not None:
         schema = load_schema(prepared.case, path, here.project.root)
         stated = replace(grader, method=row.with_document(method, schema))
@@ -254,6 +255,20 @@ def _of_grader(
         if baseline is not None:
             words = here.project.words_of(baseline)
         prepared.matchers[position] = tuple(compile_baseline(one, words) for one in compared)
+
+
+def _of_text(prepared: Prepared, grader: Grader, named: str, root: str) -> Iterator[Problem]:
+    """What a grader judges with, read, and what is wrong with it."""
+    row, case = graders.row_of(grader), prepared.case
+    key = next(key for key, path in row.files(grader.method).items() if path == named)
+    at = ("config", key)
+    try:
+        prepared.texts[named] = text = named_text(root, case.source.file, named)
+    except BaselinekitError as error:
+        refused = isinstance(error, Refused)
+        raise (Refused if refused else InvalidInput)(*(named_at(one, at) for one in error.problems)) from None
+    for problem in row.text_problems(graders.task_of(grader, case), text):
+        yield replace(problem, message=f"{named}: {problem.message}", at=grader.place_of(at))
 
 
 def _compared(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
@@ -290,12 +305,6 @@ def load_schema(case: Case, path: str, root: str) -> Json:
         what = f"{name} holds {len(documents)} documents, and a schema is one"
         raise InvalidInput(Problem("BK703", what, "split it"))
     return documents[0]
-
-
-def load_text(case: Case, path: str, root: str) -> str:
-    """What stands in a file, with the line ends of Unix."""
-    name = resolve_named(root, case.source.file, path)
-    return decode(read(root, name), name).body.replace("\r\n", "\n")
 
 
 # Thresholds that no run can meet: nobody pays for a run whose end is known.

@@ -368,6 +368,7 @@ TEMPLATE_JUDGE = GraderType(
     problems=problems,
     files=lambda config: {"prompt": prompt_file(config), "calibration": config.calibration},
     texts=lambda config: tuple(filter(None, (prompt_file(config),))),
+    text_problems=lambda task, text: template_problems(text, task.case),
     starts=prompt_program,
     asks=lambda config: (config.model, 1),
     label_scale=BY_SHARE,

@@ -183,8 +183,8 @@ Method = Any
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A grader as a case names it, ready to be used. `at` leads to it in the record. What `required` means is
-    for the case's pass rule to say."""
+    """A grader as a case names it, ready to be used. `at` leads to it in the record, and `config_at` from
+    there to its config. What `required` means is for the case's pass rule to say."""
 
     name: str
     kind: GraderKind
@@ -192,6 +192,11 @@ class Grader:
     weight: float = 1.0
     required: bool = True
     at: Path = ()
+    config_at: Path = ("config",)
+
+    def place_of(self, at: Path) -> Path:
+        """Where in the record something of this grader stands: `("config", key)` for one of its config."""
+        return (*self.at, *self.config_at, *at[1:]) if at[:1] == ("config",) else (*self.at, *at)
 
     def graded(self, outcome: Outcome, score: float | None, reason: str = "", **more: Any) -> Grade:
         """What it says: in its name, and with its weight."""

@@ -258,7 +258,7 @@ def named_text(root: str, file: str, name: str) -> str:
 def wrong_paths(root: str, case: Case) -> list[Problem]:
     """What the graders of a case name that leads out."""
     return [
-        named_at(problem, (*grader.at, "config", key))
+        named_at(problem, grader.place_of(("config", key)))
         for grader in all_of(case.graders)
         for key, name in files_of(grader).items()
         if name is not None

@@ -8,7 +8,7 @@ from typing import Any
 from baselinekit.errors import BaselinekitError, Problem, nearest
 from baselinekit.grade.by_field import FieldAccuracy
 from baselinekit.grade.by_program import CodeJudge
-from baselinekit.grade.by_rubric import RubricJudge
+from baselinekit.grade.by_rubric import read_config as read_rubric_config
 from baselinekit.grade.by_template import TemplateJudge, names_file
 from baselinekit.grade.by_trace import ToolTrajectory
 from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
@@ -103,7 +103,7 @@ def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, lis
         return None, problems
     name, weight = str(raw["name"]), float(raw.get("weight", 1))
     row = row_of_config(method)
-    return Grader(name, row.kind, method, weight, bool(raw.get("required", False)), place.at), []
+    return Grader(name, row.kind, method, weight, bool(raw.get("required", False)), place.at, ()), []
 
 
 def _wrong_head(raw: Mapping[str, Json]) -> list[Problem]:
@@ -156,7 +156,9 @@ def read_rubrics(raw: Json, at: Path) -> tuple[list[Grader], list[Problem]]:
     """The `rubrics:` of a case, which a model judges."""
     method, problems = _rubric({"rubrics": raw}, None)
     problems = [replace(one, at=(*at[:-1], *(one.at or at[-1:]))) for one in problems]
-    return ([Grader(RUBRIC, "model", method, required=False, at=at)] if method else []), problems
+    return (
+        [Grader(RUBRIC, "model", method, required=False, at=at, config_at=())] if method else []
+    ), problems
 
 
 # The types of evaluators, each with how its config is read as that of a grader of ours.
@@ -219,7 +221,7 @@ def _rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMethod:
             "an empty list of rubrics" if items == [] else f"expected a list, found {describe_value(items)}"
         )
         return None, [Problem("BK783", what, "such as - States the time complexity", at=("rubrics",))]
-    return check(RubricJudge, raw)
+    return read_rubric_config(raw, None)
 
 
 def _trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
