@@ -5,6 +5,7 @@ A difference that chance explains is none that anybody has seen: it is called in
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from math import fsum
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import KINDS
@@ -65,8 +66,14 @@ def _part(of: Json, key: str) -> dict[str, Json]:
     return part if isinstance(part, dict) else {}
 
 
-def compare_runs(now: Report, before: Report, across: Collection[str] = (), strict: bool = False) -> Earlier:
-    """The two runs side by side; only what both have counts."""
+def compare_runs(
+    now: Report,
+    before: Report,
+    across: Collection[str] = (),
+    strict: bool = False,
+    with_scores: bool = False,
+) -> Earlier:
+    """The two runs side by side; only what both have counts. `with_scores`: also by how the scores moved."""
     known = {result.id: result for result in before.results if result.case is not None}
     ours = [result for result in now.results if result.case is not None]
     pairs = [(known[result.id], result) for result in ours if result.id in known]
@@ -83,7 +90,7 @@ def compare_runs(now: Report, before: Report, across: Collection[str] = (), stri
         before.id,
         before.started,
         cases,
-        _metrics(fair),
+        _metrics(fair, with_scores),
         tuple(result.id for result in ours if result.id not in known),
         gone,
         tuple(across),
@@ -166,8 +173,8 @@ def _passed(result: Result) -> Share:
     return sum(attempt.outcome == "passed" for attempt in decided), len(decided)
 
 
-def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:
-    """First attempts; and with several of each case, whether any and whether all of as many passed."""
+def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricChange, ...]:
+    """First attempts; with several of each case whether any and whether all of as many passed; scores."""
     if not pairs:
         return ()
     most = min(len(_decided(result)) for pair in pairs for result in pair)
@@ -175,17 +182,28 @@ def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:
     if most > 1:
         rules += [(f"pass@{most}", most, any), (f"pass^{most}", most, all)]
     passed = [[[one.outcome == "passed" for one in _decided(result)] for result in pair] for pair in pairs]
-    seen = [[[rule(case[:k]) for case in pair] for pair in passed] for _, k, rule in rules]
-    split = [(sum(b and not n for b, n in one), sum(n and not b for b, n in one)) for one in seen]
+    rows = [(name, [[float(rule(case[:k])) for case in pair] for pair in passed]) for name, k, rule in rules]
+    scores = scores_of(pairs) if with_scores else []
+    if scores:
+        rows.append(("score", scores))
+    split = [(sum(b > n for b, n in both), sum(n > b for b, n in both)) for _, both in rows]
     chances = [mcnemar_exact(lost, won) for lost, won in split]
-    changes, count = [], len(pairs)
-    rows = zip(rules, seen, split, chances, holm(chances), strict=True)
-    for (name, _, _), both, (lost, won), chance, adjusted in rows:
+    changes = []
+    for (name, both), (lost, won), chance, adjusted in zip(rows, split, chances, holm(chances), strict=True):
         verdict: Verdict = "regressed" if lost > won else "improved"
         if adjusted > _SURE:
             verdict = "insufficient evidence"
         if not lost and not won:
             verdict = "unchanged"
-        shares = sum(before for before, _ in both) / count, sum(now for _, now in both) / count
+        count = len(both)
+        shares = fsum(before for before, _ in both) / count, fsum(now for _, now in both) / count
         changes.append(MetricChange(name, verdict, *shares, count, lost, won, chance, adjusted))
     return tuple(changes)
+
+
+def scores_of(pairs: Sequence[Pair]) -> list[list[float]]:
+    """The scores of the pairs that have both; none where scores say nothing but passed and failed."""
+    stated = [[result.case.score if result.case else None for result in pair] for pair in pairs]
+    both = [[score for score in pair if score is not None] for pair in stated]
+    found = [pair for pair in both if len(pair) == 2]
+    return found if any(score not in (0, 1) for pair in found for score in pair) else []
