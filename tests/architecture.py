@@ -231,6 +231,7 @@ TAKEN_APART = {
     "demo.api": "the demo's own texts",
     "documents": "the written form of a file of the project",
     "evals.selection": "a path of the project",
+    "evals.sidebyside": "the id of a case",
     "grade.criteria": "a rubric of the project",
     "grade.reply_code": "the name of a module",
     "models.minilm": "of a file of the folder that holds a model",
