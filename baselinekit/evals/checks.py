@@ -339,7 +339,7 @@ def check_reachable(
 # doctor: everything that a compare or a run would say before its first question.
 
 
-_ONLY_EVALS = frozenset(("case", "test_cases", "prompt_cases", "suite", "gate"))
+_ONLY_EVALS = frozenset(("case", "test_cases", "prompt_cases", "evalcases", "suite", "gate"))
 
 
 def examine_all(
@@ -375,7 +375,7 @@ def _told_apart(
     below = tuple(f"{os.path.normpath(folder)}{os.sep}" for folder in folders(project))
     baselines, evals = [], []
     cases = set(eval_files(named, root))
-    for file in discover(named, root, with_prompts=True):
+    for file in dict.fromkeys((*discover(named, root, with_prompts=True), *sorted(cases))):
         if is_below(file, prompts) and holds_baselines(root, file):
             baselines.append(os.path.relpath(os.path.join(root, file), project.cwd))
         elif is_below(file, prompts):

@@ -113,6 +113,7 @@ def _loaded(
     loading = Loading(
         root,
         dialects,
+        files=frozenset((*suites, *loose)),
         walked={*suites, *loose} - {name_in_project(root, os.path.join(root, path)) for path in paths},
         fetch_file=fetch_file,
     )

@@ -137,3 +137,18 @@ def test_a_project_without_evals_has_none(tmp_path: Path) -> None:
     write(tmp_path, "baselines/b.yaml", BASELINE.format(id="b"))
     found = examined(tmp_path)
     assert (found.checked, found.cases, found.gates) == (1, 0, 0)
+
+
+def test_eval_files_of_agentv_are_told_from_baselines_wherever_they_lie(tmp_path: Path) -> None:
+    project(tmp_path)
+    case = "{id: %s, expected_outcome: x, input: y, evaluators: [{name: fast, type: latency, threshold: 9}]}"
+    write(tmp_path, "features/sums/math.yaml", f"evalcases: [{case % 'a'}, {case % 'b'}]")
+    write(tmp_path, "features/sums/rows.yaml", "description: d\ndataset: rows\n")
+    write(tmp_path, "features/sums/rows.jsonl", '{"id": "c", "expected_outcome": "x", "input": "y"}\n')
+    for paths, cases in (
+        (["features"], 3),
+        (["features/sums/math.yaml"], 2),
+        (["features/sums/rows.jsonl"], 1),
+    ):
+        found = examined(tmp_path, *paths)
+        assert ([*map(str, found.problems)], found.checked, found.cases) == ([], 0, cases)

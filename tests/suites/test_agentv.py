@@ -232,7 +232,10 @@ def test_a7_what_stands_beside_lines_is_no_file_of_cases(tmp_path: Path) -> None
     beside = write(tmp_path, "evals/math.yaml", f"dataset: sums\n{JUDGED}\n")
     with pytest.raises(InvalidInput, match=r"and has none: baselinekit run evals/math\.jsonl"):
         load_evals([beside], str(tmp_path))
+    both = load_evals([beside, "evals/math.jsonl"], str(tmp_path)).cases
+    assert [case.id for case in both] == ["sums/a"]
     write(tmp_path, "evals/other.yaml", f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]")
+    write(tmp_path, "evals/rows.jsonl", '{"id": "a", "score": 1}\n')
     assert [case.id for case in load_evals(["evals"], str(tmp_path)).cases] == ["sums/a", "other/a"]
 
 

@@ -132,7 +132,7 @@ def _no_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
     lines = _with_ending(document.file, LINES)
     if _is_sidecar(item.raw):
         if os.path.isfile(os.path.join(document.loading.root, lines)):
-            if document.file in document.loading.walked:
+            if document.file in document.loading.walked or lines in document.loading.files:
                 return []
             what = f"this says what holds for the cases of {posixpath.basename(lines)}, and has none"
             return [Problem("BK780", what, f"baselinekit run {lines}", at=item.at)]

@@ -181,8 +181,8 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
 class Loading:
     """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
-    was found in a folder; `beside`: what stands beside a file for all of its cases, by that file;
-    `fetch_file`: reads a file that is named by an address of a git repository."""
+    was found in a folder; `files`: all that are read; `beside`: what stands beside a file for all of its
+    cases, by that file; `fetch_file`: reads a file that is named by an address of a git repository."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -193,6 +193,7 @@ class Loading:
     referred: dict[str, tuple[str, str]] = field(default_factory=dict)
     defaults: dict[str, Defaults] = field(default_factory=dict)
     walked: set[str] = field(default_factory=set)
+    files: frozenset[str] = frozenset()
     beside: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     fetch_file: Callable[[str], FetchedFile] | None = None
