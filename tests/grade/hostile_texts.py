@@ -54,8 +54,8 @@ def _objects(text: str) -> list[str]:
     return re.findall(r"\{(?:[^{}]|\{[^{}]*\})*\}", text)
 
 
-def output_in(asked: str) -> str:
-    match = re.search(r"<<<output (\w+)>>>\n(.*)\n<<<end of output \1>>>", asked, re.DOTALL)
+def output_in(asked: str, name: str = "output") -> str:
+    match = re.search(rf"<<<{name} (\w+)>>>\n(.*)\n<<<end of {name} \1>>>", asked, re.DOTALL)
     assert match is not None
     return match[2]
 

@@ -11,7 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.grade.by_rubric import RubricJudge
+from baselinekit.grade.by_template import TemplateJudge
 from baselinekit.grade.criteria import Criterion
+from baselinekit.grade.rubricitems import RubricItem
 
 WORDS = {"justification": "because", "specific_feedback": ["so"]}
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
@@ -19,7 +22,15 @@ CATEGORY = ModelJudge(
     "Is it good?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"])
 )
 BOOLEAN = ModelJudge("Is it good?", scoring=Scoring("boolean"))
-KINDS: dict[str, tuple[ModelJudge, dict[str, Any], dict[str, Any]]] = {
+RUBRIC = RubricJudge(["Names it", RubricItem("kind", score_ranges={"0": "no", "6": "yes"})])
+
+
+def checks(met: bool, score: int) -> dict[str, Any]:
+    found = [{"id": "rubric-1", "satisfied": met}, {"id": "kind", "score": score}]
+    return {"checks": [{**one, "reasoning": "so"} for one in found], "overall_reasoning": ""}
+
+
+KINDS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "numeric": (
         NUMERIC,
         {"scores": {"right": 5, "kind": 5}, "overall_score": 5, "passed": True, **WORDS},
@@ -31,11 +42,17 @@ KINDS: dict[str, tuple[ModelJudge, dict[str, Any], dict[str, Any]]] = {
         {"category": "poor", "justification": ""},
     ),
     "boolean": (BOOLEAN, {"passed": True, "justification": ""}, {"passed": False, "justification": ""}),
+    "prompt": (
+        TemplateJudge(),
+        {"score": 1, "hits": ["it"], "misses": [], "reasoning": ""},
+        {"score": 0, "hits": [], "misses": ["it"], "reasoning": ""},
+    ),
+    "rubric": (RUBRIC, checks(True, 10), checks(False, 0)),
 }
 REPLIES = {**NONCES, **SEVERAL, **DRESSED}
 
 
-def outcome(how: ModelJudge, said: Callable[[str, str], str], output: str = "an output") -> str:
+def outcome(how: Any, said: Callable[[str, str], str], output: str = "an output") -> str:
     """What a judge's reply makes of an output; `said` is given the nonce and the question."""
     clients = judge(lambda nonce, ask: said(nonce, ask.messages[-1].content))
     return graded(output, how, exactly("the gold"), clients, kind="model").outcome
@@ -84,7 +101,7 @@ def test_f36_every_key_has_its_very_name_and_nothing_else_is_there(kind: str) ->
             f"{key}s",
             "",
         ]
-        others += [key.replace("a", "\u0430").replace("o", "\u043e").replace("e", "\u0435"), f"{key}\u0301"]
+        others += [key.translate(str.maketrans("aoei", "\u0430\u043e\u0435\u0456")), f"{key}\u0301"]
         for other in others:
             swapped = {"nonce": "NONCE", **good}
             swapped = {other if name == key else name: value for name, value in swapped.items()}
