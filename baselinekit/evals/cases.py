@@ -181,7 +181,7 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     known = meant.baseline.output if meant and meant.baseline else None
     judged_by = []
     for grader in case.graders:
-        method = grader.method
+        method = graders.row_of(grader).without_places(grader.method)
         if graders.row_of(grader).compares == "baseline" and meant is not None:
             method = meant.comparison
         name = type(grader.method).__name__

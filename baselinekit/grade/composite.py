@@ -99,6 +99,18 @@ def composed(
     return Composite(weighted, judges[0] if judges else None, aggregator.on_error, pass_at), problems
 
 
+def without_places(how: Composite) -> Composite:
+    """The same wherever it stands in its file."""
+
+    def moved(grader: Grader) -> Grader:
+        inner = grader.method
+        method = without_places(inner) if isinstance(inner, Composite) else inner
+        return replace(grader, at=(), says_required=False, method=method)
+
+    judge = None if how.judge is None else moved(how.judge)
+    return replace(how, graders=tuple(map(moved, how.graders)), judge=judge)
+
+
 def stated_parts(stated: StatedComposite) -> list[StatedPart]:
     """The graders as they are stated, and behind them the aggregator where it is one."""
     parts: list[StatedPart] = [(raw, ("graders", number)) for number, raw in enumerate(stated.graders)]
@@ -234,4 +246,5 @@ COMPOSITE = GraderType(
     compose=compose,
     problems=composite_problems,
     parts=lambda config: config.parts,
+    without_places=without_places,
 )

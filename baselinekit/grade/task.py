@@ -201,17 +201,18 @@ class GraderType:
     """A grader as one row. `config`: its class, which is also the schema of `config:`, unless `stated` is
     another one; `judge` makes the grade, and `problems` says what is wrong before anything is asked, with
     paths below the grader. `method`: its name in files ("": no file names it); `expectation`: the type of
-    `expected` that asks for it. `goes_by_expectation`: whether a grader of this config looks at the part
-    that the expectation names. `known_by`: keys that tell its config where no method is stated. `read`:
-    its config as a file states it; `derive`: the config that an expectation asks for by itself (the
-    second argument: whether graders are stated beside it); `complete`: a config from elsewhere, with what
-    the case expects. `files`: the paths that a config names, by their keys; `document`: the one whose
-    content it is checked with, and `with_document` the config that has it in place; `texts`: those whose
-    text it judges with, and `text_problems` what is wrong with one; `parts`: the graders that it is made
-    of; `starts`: the program that judges. `asks`: which model is asked about one output, and how often,
-    `criteria` by what, and `in_one_line` whether it replies in one line; `label_scale`: how it is set
-    beside people. `stated_parts`: the graders within a stated config, and `compose` the config that they
-    make. `program`: what it runs in the sandbox. `compares`: with what the matcher compares."""
+    `expected` that asks for it. `goes_by_expectation`: whether a grader of this config looks at the part that
+    the expectation names. `known_by`: keys that tell its config where no method is stated. `read`: its config
+    as a file states it; `derive`: the config that an expectation asks for by itself (the second argument:
+    whether graders are stated beside it); `complete`: a config from elsewhere, with what the case expects.
+    `files`: the paths that a config names, by their keys; `document`: the one whose content it is checked
+    with, and `with_document` the config that has it in place; `texts`: those whose text it judges with, and
+    `text_problems` what is wrong with one; `parts`: the graders that it is made of, and `without_places` the
+    config without where they stand; `starts`: the program that judges. `asks`: which model is asked about one
+    output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line;
+    `label_scale`: how it is set beside people. `stated_parts`: the graders within a stated config, and
+    `compose` the config that they make. `program`: what it runs in the sandbox. `compares`: with what the
+    matcher compares."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
@@ -234,6 +235,7 @@ class GraderType:
     texts: Callable[[Any], tuple[str, ...]] = lambda config: ()
     text_problems: Callable[[Task, str], Iterator[Problem]] = lambda task, text: iter(())
     parts: Callable[[Any], tuple[Grader, ...]] = lambda config: ()
+    without_places: Callable[[Any], Any] = lambda config: config
     starts: Callable[[Any], JudgeProgram | None] = lambda config: None
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
     criteria: Callable[[Any], list[str]] = lambda config: []

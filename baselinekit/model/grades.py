@@ -184,7 +184,8 @@ Method = Any
 @dataclass(frozen=True, slots=True)
 class Grader:
     """A grader as a case names it, ready to be used. `at` leads to it in the record, and `config_at` from
-    there to its config. What `required` means is for the case's pass rule to say."""
+    there to its config. What `required` means is for the case's pass rule to say; `says_required`: whether
+    it is stated."""
 
     name: str
     kind: GraderKind
@@ -193,6 +194,7 @@ class Grader:
     required: bool = True
     at: Path = ()
     config_at: Path = ("config",)
+    says_required: bool = False
 
     def place_of(self, at: Path) -> Path:
         """Where in the record something of this grader stands: `("config", key)` for one of its config."""

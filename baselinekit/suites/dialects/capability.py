@@ -7,13 +7,16 @@ from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Number, Source
-from baselinekit.model.evals import Case, Expected
+from baselinekit.model.evals import Case, Expected, Wanted
+from baselinekit.model.grades import PassRule
 from baselinekit.model.recipes import Seconds
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_null, ref
 from baselinekit.schema.records import below, check
 from baselinekit.store.dialects import native
 from baselinekit.suites.dialects import dialect, graders
+from baselinekit.suites.dialects.agentvmessages import ASSISTANT, NamedFiles, read_messages
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import Given
 from baselinekit.suites.settings import wrong_paths
@@ -25,6 +28,23 @@ GRADED: dict[str, Schema] = {
     "grader": ref("AnyGrader"),
     "graders": {"type": "array", "items": ref("AnyGrader")},
 }
+_LIMIT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+_RULES: Schema = {"enum": ["all", "mean"]}
+PASS_RULE: Schema = {
+    "anyOf": [
+        _RULES,
+        closed(
+            {
+                "by": _RULES,
+                "pass_at": _LIMIT,
+                "borderline_at": _LIMIT,
+                "borderline_passes": {"type": "boolean"},
+            }
+        ),
+    ]
+}
+"""When a case passes: by all of its required graders, or by their mean and its limits."""
+
 _NEVER_EMPTY = ("id", "input")
 """Any other key with nothing behind it is as good as none."""
 _LIMITS = ("timeout_seconds", "retries")
@@ -62,6 +82,10 @@ class CapabilityRecord:
     expected: Json = ABSENT
     grader: Json = ABSENT
     graders: list[Json] = field(default_factory=list)
+    expected_outcome: str = ""
+    reference: Json = ABSENT
+    sidecar: dict[str, Json] = field(default_factory=dict)
+    pass_rule: Json = ABSENT
     execution: Json = ABSENT
     skip: str | None = None
     metadata: Json = ABSENT
@@ -94,6 +118,7 @@ def schema(parts: Parts) -> list[Schema]:
         input=ref("Input"),
         execution=execution,
         metadata=metadata,
+        pass_rule=or_null(PASS_RULE),
         **{key: or_null(ref("Expected")) for key in EXPECTED},
         **{key: or_null(graded) for key, graded in GRADED.items()},
     )
@@ -117,7 +142,11 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     problems += below(more, ("metadata",))
     expected, at, more = _expected(stated)
     problems += more
-    given = Given(expected, at, defaults.named)
+    rule, wrong = stated_rule(stated, defaults)
+    problems += wrong
+    wanted, wrong = _wanted(stated, record, source, defaults)
+    problems += wrong
+    given = Given(expected, at, defaults.named, required=rule.by == "all")
     own_graders: list[tuple[Json, Path]] = [(stated[key], (key,)) for key in ("grader",) if key in stated]
     if isinstance(stated.get("graders"), list):
         own_graders += [(grader, ("graders", number)) for number, grader in enumerate(stated["graders"])]
@@ -149,8 +178,32 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         weight=float(metadata.weight),
         skip=record.skip or metadata.skip or defaults.skip,
         judge_after_failure=defaults.judge_after_failure,
+        pass_rule=rule,
+        wanted=wanted,
     )
     return case, []
+
+
+def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]:
+    """The pass rule that a case or a `config:` states, else that of whatever it belongs to."""
+    if not isinstance(raw, dict) or raw.get("pass_rule") is None:
+        return defaults.pass_rule, []
+    rule, problems = graders.read_pass_rule(raw["pass_rule"])
+    return rule or defaults.pass_rule, below(problems, ("pass_rule",))
+
+
+def _wanted(
+    raw: dict[str, Json], record: CapabilityRecord | None, source: Source, defaults: Defaults
+) -> tuple[Wanted, list[Problem]]:
+    """What a good answer is, in words and by example."""
+    messages: tuple[TraceMessage, ...] = ()
+    problems: list[Problem] = []
+    if "reference" in raw:
+        files = NamedFiles.of(defaults.root, source.file)
+        messages, problems = read_messages(raw["reference"], ASSISTANT, files)
+        problems = below(problems, ("reference",))
+    outcome = "" if record is None else record.expected_outcome
+    return Wanted(outcome, messages, sidecar={} if record is None else record.sidecar), problems
 
 
 def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:

@@ -12,7 +12,7 @@ from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Kind, Suite
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.programs.gitfiles import FetchedFile
@@ -64,6 +64,7 @@ class Defaults:
     criticality: Criticality | None = None
     skip: str | None = None
     judge_after_failure: bool = True
+    pass_rule: PassRule = field(default_factory=PassRule)
     kind: Kind = "capability"
     before: str = ""
     graders: tuple[Json, ...] = ()

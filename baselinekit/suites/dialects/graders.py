@@ -10,7 +10,7 @@ from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.grade.task import GraderType, ReadConfig
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
-from baselinekit.model.grades import Grader, Method
+from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import below, check
 
@@ -118,8 +118,9 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
     if problems or method is None:
         return None, problems
     name = stated.name or given.graders[type(method)].name
+    says = stated.required is not None
     required = given.required if stated.required is None else stated.required
-    return Grader(name, stated.type, method, float(stated.weight), required, at), []
+    return Grader(name, stated.type, method, float(stated.weight), required, at, says_required=says), []
 
 
 def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
@@ -158,9 +159,27 @@ def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Pro
     method, more = given.graders[type(grader.method)].complete(grader.method, given.expected)
     problems += more
     weight = grader.weight if stated.weight is None else float(stated.weight)
-    required = grader.required if stated.required is None else stated.required
+    required = stated.required
+    if required is None:
+        required = grader.required if grader.says_required else given.required
     named = Grader(stated.name or stated.ref, grader.kind, method, weight, required, at)
     return named, below(problems, at)
+
+
+def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
+    """A rule by its name, `all` or `mean`, or with its limits."""
+    stated = {"by": raw} if isinstance(raw, str) else raw
+    rule, problems = check(PassRule, stated)
+    if rule is None:
+        return None, problems
+    for name, limit in (("pass_at", rule.pass_at), ("borderline_at", rule.borderline_at)):
+        if not 0 < limit <= 1:
+            problems.append(Problem("BK108", f"{name} is {limit:g}", "a share above 0, up to 1", at=(name,)))
+    is_stated = isinstance(stated, dict) and "borderline_at" in stated
+    if rule.borderline_at > rule.pass_at and is_stated:
+        what = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
+        problems.append(Problem("BK108", what, "what is borderline does not pass yet", at=("borderline_at",)))
+    return (None, problems) if problems else (rule, [])
 
 
 def weight_problems(weight: Number | None) -> list[Problem]:

@@ -16,7 +16,7 @@ from baselinekit.schema.records import below, check, named_at, place_problems
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
 from baselinekit.suites.dialects import dialect
-from baselinekit.suites.dialects.capability import limits
+from baselinekit.suites.dialects.capability import PASS_RULE, limits, stated_rule
 from baselinekit.suites.dialects.dialect import (
     Defaults,
     EvalDocument,
@@ -43,6 +43,7 @@ class SuiteFileConfig:
     attempts: int = 1
     timeout_seconds: Seconds | None = None
     judge_after_failure: bool | None = None
+    pass_rule: Json = ABSENT
     execution: Json = ABSENT
 
 
@@ -85,6 +86,8 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
     if isinstance(raw, dict) and raw.get("execution") is not None:
         execution, more = dialect.execution(raw["execution"])
         problems += below(more, ("execution",))
+    rule, more = stated_rule(raw, defaults)
+    problems += more
     if config is None:
         return SuiteConfig(), defaults, problems
     for name, value in (("max_workers", config.max_workers), ("attempts", config.attempts)):
@@ -109,6 +112,7 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
             execution=execution,
             timeout=config.timeout_seconds,
             retries=retries,
+            pass_rule=rule,
             judge_after_failure=defaults.judge_after_failure
             if config.judge_after_failure is None
             else config.judge_after_failure,
@@ -120,7 +124,8 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
 def schema(parts: Parts) -> list[Schema]:
     reference = closed({REF: {"type": "string"}}, at_least=1)
     entry = {"anyOf": [reference, *map(ref, ("Case", "CasesFile", "Record"))]}
-    add_part(parts, "SuiteConfig", SuiteFileConfig, execution=or_null(ref("Execution")))
+    stated = {"execution": or_null(ref("Execution")), "pass_rule": or_null(PASS_RULE)}
+    add_part(parts, "SuiteConfig", SuiteFileConfig, **stated)
     least = {"type": "object", "additionalProperties": {"anyOf": [_THRESHOLD, {"type": "string"}]}}
     add_part(
         parts,

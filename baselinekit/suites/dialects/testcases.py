@@ -37,6 +37,7 @@ class CaseFileConfig:
     retries: int | None = None
     parallel: bool | None = None
     judge_after_failure: bool | None = None
+    pass_rule: Json = ABSENT
     execution: Json = ABSENT
 
 
@@ -67,7 +68,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def schema(parts: Parts) -> list[Schema]:
     add_part(parts, "CasesFileMetadata", CaseFileMetadata)
-    add_part(parts, "CasesFileConfig", CaseFileConfig, execution=or_null(ref("Execution")))
+    stated = {"execution": or_null(ref("Execution")), "pass_rule": or_null(capability.PASS_RULE)}
+    add_part(parts, "CasesFileConfig", CaseFileConfig, **stated)
     add_part(
         parts,
         "CasesFile",
@@ -116,6 +118,8 @@ def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list
     if raw.get("execution") is not None:
         execution, more = dialect.execution(raw["execution"])
         problems += below(more, ("execution",))
+    rule, more = capability.stated_rule(raw, defaults)
+    problems += more
     if config is None:
         return defaults, problems
     problems += limits(config.timeout_seconds, config.retries)
@@ -125,6 +129,7 @@ def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list
         timeout=defaults.timeout if config.timeout_seconds is None else config.timeout_seconds,
         retries=defaults.retries if config.retries is None else config.retries,
         parallel=defaults.parallel if config.parallel is None else config.parallel,
+        pass_rule=rule,
         judge_after_failure=defaults.judge_after_failure
         if config.judge_after_failure is None
         else config.judge_after_failure,
