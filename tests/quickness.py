@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,7 @@ def _work() -> int:
     return sum(len(str(number)) for number in range(100_000))
 
 
+@cache
 def pace() -> float:
     """How many times as long as there the same work takes here; never less than once."""
 

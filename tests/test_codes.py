@@ -291,6 +291,7 @@ BASELINES = """
 """
 
 
+@pytest.mark.slow
 def test_a_page_is_read_only_where_a_code_of_it_is_explained(tmp_path: Path) -> None:
     pages: dict[str, list[str]] = {
         "explain BK301": ["replay.md"],

@@ -88,7 +88,14 @@ def _write(
             target.write_bytes(content)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+DEAR = {"capture-curl", "capture-many", "gate", "judges", "prompt-folder-run", "prompt-rules"}
+"""Dozens of commands, or of judged texts, in each: not on every save."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] * (case.name in DEAR), id=case.name) for case in CASES],
+)
 def test_golden(case: Path, tmp_path: Path) -> None:
     play(case, tmp_path / "project", WRITE)
 
@@ -138,6 +145,10 @@ def test_a_case_that_no_longer_holds_fails(case: Path, tmp_path: Path, path: str
     file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
     with pytest.raises(AssertionError):
         play(case, tmp_path / "again")
+
+
+def test_what_is_dear_is_there() -> None:
+    assert {case.name for case in CASES} >= DEAR
 
 
 def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:

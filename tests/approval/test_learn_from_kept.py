@@ -120,6 +120,7 @@ BODIES = st.fixed_dictionaries({**MOVING, "name": st.just("Ada")})
 LOOSE = st.fixed_dictionaries({**MOVING, **STEADY})
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(BODIES, BODIES, st.lists(BODIES, min_size=TIMES, max_size=TIMES))
 def test_it_learns_what_it_had_learnt_if_the_kept_answer_had_been_one_of_them(
@@ -136,6 +137,7 @@ def test_it_learns_what_it_had_learnt_if_the_kept_answer_had_been_one_of_them(
         assert text_of(compared) == text_of(asked)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(LOOSE, LOOSE, LOOSE)
 def test_it_never_learns_what_is_steady(stored: Any, kept: Any, anew: Any) -> None:

@@ -256,6 +256,7 @@ def test_what_fails_inside_passes_and_the_streams_are_themselves_again() -> None
     assert Terminal().show(Child(code).end()) == ["True 1", ""]
 
 
+@pytest.mark.slow
 def test_an_interrupted_compare_leaves_its_report_and_no_bar(tmp_path: Path) -> None:
     for name, argv in (("quick", "echo"), ("slow", "sleep"), ("slower", "sleep")):
         (tmp_path / f"{name}.yaml").write_text(

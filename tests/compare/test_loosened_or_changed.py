@@ -179,6 +179,7 @@ def leaves(value: Json) -> list[tuple[Json, Any]]:
     return here + [found for _, item in items if isinstance(item, dict | list) for found in leaves(item)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(400))
 def test_drawn_refreshes_are_changes_and_one_loosened_place_in_them_is_seen(seed: int) -> None:
     pick = random.Random(seed)

@@ -54,7 +54,15 @@ def test_e5_e12_there_are_more_than_sixty_texts_and_each_is_another_one() -> Non
     assert (len(DRESSES) + len(OF_SCORES), len(TEXTS), len(FOOLED)) == (99, 380, 21)
 
 
-@pytest.mark.parametrize(("setup", "name"), TEXTS, ids=str)
+OFTEN = ("score 5", "should match")
+"""Tried on every save, the others by `make test`."""
+
+
+@pytest.mark.parametrize(
+    ("setup", "name"),
+    [pytest.param(*one, marks=[pytest.mark.slow] * (one[0] not in OFTEN)) for one in TEXTS],
+    ids=str,
+)
 def test_e5_e12_no_text_has_a_judge_pass_what_is_wrong(setup: str, name: str) -> None:
     method, key, value, right = SETUPS[setup]
     text = text_of(setup, name)
@@ -225,6 +233,7 @@ def test_e5_of_ordinary_outputs_those_are_refused_that_give_the_verdict_themselv
     assert found.outcome == ("error" if refused else "passed")
 
 
+@pytest.mark.slow
 def test_e5_a_long_text_is_looked_through_in_no_time() -> None:
     texts = ["x" * 1_000_000, "&amp;" * 200_000, "\\u0041" * 170_000, "<" * 1_000_000, "<a" * 500_000]
     texts += ["".join(map(chr, range(0x3400, 0x3400 + 20_000))) * 50, "score" * 200_000, "score=" * 160_000]

@@ -165,6 +165,7 @@ def test_e4_no_secret_is_in_it_not_even_half_of_one() -> None:
         assert "hunter2" not in found.reason.replace(repr(method), "").partition("(nearest")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letters", ["abcdefghij klmnop\n", "ab", "a", " ", "a ", "日本語 \n"])
 def test_e4_a_megabyte_and_a_thousand_needles_take_no_time(letters: str) -> None:
     chance = random.Random(1)

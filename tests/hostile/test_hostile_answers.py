@@ -44,11 +44,13 @@ def test_all_of_it_is_one_run_without_a_traceback(ran: Ran) -> None:
     assert ran.megabytes < MOST_MEGABYTES
 
 
+@pytest.mark.slow
 @each(table.DRIPS)
 def test_f18_a_drip_ends_at_the_deadline(ran: Ran, route: Route) -> None:
     assert "within 0.6 s" in holds(ran, route)
 
 
+@pytest.mark.slow
 @each(table.BOMBS)
 def test_f19_a_bomb_is_not_unpacked(ran: Ran, route: Route) -> None:
     holds(ran, route)

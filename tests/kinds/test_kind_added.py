@@ -35,6 +35,7 @@ def package(tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_added_is_captured_compared_and_refreshed(package: Path, tmp_path: Path) -> None:
     paths = [package.parent, ROOT / "tests"]
     project = tmp_path / "project"

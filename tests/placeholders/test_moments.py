@@ -100,6 +100,7 @@ def accepted(text: str, value: Any) -> bool:
     return template == value if isinstance(template, str) else template.accepts(value, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "form"), FORMS)
 def test_what_is_learnt_of_a_moment_outlives_a_second_a_midnight_and_years(
     name: str, form: Callable[[float], Any]

@@ -74,6 +74,7 @@ def learnt(rows: int) -> tuple[str, float]:
     return text, took
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "least", "most"), [(80, 8_000, 1.0), (170, 17_000, 1.0), (550, 56_000, 2.0)]
 )

@@ -357,6 +357,7 @@ def put(value: Any, at: tuple[str | int, ...], new: Any) -> Any:
     return changed
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(sorted(FILES)), ANYTHING)
 def test_x8_whatever_stands_somewhere_in_a_file_is_read_or_told_at_a_line(

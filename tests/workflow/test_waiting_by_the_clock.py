@@ -10,6 +10,7 @@ from console import console
 ASKED = "capture http GET {url}/time --id at"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["baselinekit", "true; baselinekit"])  # by itself, and through a shell
 def test_a_command_that_waits_for_a_tick_finds_that_a_clock_ticked(tmp_path: Path, command: str) -> None:
     """Its service goes by the same clock: what tells the time is learnt, as by one who really waits."""
@@ -26,6 +27,7 @@ def test_a_command_that_waits_for_a_tick_finds_that_a_clock_ticked(tmp_path: Pat
         assert went_by == pytest.approx(1.1, abs=0.05)
 
 
+@pytest.mark.slow
 def test_one_that_waits_really_takes_the_time(tmp_path: Path) -> None:
     with (
         console(tmp_path / "project", waits=True) as here,
