@@ -234,8 +234,10 @@ def _of_grader(
     prepared: Prepared, position: Position, grader: Grader, here: CaptureEnvironment
 ) -> Iterator[Problem]:
     row, method = graders.row_of(grader), grader.method
-    for problem in graders.problems_of(grader, prepared.case):
-        yield replace(problem, at=grader.place_of(problem.at or ()))
+    wrong = [*graders.problems_of(grader, prepared.case)]
+    yield from (replace(problem, at=grader.place_of(problem.at or ())) for problem in wrong)
+    if wrong:  # what it starts or reads need not be there
+        return
     if (asked := row.asks(method)) is not None:
         here.clients.models.check(asked[0])
     if (program := row.starts(method)) is not None:

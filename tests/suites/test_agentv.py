@@ -551,3 +551,19 @@ def test_a11_a_file_of_a_git_repository_is_read_by_its_address(tmp_path: Path) -
     part = {"type": "file", "value": url, "path": "/cache/guide.md", "text": "be brief\n"}
     assert message.content == [part]
     assert case.wanted.input_files == ("/cache/guide.md",)
+
+
+def test_what_no_case_can_make_good_is_told_once_where_the_file_says_it(tmp_path: Path) -> None:
+    text = """
+        execution:
+          evaluators:
+            - {name: fast, type: latency, threshold: -5}
+            - {name: whole, type: composite, evaluators: [{name: z, type: cost, budget: 1, weight: 0}]}
+            - {name: form, type: field_accuracy, fields: [{path: a.b}]}
+        evalcases:
+          - {id: a, expected_outcome: x, input: y}
+          - {id: b, expected_outcome: x, input: y, expected_output: {a: {b: 1}}}
+          - {id: c, expected_outcome: x, input: y, expected_output: {a: {b: 1}}, rubrics: [Is polite]}
+        """
+    found = [line.partition(":")[2].split(":")[:2] for line in wrong(tmp_path, text)]
+    assert found == [["4", "46"], ["5", "7"]]

@@ -11,6 +11,7 @@ from typing import Any
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem
+from baselinekit.grade import graders
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.evals import Case, Wanted
 from baselinekit.model.grades import Grader, PassRule
@@ -40,6 +41,7 @@ from baselinekit.suites.dialects.agentvmessages import (
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.evaluators import (
     EvaluatorPlace,
+    as_written,
     default_evaluators,
     read_evaluators,
     read_rubrics,
@@ -116,11 +118,23 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         problems.append(
             Problem("BK780", what, "add one: - {id: …, expected_outcome: …, input: …}", at=(CASES,))
         )
+    before = len(document.cases)
     for number, stated in enumerate(cases if isinstance(cases, list) else ()):
-        problems += below(
-            _add_case(stated, (*item.at, CASES, number), document, defaults, around), (CASES, number)
-        )
+        wrong = _add_case(stated, (*item.at, CASES, number), document, defaults, around)
+        problems += below(wrong, (CASES, number))
+    problems += [] if problems else _wrong_for_all(around, document.cases[before:])
     return below(problems, item.at)
+
+
+def _wrong_for_all(around: _Around, cases: Sequence[Case]) -> list[Problem]:
+    """What is wrong with the evaluators of a file whatever case they judge: told once, where they stand."""
+    problems: list[Problem] = []
+    for shared in around.evaluators or ():
+        own = replace(shared, at=())
+        found = [[*graders.problems_of(own, case)] for case in cases if own in case.graders]
+        always = [one for one in found[0] if all(one in other for other in found)] if found else []
+        problems += [as_written(one, shared) for one in always]
+    return problems
 
 
 def _files(document: EvalDocument, defaults: Defaults) -> NamedFiles:

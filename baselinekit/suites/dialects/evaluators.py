@@ -12,7 +12,7 @@ from baselinekit.grade.by_rubric import read_config as read_rubric_config
 from baselinekit.grade.by_template import TemplateJudge, names_file
 from baselinekit.grade.by_trace import ToolTrajectory
 from baselinekit.grade.by_usage import CostLimit, LatencyLimit, TokenLimit
-from baselinekit.grade.composite import Aggregator, composed
+from baselinekit.grade.composite import Aggregator, Composite, composed
 from baselinekit.grade.graders import GRADERS
 from baselinekit.grade.task import GraderType
 from baselinekit.model.grades import Grader, Method
@@ -142,6 +142,15 @@ def _unknown_type(raw: Mapping[str, Json]) -> Problem:
 
 def row_of_config(method: Method) -> GraderType:
     return GRADERS[type(method)]
+
+
+def as_written(problem: Problem, grader: Grader) -> Problem:
+    """A problem of a grader's config, told of the evaluator that it was read from."""
+    problem = replace(problem, at=grader.place_of(problem.at or ()))
+    for config, old, new in _OTHERWISE:
+        if isinstance(grader.method, config):
+            problem = _renamed(problem, old, new)
+    return problem
 
 
 def default_evaluators(word: str = JUDGE) -> tuple[list[Grader], list[Problem]]:
@@ -322,4 +331,11 @@ _TYPES: dict[str, ReadType] = {
     "cost": _limit(CostLimit, "budget", "max_usd"),
     "token_usage": _as_it_is(TokenLimit),
 }
+_OTHERWISE: tuple[tuple[type[Any], str, str], ...] = (
+    (LatencyLimit, "threshold", "max_seconds"),
+    (CostLimit, "budget", "max_usd"),
+    (Composite, "evaluators", "graders"),
+)
+"""What our configs call otherwise than evaluators do."""
+
 TYPES = tuple(_TYPES)
