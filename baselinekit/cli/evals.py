@@ -54,6 +54,12 @@ class RunOptions:
     suite: str | None = option(
         metavar="FILE", help="Run this suite; the default is PATHS, or everything below evals/."
     )
+    target: str | None = option(
+        metavar="NAME", help="Ask this target instead of those that the files name (not: default)."
+    )
+    targets: str | None = option(
+        metavar="FILE", help="The targets file; the default is `targets:`, then .agentv/targets.yaml."
+    )
     categories: tuple[str, ...] = several("--category", help="capability, regression, or a category.")
     ids: tuple[str, ...] = several("--id", metavar="GLOB", help="Only these ids.")
     cases: tuple[str, ...] = several(

@@ -289,14 +289,21 @@ def check_base_url(url: str) -> None:
         raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
 
 
-def project_of(options: ProjectOptions, offline: bool = False) -> Project:
+def project_of(
+    options: ProjectOptions,
+    offline: bool = False,
+    targets: str | None = None,
+    target: str | None = None,
+) -> Project:
     """The project that these options describe; from now on nothing of its secrets is printed. `offline`:
-    files of git repositories are those that were fetched before."""
+    files of git repositories are those that were fetched before. `targets`: the file of those whom eval
+    files can ask by a name, and `target` whom to ask of them."""
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.workflow.project import open_project
 
-    project = open_project(operator_of(options))
+    operator = dataclasses.replace(operator_of(options), targets=targets, target=target)
+    project = open_project(operator)
     fetch_file = RemoteFiles(project, offline).fetch_file
     project = dataclasses.replace(project, fetch_file=fetch_file)
     screen.install(project.redactor.mask_said)

@@ -39,7 +39,9 @@ from baselinekit.workflow.project import Project
 
 def run_or_list(options: RunOptions) -> int:
     delivery.check(options.outputs)
-    project = project_of(options.project, options.recording.offline is not None)
+    project = project_of(
+        options.project, options.recording.offline is not None, options.targets, options.target
+    )
     suite = load(project, options.paths, options.suite)
     if options.only_list:
         _list(plan_suite(project, suite, options), len(suite.cases), options)

@@ -405,7 +405,10 @@ def with_evals(
     gates = [file for file, has in forms.items() if "gate" in has]
     passed_over = {*gates, *(file for file, has in forms.items() if has == {"report"} and file not in paths)}
     suite, problems = load_partly(
-        [file for file in forms if file not in passed_over], project.root, project.fetch_file
+        [file for file in forms if file not in passed_over],
+        project.root,
+        project.fetch_file,
+        project.targets,
     )
     ready, wrong, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     wrong += [fault_of_ours(one.fault).problems[0] for one in ready if one.fault is not None]

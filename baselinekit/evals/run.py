@@ -32,6 +32,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader, each_grade
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
+from baselinekit.replay.dispatch import batches
 from baselinekit.replay.settings import Clients
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
@@ -99,8 +100,9 @@ def run(
     # a suite that is not to run in parallel is not, whatever the operator says: its cases would meet
     jobs = (policy.jobs or suite.config.max_workers or _JOBS) if suite.config.parallel_execution else 1
     at_once = AtOnce(context.clients, jobs)
-    here = CaptureEnvironment(project, at_once.clients)
     chosen = choose(suite.cases, wanted)
+    together = batches((case.id, case.recipe) for case in chosen if case.skip is None)
+    here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
     prepared = prepare_cases(here, chosen, outside.check)
     plan = _Plan.of(project, prepared, policy.attempts or suite.config.attempts, jobs)

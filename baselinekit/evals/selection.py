@@ -152,13 +152,17 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     if suite is not None:
         return load_suite(
-            named_by_operator(project, suite), project.root, target, fetch_file=project.fetch_file
+            named_by_operator(project, suite),
+            project.root,
+            target,
+            fetch_file=project.fetch_file,
+            targets=project.targets,
         )
     named = [found_by_operator(project, path) for path in paths] or folders(project)
     if not named:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", hint))
-    found = load_evals(named, project.root, target, fetch_file=project.fetch_file)
+    found = load_evals(named, project.root, target, fetch_file=project.fetch_file, targets=project.targets)
     if not found.cases:
         where = ", ".join(paths) or _shown(project)
         if paths and folders_below(project.root, named):

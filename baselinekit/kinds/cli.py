@@ -7,14 +7,15 @@ from typing import Literal
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.kinds.kind import EXECUTION, Family
-from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import Path
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 """What a command line may hold, in braces."""
 
-PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
+PLACEHOLDER = re.compile(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
+"""One of them; `{{NAME}}` is a variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class CliExecution:
 class CliCurrent:
     """`current:` with a program that is asked with messages."""
 
-    input: ConversationInput | str
+    input: StatedConversation | str
     execution: CliExecution
 
 

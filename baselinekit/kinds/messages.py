@@ -28,12 +28,22 @@ class ConversationInput:
     case: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StatedConversation:
+    """Messages as a record states them. Which files go with them is not for it to say: paths that lead
+    anywhere would be handed to programs."""
+
+    messages: list[TraceMessage]
+
+
 class ConversationKind(RecipeKind):
     """A kind whose input is a conversation. A text is one message of the user."""
 
     noun = "answer"
 
     def normalize(self, asked: Any) -> Any:
+        if isinstance(asked, StatedConversation):
+            return ConversationInput(asked.messages)
         return ConversationInput([TraceMessage("user", asked)]) if isinstance(asked, str) else asked
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:

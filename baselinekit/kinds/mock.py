@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import Json
 
@@ -26,7 +26,7 @@ class MockExecution:
 class MockCurrent:
     """`current:` that a mock answers."""
 
-    input: ConversationInput | str
+    input: StatedConversation | str
     execution: MockExecution
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from baselinekit.errors import Problem
 from baselinekit.kinds.http import check_headers, check_url
 from baselinekit.kinds.kind import EXECUTION
-from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Auth, Recipe, Scalar, Seconds
 
 
@@ -32,7 +32,7 @@ class PostExecution:
 class PostCurrent:
     """`current:` with a service that is sent messages."""
 
-    input: ConversationInput | str
+    input: StatedConversation | str
     execution: PostExecution
 
 

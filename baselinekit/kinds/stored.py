@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from baselinekit.kinds.messages import ConversationInput, ConversationKind
+from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
 
 
@@ -21,7 +21,7 @@ class ReplayExecution:
 class ReplayCurrent:
     """`current:` whose answer stands in a file."""
 
-    input: ConversationInput | str
+    input: StatedConversation | str
     execution: ReplayExecution
 
 

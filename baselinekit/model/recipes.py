@@ -484,6 +484,7 @@ class Config:
     skills: dict[str, Skill] = field(default_factory=dict)
     commands: dict[str, list[str] | Command] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
+    targets: str | dict[str, Json] | None = None
     limits: Limits = field(default_factory=Limits)
     notify: Notify | None = None
     git: GitHosts = field(default_factory=GitHosts)

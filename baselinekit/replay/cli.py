@@ -6,8 +6,8 @@ question can be taken for a command. Otherwise `/bin/sh` reads it, with every va
 import os
 import re
 import shlex
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,7 +56,8 @@ def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
         setting.clients.once.get(seen, lambda: _check_health(health, start))
     if not execution.batch:
         return _one(asked, start)
-    key = ("batch", repr(execution), setting.surroundings.folder, setting.turn)
+    together = tuple(name for name, _ in setting.clients.batches.get(batch_key(recipe) or "", ()))
+    key = ("batch", repr(execution), setting.surroundings.folder, setting.turn, together)
     answers: Mapping[str, Observation | Problem] = setting.clients.once.get(key, lambda: _batch(start))
     name = asked.case or setting.asker
     found = answers.get(name, answers.get(setting.asker))
@@ -342,7 +343,7 @@ def _written(asked: ConversationInput, start: _Start, ending: str, stdin: bytes 
     cwd = start.folder(execution.cwd)
     line = start.words(execution.command, (*EXECUTION, "command"), cwd)
     timeout = float(_TIMEOUT if execution.timeout is None else execution.timeout)
-    with tempfile.TemporaryDirectory(prefix="baselinekit-") as folder:
+    with _folder_of_its_own() as folder:
         output = os.path.join(folder, f"output{ending}")
         finished = start.run(line, _values(asked, start, folder, output), cwd, timeout, stdin)
         mask = start.setting.redactor.mask
@@ -371,6 +372,12 @@ def _written(asked: ConversationInput, start: _Start, ending: str, stdin: bytes 
         ) from None
 
 
+def _folder_of_its_own() -> AbstractContextManager[str]:
+    from tempfile import TemporaryDirectory  # which brings every archive format along
+
+    return TemporaryDirectory(prefix="baselinekit-")
+
+
 # Whether it works, looked at once in a run.
 
 
@@ -391,7 +398,7 @@ def _check_health(health: Healthcheck, start: _Start) -> None:
         return
     cwd = start.folder(health.cwd or start.execution.cwd)
     line = start.words(health.command or [], (*EXECUTION, "healthcheck", "command"), cwd)
-    with tempfile.TemporaryDirectory(prefix="baselinekit-") as folder:
+    with _folder_of_its_own() as folder:
         empty = ConversationInput([], case="healthcheck")
         values = _values(empty, start, folder, os.path.join(folder, "output.json"))
         finished = start.run(line, values, cwd, timeout)

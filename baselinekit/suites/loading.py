@@ -18,6 +18,7 @@ from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
 from baselinekit.suites.dialects.table import DIALECTS
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.targets import NO_TARGETS, Targets
 
 # Which files hold evals: those that are named, and those below the folders that are named.
 
@@ -53,14 +54,15 @@ def load_suite(
     target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
     fetch_file: FetchFile | None = None,
+    targets: Targets = NO_TARGETS,
 ) -> Suite:
     """A suite and all its cases. `target`: whom to ask instead of those that the files name, where a case
     does not say so itself."""
-    loading = Loading(root, dialects, fetch_file=fetch_file)
+    loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
     with without_collector():
         loading.file(file, Defaults(root, target), only_suite=True)
     loading.finish()
-    return replace(loading.suites[0], cases=tuple(loading.cases))
+    return _with_cases(loading.suites[0], loading)
 
 
 def load_cases(
@@ -69,10 +71,11 @@ def load_cases(
     target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
     fetch_file: FetchFile | None = None,
+    targets: Targets = NO_TARGETS,
 ) -> list[Case]:
     """The cases of these files, in their order. A suite among them brings its own along; what the suite of
     the folder says for its cases holds for a file by itself as well."""
-    loading = Loading(root, dialects, fetch_file=fetch_file)
+    loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
     with without_collector():
         for file in files:
             loading.file(file, defaults_for(file, loading, Defaults(root, target)))
@@ -86,19 +89,23 @@ def load_evals(
     target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
     fetch_file: FetchFile | None = None,
+    targets: Targets = NO_TARGETS,
 ) -> Suite:
     """Everything below these paths, each case once. One suite among it says how all of it is run; where
     there are several, or none, nobody does."""
-    loading, suite = _loaded(paths, root, target, dialects, fetch_file)
+    loading, suite = _loaded(paths, root, target, dialects, fetch_file, targets)
     loading.finish()
     return suite
 
 
 def load_partly(
-    paths: Sequence[str], root: str, fetch_file: FetchFile | None = None
+    paths: Sequence[str],
+    root: str,
+    fetch_file: FetchFile | None = None,
+    targets: Targets = NO_TARGETS,
 ) -> tuple[Suite, list[Problem]]:
     """What can be read of it, and what is wrong with the rest."""
-    loading, suite = _loaded(paths, root, None, DIALECTS, fetch_file)
+    loading, suite = _loaded(paths, root, None, DIALECTS, fetch_file, targets)
     return suite, loading.wrong()
 
 
@@ -108,6 +115,7 @@ def _loaded(
     target: Execution | None,
     dialects: Sequence[Dialect],
     fetch_file: FetchFile | None,
+    targets: Targets,
 ) -> tuple[Loading, Suite]:
     suites, loose = discover_evals(paths, root)
     loading = Loading(
@@ -116,6 +124,7 @@ def _loaded(
         files=frozenset((*suites, *loose)),
         walked={*suites, *loose} - {name_in_project(root, os.path.join(root, path)) for path in paths},
         fetch_file=fetch_file,
+        targets=targets,
     )
     defaults = Defaults(root, target)
     with without_collector():
@@ -128,4 +137,12 @@ def _loaded(
             if file not in loading.referred:
                 loading.file(file, ours or defaults_for(file, loading, defaults))
     suite = chosen[0] if len(chosen) == 1 else Suite("evals", ())
-    return loading, replace(suite, cases=tuple(loading.cases))
+    return loading, _with_cases(suite, loading)
+
+
+def _with_cases(suite: Suite, loading: Loading) -> Suite:
+    """With what was read; and as many at once as the targets let, where nobody else says how many."""
+    config = suite.config
+    if config.max_workers is None and loading.workers:
+        config = replace(config, max_workers=min(loading.workers))
+    return replace(suite, config=config, cases=tuple(loading.cases))

@@ -14,6 +14,7 @@ from baselinekit.model.recipes import (
     Command,
     Config,
     Environment,
+    Execution,
     Model,
     Observation,
     Recipe,
@@ -26,8 +27,10 @@ from baselinekit.programs.git import Execute
 from baselinekit.replay.environment import capture_environment
 from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
 from baselinekit.store.project import load_config, nearest_config, project_root
+from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
+from baselinekit.workflow.targets import addresses_of, open_targets
 
 if TYPE_CHECKING:  # most runs read no such file
     from baselinekit.programs.gitfiles import FetchedFile
@@ -54,6 +57,10 @@ class Operator:
     config_from: str | None = None
     execute: Execute | None = None
     """What runs git, where the configuration is to be that of another commit."""
+    targets: str | None = None
+    """A file of targets, which goes before all others."""
+    target: str | None = None
+    """Whom to ask, by a name, instead of those that eval files name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,10 @@ class Project:
     config_from: str | None = None
     typed: Mapping[str, Json] = field(default_factory=dict)
     """The variables that the operator typed, which are inputs where a prompt has inputs of their names."""
+    targets: Targets = NO_TARGETS
+    """Whom eval files can ask by a name."""
+    executions: Mapping[str, Execution] = field(default_factory=dict)
+    """Those of them that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file names by an address of a git repository."""
 
@@ -88,6 +99,7 @@ class Project:
             models=self.models,
             skills=self.config.skills,
             commands=self.commands,
+            targets=self.executions,
         )
         return Setting(
             surroundings,
@@ -167,13 +179,20 @@ def open_project(operator: Operator) -> Project:
     secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
     values = {name: value for name, value in scope.values.items() if name not in keys}
     scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
-    models = {name: scope.expand(model, ("models", name)) for name, model in config.models.items()}
+    file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
+    targets, scope = open_targets(
+        config, path, root, scope, operator.environ, file, operator.config_from is None
+    )
+    asked = list(targets.readable()) if targets.lists else []
+    described = {one.name: one.model for one in asked if one.model is not None} | config.models
+    models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
     named = (
         *scope.values.values(),
         base_url,
         operator.base_url,
         *(model.base_url for model in models.values()),
+        *(_expanded(address, scope) for one in asked for address in addresses_of(one)),
     )
     names_hosts = config.allow_hosts is not None or operator.allow_hosts
     trust = Trust(
@@ -203,6 +222,8 @@ def open_project(operator: Operator) -> Project:
         environment=operator.environment,
         config_from=operator.config_from,
         typed=operator.variables,
+        targets=replace(targets, models=frozenset(models), chosen=operator.target),
+        executions={one.name: one.execution for one in asked},
     )
 
 

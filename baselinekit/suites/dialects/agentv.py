@@ -47,13 +47,13 @@ from baselinekit.suites.dialects.evaluators import (
     read_rubrics,
 )
 from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.targets import DEFAULT, Target, judged_by
 
 _ONLY_OURS = ("input_messages", "expected_messages")
 _OF_OTHER_CASES = ("grader", "graders", "expected", "test_cases", "current")
 _OF_SIDECARS = ("dataset", "execution", "evaluators", "evaluator", "target")
 _ENDINGS = (".eval",)
 _LONGEST_ID = 200
-DEFAULT_TARGET = "default"
 
 _OTHER_FORMS = {
     "cases": "the eval file of a prompt",
@@ -280,18 +280,18 @@ def _add_case(
     problems += below(wrong, ("execution",))
     judges, wrong = _graders(raw, stated, execution, around)
     problems += wrong
-    target, wrong = _target(execution.target or around.target, execution.target is not None, defaults)
+    target, wrong = _target(execution.target, document, defaults, around)
     problems += wrong
     if stated is None or target is None or problems:
         return problems
     files = split_files(asked, around.files)
-    recipe, problems = _recipe(asked, files, target, raw)
+    recipe, problems = _recipe(asked, files, target.execution, raw)
     if recipe is None or problems:
         return problems
     case = Case(
         f"{defaults.before}{around.dataset}/{stated.id}",
         recipe,
-        judges,
+        judged_by(judges, target.judge),
         name=stated.id,
         description=stated.description or stated.note,
         category=defaults.category,
@@ -373,13 +373,23 @@ def _graders(
     return (*rubrics, *(found or ())), problems
 
 
-def _target(name: str | None, own: bool, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
-    """Whom a case asks: whom the operator named, else whom the case does, else its file."""
-    if defaults.target is not None or name in (None, DEFAULT_TARGET):
-        return defaults.asked, []
-    what = f"there is no target {name!r}"
+def _target(
+    own: str | None, document: EvalDocument, defaults: Defaults, around: _Around
+) -> tuple[Target | None, list[Problem]]:
+    """Whom a case asks: whom the operator chose, else whom the case names, else its file, else `default`."""
+    if defaults.target is not None:
+        return Target("", defaults.target, defaults.judge), []
+    name = own or around.target or DEFAULT
+    if name == DEFAULT and defaults.execution is not None:
+        return Target("", defaults.execution), []
+    target, problems = defaults.targets.find(name)
+    loading = document.loading
+    if target is not None:
+        loading.workers += [target.workers] if target.workers is not None else []
+        return target, []
+    loading.problems += [one for one in problems if one.place and one not in loading.problems]
     at = ("execution", "target") if own else ()
-    return None, [Problem("BK780", what, "describe it in the configuration", at=at)]
+    return None, [replace(one, at=at) for one in problems if not one.place]
 
 
 def _recipe(

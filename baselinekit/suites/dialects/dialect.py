@@ -23,6 +23,7 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import same_ids
 from baselinekit.store.records import beside
 from baselinekit.suites.settings import NUMBERED, Settings
+from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.variables import unexpanded
 
 # What a dialect is, and one load of eval files: what their items give, each read by its dialect.
@@ -51,10 +52,13 @@ class Dialect:
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """What holds for a case that says nothing of its own. `target`: whom the operator wants asked;
-    `execution`: whom the file or the suite does."""
+    `execution`: whom the file or the suite does; `targets`: who can be asked by a name; `judge`: the model
+    that judges the answers of the target of the operator."""
 
     root: str
     target: Execution | None = None
+    targets: Targets = NO_TARGETS
+    judge: str | None = None
     execution: Execution | None = None
     timeout: Seconds | None = None
     retries: int = 0
@@ -183,7 +187,8 @@ class Loading:
     """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
     was found in a folder; `files`: all that are read; `beside`: what stands beside a file for all of its
-    cases, by that file; `fetch_file`: reads a file that is named by an address of a git repository."""
+    cases, by that file; `fetch_file`: reads a file that is named by an address of a git repository.
+    `targets`: who can be asked by a name; `workers`: how many cases those are asked at once who say so."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -198,6 +203,8 @@ class Loading:
     beside: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     fetch_file: Callable[[str], FetchedFile] | None = None
+    targets: Targets = NO_TARGETS
+    workers: list[int] = field(default_factory=list)
 
     def wrong(self) -> list[Problem]:
         """All that is wrong, once: a suite may be asked for twice."""
@@ -219,6 +226,7 @@ class Loading:
             self.problems += [problem.placed(Place(file)) for problem in error.problems]
             return
         defaults = replace(defaults, named=self.settings.graders(self.root, file, defaults.named))
+        defaults = self._with_targets(file, defaults)
         wrong: dict[int, list[Problem]] = {}
         empty = True
         found_items = [[*items(document, self.dialects)] for document in documents]
@@ -235,6 +243,23 @@ class Loading:
         if empty:
             hint = "write a case into it, or remove it"
             self.problems.append(Problem("BK710", "not a case: the file is empty", hint, Place(file, 1, 1)))
+
+    def _with_targets(self, file: str, defaults: Defaults) -> Defaults:
+        """With those who can be asked by a name from this file on, and the one whom the operator chose."""
+        here = self.targets.of_file(self.root, file)
+        defaults = replace(defaults, targets=here)
+        self.problems += [one for one in here.problems if one not in self.problems]
+        if here.chosen is None or here.chosen == DEFAULT:
+            return defaults
+        target, problems = here.find(here.chosen)
+        if target is None:
+            told = [
+                one if one.place else replace(one, message=f"--target: {one.message}") for one in problems
+            ]
+            self.problems += [one for one in told if one not in self.problems]
+            return defaults
+        self.workers += [target.workers] if target.workers is not None else []
+        return replace(defaults, target=target.execution, judge=target.judge)
 
     def _form_of_lines(self, file: str, found: Sequence[Sequence[EvalItem]]) -> str | None:
         """The form that all cases of a file of JSON Lines have, because one of them has."""
