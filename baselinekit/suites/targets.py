@@ -1,5 +1,5 @@
-"""Whom eval files ask by a name: the targets of the configuration, those of a targets file as AgentV has it
-(`targets: [{name, provider, …}]`), and the one that is found beside the eval files.
+"""Whom eval files ask by a name: the targets of the configuration, those of a targets file (targetsfile.py),
+and of the one that is found beside the eval files.
 
 A target is read when somebody asks for it, so that one for which a variable is missing stands in nobody's
 way. What the operator or the configuration names may start programs and takes variables from the environment;
@@ -9,24 +9,18 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from baselinekit.documents.languages import YAML
-from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, Problem, nearest
-from baselinekit.kinds.cli import CliExecution, Healthcheck
+from baselinekit.errors import Problem, nearest
 from baselinekit.kinds.kind import EXECUTION
-from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check, place_problems
-from baselinekit.store.project import read
-from baselinekit.variables import as_text, unexpanded
+from baselinekit.schema.records import below, check
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """Where a targets file is found, from the folder of an eval file up to the root."""
@@ -35,15 +29,14 @@ DEFAULT = "default"
 JUDGE = "judge"
 """The model that judges where nobody names another."""
 
-_MARKED = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+MARKED = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+"""A variable of a targets file."""
 
-Lookup = Callable[[str], Json]
-"""The value of a variable by its name; None where it may not be used or is not set."""
+PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NamedTarget:
     """Whom to ask. `judge`: the model that judges its answers; `workers`: how many cases it is asked at once;
     `model`: what the configuration would say of it, where it is a model of its own."""
 
@@ -54,25 +47,24 @@ class Target:
     model: Model | None = None
 
 
+ReadTarget = Callable[[str, Json], tuple[NamedTarget | None, list[Problem]]]
+
+
 @dataclass(frozen=True, slots=True)
 class TargetList:
-    """What one place says of targets, unread. `own`: in the form of the configuration, or AgentV's. `stated`:
-    each with where it stands; `place`: gives problems their places; `missing`: what to do where a variable
-    has no value."""
+    """What one place says of targets, unread. `stated`: each with where it stands; `read`: one of them by its
+    name, or what is wrong with it; `place`: gives problems their places; `named`: whether the operator or the
+    configuration means this place."""
 
-    file: str
-    own: bool
     stated: Mapping[str, tuple[Json, Path]]
-    place: Callable[[Sequence[Problem]], list[Problem]]
-    lookup: Lookup
-    missing: str
+    read: ReadTarget
+    place: PlaceProblems
     named: bool = True
-    models: frozenset[str] = frozenset()
 
-    def target(self, name: str) -> tuple[Target | None, list[Problem]]:
+    def target(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
         """The target of this name, or what is wrong with it, each problem with its place."""
         raw, at = self.stated[name]
-        made, problems = _own_target(name, raw) if self.own else _TargetReading(self, name, raw).target()
+        made, problems = self.read(name, raw)
         if made is not None and not problems:
             problems = list(_faults(made))
         if problems:
@@ -83,38 +75,35 @@ class TargetList:
 @dataclass(frozen=True, slots=True)
 class Targets:
     """All that can be asked by a name. `chosen`: whom the operator wants asked; `models`: the names under
-    `models:`; `looks`: whether a file that lies beside the eval files counts; `declared`: the variables that
-    such a file may use."""
+    `models:`; `look`: reads a targets file that was found beside eval files, where one counts."""
 
     lists: tuple[TargetList, ...] = ()
     chosen: str | None = None
     models: frozenset[str] = frozenset()
-    looks: bool = True
-    declared: Lookup = lambda name: None
+    look: Callable[[str, str], tuple[TargetList, list[Problem]]] | None = None
     problems: tuple[Problem, ...] = ()
 
     def of_file(self, root: str, file: str) -> "Targets":
         """With those that are found from this eval file on."""
-        found = next(_found(root, file), None) if self.looks else None
-        if found is None:
+        found = next(_found(root, file), None) if self.look is not None else None
+        if found is None or self.look is None:
             return self
-        why = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets " + found
-        listed, problems = read_list(root, found, self.declared, why, named=False, models=self.models)
+        listed, problems = self.look(root, found)
         return replace(self, lists=(*self.lists, listed), problems=tuple(problems))
 
-    def find(self, name: str) -> tuple[Target | None, list[Problem]]:
+    def find(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
         """Whom a name means. An unknown one: a problem without a place. A model of the configuration is a
         target by its name, and so is the model `default`."""
         for listed in self.lists:
             if name in listed.stated:
                 return listed.target(name)
         if name in self.models or name == DEFAULT:
-            return Target(name, PromptExecution("prompt", model=name)), []
+            return NamedTarget(name, PromptExecution("prompt", model=name)), []
         known = list(dict.fromkeys([*(one for listed in self.lists for one in listed.stated), *self.models]))
         named = f"there are {', '.join(known)}" if known else f"describe it in {FOUND}, or under `targets:`"
         return None, [Problem("BK798", f"there is no target {name!r}", nearest(name, known) or named)]
 
-    def readable(self) -> Iterator[Target]:
+    def readable(self) -> Iterator[NamedTarget]:
         """Those of the operator and the configuration in which nothing is wrong."""
         for name in dict.fromkeys(name for listed in self.lists if listed.named for name in listed.stated):
             target, problems = self.find(name)
@@ -154,57 +143,15 @@ def _found(root: str, file: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
-def read_list(
-    root: str,
-    file: str,
-    lookup: Lookup,
-    missing: str,
-    named: bool = True,
-    models: frozenset[str] = frozenset(),
-) -> tuple[TargetList, list[Problem]]:
-    """What a targets file lists, and what is wrong with the list."""
-    empty = TargetList(file, False, {}, list, lookup, missing, named, models)
-    try:
-        body = decode(read(root, file), file).body
-        documents = [document for document in YAML.load(body, file) if document is not None]
-    except BaselinekitError as error:
-        return empty, list(error.problems)
-
-    def placed(problems: Sequence[Problem]) -> list[Problem]:
-        return place_problems(body, file, {0: problems})
-
-    whole = documents[0] if len(documents) == 1 else None
-    listed = whole.get("targets") if isinstance(whole, dict) else None
-    if not isinstance(listed, list):
-        hint = "write `targets:`, and below it - name: … and provider: …"
-        return empty, placed([Problem("BK798", "no list of targets", hint, at=())])
-    stated: dict[str, tuple[Json, Path]] = {}
-    problems = []
-    for number, raw in enumerate(listed):
-        name = raw.get("name") if isinstance(raw, dict) else None
-        if not isinstance(name, str) or not name.strip():
-            what = "a target without a name"
-            problems.append(Problem("BK798", what, "such as - name: default", at=("targets", number)))
-        elif name in stated:
-            what = f"the target {name!r} occurs twice"
-            problems.append(Problem("BK798", what, "rename one of the two", at=("targets", number, "name")))
-        else:
-            stated[name] = (raw, ("targets", number))
-    return replace(empty, stated=stated, place=placed), placed(problems)
-
-
-def own_list(
-    stated: Mapping[str, Json], file: str, place: Callable[[Sequence[Problem]], list[Problem]]
-) -> TargetList:
+def own_list(stated: Mapping[str, Json], place: PlaceProblems) -> TargetList:
     """What the configuration says under `targets:`."""
-    entries = {name: (raw, ("targets", name)) for name, raw in stated.items()}
-    return TargetList(file, True, entries, place, lambda name: None, "")
+    return TargetList({name: (raw, ("targets", name)) for name, raw in stated.items()}, _own_target, place)
 
 
 # A target of the configuration: an execution with its type, its judge and its workers.
 
 
-def _own_target(name: str, raw: Json) -> tuple[Target | None, list[Problem]]:
+def _own_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
     known = ", ".join(KINDS)
     if not isinstance(raw, dict):
         what = f"expected a target, found {describe_value(raw)}"
@@ -219,12 +166,12 @@ def _own_target(name: str, raw: Json) -> tuple[Target | None, list[Problem]]:
     execution, problems = check(kind.execution, rest)
     beside, wrong = check(_Beside, {key: raw[key] for key in ("judge", "workers") if key in raw})
     problems += wrong
-    if any(isinstance(value, str) and _MARKED.search(value) for value in raw.values()):
+    if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
         hint = "write {{NAME}}, and declare it under `variables:`"
         problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
     if execution is None or beside is None:
         return None, problems
-    return Target(name, execution, beside.judge, beside.workers), problems
+    return NamedTarget(name, execution, beside.judge, beside.workers), problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +180,7 @@ class _Beside:
     workers: int | None = None
 
 
-def _faults(target: Target) -> Iterator[Problem]:
+def _faults(target: NamedTarget) -> Iterator[Problem]:
     """What is wrong with it beyond the types, as far as that can be told without a question."""
     kind = KINDS[target.execution.type]
     question = kind.input_of_text("?", None)
@@ -244,258 +191,3 @@ def _faults(target: Target) -> Iterator[Problem]:
                 yield replace(problem, at=at[len(EXECUTION) :])
     if target.workers is not None and target.workers < 1:
         yield Problem("BK108", "fewer than 1 worker", "1 or more", at=("workers",))
-
-
-# A target of a targets file, by its provider.
-
-
-_COMMON = ("name", "provider", "judge_target", "grader_target", "workers", "provider_batching")
-_RETRIES = (
-    *("max_retries", "retry_initial_delay_ms", "retry_max_delay_ms"),
-    *("retry_backoff_factor", "retry_status_codes"),
-)
-_OF_CLI = (
-    *("command_template", "command", "files_format", "attachments_format", "cwd", "timeout_seconds"),
-    *("healthcheck", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files", "env", "retries"),
-)
-_OF_MOCK = ("response", "delay_ms", "delay_min_ms", "delay_max_ms")
-_OF_MODEL = (
-    *("endpoint", "resource", "resource_name", "base_url", "api_key", "deployment", "deployment_name"),
-    *("model", "variant", "version", "api_version", "temperature", "max_output_tokens", "max_tokens"),
-    "timeout_seconds",
-    *_RETRIES,
-)
-_FORMS_OF_HEALTH = ("http", "command")
-_OF_HEALTH = ("type", "url", "command_template", "command", "cwd", "timeout_seconds")
-
-_BASES: dict[str, str | None] = {
-    "openai": None,
-    "azure": "",
-    "azure-openai": "",
-    "anthropic": None,
-    "openrouter": "https://openrouter.ai/api",
-    "gemini": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
-    "google": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
-    "google-gemini": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
-}
-"""The models that are asked over HTTP, each with its address where that is not the usual one of its form."""
-
-_AGENTS = (
-    *("codex", "codex-cli", "claude", "claude-code", "claude-cli", "claude-sdk", "copilot", "copilot-cli"),
-    *("pi", "pi-coding-agent", "pi-agent-sdk", "vscode", "vscode-insiders", "opencode"),
-)
-_AZURE_VERSION = "2024-12-01-preview"
-
-
-@dataclass(slots=True)
-class _TargetReading:
-    """One target on its way. `spelt`: how each key is written in the file."""
-
-    listed: TargetList
-    name: str
-    raw: Any
-    problems: list[Problem] = field(default_factory=list)
-    spelt: dict[str, str] = field(default_factory=dict)
-
-    def target(self) -> tuple[Target | None, list[Problem]]:
-        stated = self.normalized(self.raw, self.spelt)
-        provider = str(self.value(stated, "provider") or "").lower()
-        if provider == "cli":
-            made: tuple[Execution, Model | None] | None = self.cli(stated)
-        elif provider == "mock":
-            made = self.mock(stated)
-        elif provider in _BASES:
-            made = self.model(stated, provider)
-        else:
-            made = None
-            self.wrong("provider", *_unknown(provider))
-        judge = self.text(stated, "judge_target") or self.text(stated, "grader_target")
-        workers = self.number(stated, "workers", whole=True)
-        if self.problems or made is None:
-            return None, self.problems
-        execution, model = made
-        return Target(self.name, execution, judge, None if workers is None else int(workers), model), []
-
-    # Its keys.
-
-    def normalized(self, raw: Mapping[str, Json], spelt: dict[str, str]) -> dict[str, Json]:
-        """In small letters with underscores, as they may be written in either way; nothing for null."""
-        for key in raw:
-            spelt[_HUMP.sub(r"_\1", str(key)).lower()] = key
-        return {name: raw[key] for name, key in spelt.items() if raw[key] is not None}
-
-    def only(self, stated: Mapping[str, Json], *known: str) -> None:
-        for key in stated:
-            if key not in known:
-                hint = nearest(key, known) or f"it has {', '.join(known[:6])} …"
-                what = f"unknown key {self.spelt[key]!r} of a target"
-                self.problems.append(Problem("BK103", what, hint, at=(self.spelt[key],)))
-
-    def wrong(self, key: str, what: str, hint: str = "") -> None:
-        at = (self.spelt[key],) if key in self.spelt else ()
-        self.problems.append(Problem("BK798", f"the target {self.name!r}: {what}", hint, at=at))
-
-    def value(self, stated: Mapping[str, Json], *keys: str) -> Json:
-        return next((stated[key] for key in keys if key in stated), None)
-
-    def text(self, stated: Mapping[str, Json], *keys: str) -> str | None:
-        """A text in which `${{ NAME }}` is a variable of ours, and nothing else is one."""
-        key = next((key for key in keys if key in stated), None)
-        value = None if key is None else stated[key]
-        if key is None or value is None:
-            return None
-        if isinstance(value, dict | list | bool):
-            self.wrong(key, f"`{self.spelt.get(key, key)}` is {describe_value(value)}, not a text")
-            return None
-        text, parts, end = str(value), [], 0
-        for match in _MARKED.finditer(text):
-            if self.listed.lookup(match[1]) is None:
-                missing = self.listed.missing.replace("%s", match[1])
-                what = f"the variable {match[1]} is not set"
-                at = (self.spelt.get(key, key),)
-                self.problems.append(Problem("BK799", what, missing, at=at))
-            parts += [unexpanded(text[end : match.start()]), f"{{{{{match[1]}}}}}"]
-            end = match.end()
-        return "".join((*parts, unexpanded(text[end:])))
-
-    def known(self, stated: Mapping[str, Json], *keys: str) -> str | None:
-        """The same with the values of its variables."""
-        key = next((key for key in keys if key in stated), None)
-        if key is None or self.text(stated, key) is None:
-            return None
-        return _MARKED.sub(lambda match: as_text(self.listed.lookup(match[1]) or ""), str(stated[key]))
-
-    def number(self, stated: Mapping[str, Json], *keys: str, whole: bool = False) -> int | float | None:
-        key = next((key for key in keys if key in stated), None)
-        value = None if key is None else stated[key]
-        if key is None or value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
-            words = "a whole number" if whole else "a number of 0 or more"
-            self.wrong(key, f"`{self.spelt[key]}` is {describe_value(value)}, not {words}")
-            return None
-        return value
-
-    # Its providers.
-
-    def mock(self, stated: Mapping[str, Json]) -> tuple[Execution, None]:
-        self.only(stated, *_COMMON, *_OF_MOCK)
-        response = self.value(stated, "response")
-        if isinstance(response, str):
-            response = self.text(stated, "response")
-        low, high = self.number(stated, "delay_min_ms"), self.number(stated, "delay_max_ms")
-        delay = self.number(stated, "delay_ms") or ((low or 0) + (high or low or 0)) / 2
-        given = RESPONSE if response is None else response
-        return MockExecution("mock", given, delay / 1000 if delay else None, target=self.name), None
-
-    def cli(self, stated: Mapping[str, Json]) -> tuple[Execution, None] | None:
-        self.only(stated, *_COMMON, *_OF_CLI, *_RETRIES)
-        command = self.text(stated, "command_template", "command")
-        if command is None and not self.problems:
-            self.wrong("provider", "it has no `command_template`", "such as `agent run {PROMPT}`")
-        env = self.value(stated, "env") or []
-        if not isinstance(env, list) or not all(isinstance(name, str) for name in env):
-            self.wrong("env", "`env` is a list of the names of variables")
-            env = []
-        health = None
-        if (raw := self.value(stated, "healthcheck")) is not None:
-            health = self.healthcheck(raw)
-        if command is None:
-            return None
-        return CliExecution(
-            "cli",
-            command,
-            files_format=self.text(stated, "files_format", "attachments_format") or "{path}",
-            cwd=self.text(stated, "cwd"),
-            env=env,
-            timeout=self.number(stated, "timeout_seconds"),
-            retries=self.whole(stated, "retries", "max_retries"),
-            batch=self.value(stated, "provider_batching") is True,
-            healthcheck=health,
-            target=self.name,
-        ), None
-
-    def whole(self, stated: Mapping[str, Json], *keys: str) -> int | None:
-        value = self.number(stated, *keys, whole=True)
-        return None if value is None else int(value)
-
-    def healthcheck(self, raw: Json) -> Healthcheck | None:
-        if not isinstance(raw, dict):
-            hint = "such as {url: http://localhost:8080/health}"
-            self.wrong("healthcheck", f"`healthcheck` is {describe_value(raw)}", hint)
-            return None
-        inner = _TargetReading(self.listed, self.name, raw)
-        stated = inner.normalized(raw, inner.spelt)
-        inner.only(stated, *_OF_HEALTH)
-        form = inner.value(stated, "type")
-        if form is not None and form not in _FORMS_OF_HEALTH:
-            inner.wrong("type", f"a healthcheck is of the type http or command, not {describe_value(form)}")
-        made = Healthcheck(
-            inner.text(stated, "url"),
-            inner.text(stated, "command_template", "command"),
-            inner.text(stated, "cwd"),
-            inner.number(stated, "timeout_seconds"),
-        )
-        at = self.spelt.get("healthcheck", "healthcheck")
-        self.problems += below(inner.problems, (at,))
-        return made
-
-    def model(self, stated: Mapping[str, Json], provider: str) -> tuple[Execution, Model | None] | None:
-        """A model over HTTP. Where the configuration has one of this name, that is meant; a file that was
-        only found brings no address and no key along."""
-        asked = PromptExecution("prompt", model=self.name)
-        if self.name in self.listed.models:
-            return asked, None
-        if not self.listed.named:
-            hint = f"describe `models: {{{self.name}: …}}`, or name the file: --targets {self.listed.file}"
-            self.wrong("provider", "the configuration describes no model of this name", hint)
-            return None
-        self.only(stated, *_COMMON, *_OF_MODEL)
-        model = self.known(stated, "deployment", "deployment_name", "model", "variant")
-        if model is None and not self.problems:
-            self.wrong("provider", "it does not say which `model`")
-        base, headers, key = self.address(stated, provider, model or "")
-        is_anthropic = provider == "anthropic"
-        made = Model(
-            openai=None if is_anthropic else model,
-            anthropic=model if is_anthropic else None,
-            base_url=base,
-            key=key,
-            headers=headers,
-            temperature=self.number(stated, "temperature"),
-            max_tokens=self.whole(stated, "max_output_tokens", "max_tokens"),
-            timeout=self.number(stated, "timeout_seconds"),
-            retries=self.whole(stated, "max_retries"),
-        )
-        return asked, made
-
-    def address(
-        self, stated: Mapping[str, Json], provider: str, model: str
-    ) -> tuple[str | None, dict[str, str], str | None]:
-        """Where it is asked, with which headers, and the variable of its key. Azure has an address for each
-        deployment, and a header of its own."""
-        raw = stated.get("api_key")
-        variable = _MARKED.fullmatch(raw.strip()) if isinstance(raw, str) else None
-        if raw is not None and variable is None:
-            self.wrong("api_key", "a key does not stand in a file", "write api_key: ${{ NAME }}")
-        self.text(stated, "api_key")
-        key = variable[1] if variable else None
-        base = self.known(stated, "endpoint", "resource", "resource_name", "base_url") or _BASES[provider]
-        if not provider.startswith("azure"):
-            return base, {}, key
-        if not base:
-            self.wrong("provider", "it has no `endpoint`", "such as https://NAME.openai.azure.com")
-            return None, {}, None
-        version = self.known(stated, "version", "api_version") or _AZURE_VERSION
-        host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
-        url = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
-        return url, {"api-key": f"{{{{{key}}}}}"} if key else {}, None
-
-
-def _unknown(provider: str) -> tuple[str, str]:
-    if provider in _AGENTS:
-        what = f"the provider {provider!r} starts an agent, which is described by its command line here"
-        return what, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
-    known = ("cli", "mock", *_BASES)
-    what = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-    return what, nearest(provider, known) or f"one of {', '.join(known)}"

@@ -10,7 +10,8 @@ from baselinekit.model.recipes import Config, Recipe
 from baselinekit.model.values import Json
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.store.project import place_in_config
-from baselinekit.suites.targets import NO_TARGETS, Target, TargetList, Targets, own_list, read_list
+from baselinekit.suites.targets import NamedTarget, TargetList, Targets, own_list
+from baselinekit.suites.targetsfile import TargetsFile, read_list
 from baselinekit.variables import Scope, Secret, as_text
 
 
@@ -39,16 +40,19 @@ def open_targets(
         return value
 
     names = frozenset(config.models)
-    found = replace(NO_TARGETS, models=names, looks=file is None, declared=declared)
+
+    def look(root: str, file: str) -> tuple[TargetList, list[Problem]]:
+        return read_list(root, TargetsFile(file, declared, _FOUND_HINT + file, False, names))
+
+    found = Targets(models=names, look=look if file is None else None)
     listed: TargetList | None = None
     if file is not None or isinstance(config.targets, str):
         is_named = file is not None or is_current
         path = os.path.normpath(os.path.join(root, file or str(config.targets)))
         shown = os.path.relpath(path, root)
+        shown = path if shown.startswith(os.pardir) else shown
         lookup = in_environment if is_named else declared
-        listed, problems = read_list(
-            root, path if shown.startswith(os.pardir) else shown, lookup, _HINT, is_named, names
-        )
+        listed, problems = read_list(root, TargetsFile(shown, lookup, _HINT, is_named, names))
         if problems:
             raise InvalidInput(*problems)
     elif isinstance(config.targets, dict) and config_file is not None:
@@ -57,7 +61,7 @@ def open_targets(
         def placed(problems: Sequence[Problem]) -> list[Problem]:
             return place_in_config(root, relative, problems) if is_current else list(problems)
 
-        listed = own_list(config.targets, relative, placed)
+        listed = own_list(config.targets, placed)
     if listed is None:
         return found, scope
     for name in listed.stated:
@@ -68,10 +72,11 @@ def open_targets(
     return replace(found, lists=(listed,)), known
 
 
+_FOUND_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
 _HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
 
 
-def addresses_of(target: Target) -> Iterator[str]:
+def addresses_of(target: NamedTarget) -> Iterator[str]:
     """Where a target leads, its variables unexpanded."""
     question = KINDS[target.execution.type].input_of_text("?", None)
     if question is not None:

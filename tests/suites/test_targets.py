@@ -11,7 +11,8 @@ from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.recipes import Execution, Model
 from baselinekit.suites.loading import load_evals
-from baselinekit.suites.targets import Targets, read_list
+from baselinekit.suites.targets import Targets
+from baselinekit.suites.targetsfile import TargetsFile, read_list
 from baselinekit.workflow.project import Operator, Project, open_project
 
 TARGETS = ".agentv/targets.yaml"
@@ -136,7 +137,7 @@ def test_an_unknown_target_is_told_where_it_is_named(tmp_path: Path) -> None:
 def one(text: str, tmp_path: Path, named: bool = True, **variables: str) -> Any:
     """The first target of a file, or what is wrong with it."""
     (tmp_path / "t.yaml").write_text(text, "utf-8")
-    listed, problems = read_list(str(tmp_path), "t.yaml", variables.get, "export %s", named)
+    listed, problems = read_list(str(tmp_path), TargetsFile("t.yaml", variables.get, "export %s", named))
     assert not problems
     return listed.target(next(iter(listed.stated)))
 

@@ -47,7 +47,7 @@ from baselinekit.suites.dialects.evaluators import (
     read_rubrics,
 )
 from baselinekit.suites.settings import NUMBERED
-from baselinekit.suites.targets import DEFAULT, Target, judged_by
+from baselinekit.suites.targets import DEFAULT, NamedTarget, judged_by
 
 _ONLY_OURS = ("input_messages", "expected_messages")
 _OF_OTHER_CASES = ("grader", "graders", "expected", "test_cases", "current")
@@ -375,13 +375,13 @@ def _graders(
 
 def _target(
     own: str | None, document: EvalDocument, defaults: Defaults, around: _Around
-) -> tuple[Target | None, list[Problem]]:
+) -> tuple[NamedTarget | None, list[Problem]]:
     """Whom a case asks: whom the operator chose, else whom the case names, else its file, else `default`."""
     if defaults.target is not None:
-        return Target("", defaults.target, defaults.judge), []
+        return NamedTarget("", defaults.target, defaults.judge), []
     name = own or around.target or DEFAULT
     if name == DEFAULT and defaults.execution is not None:
-        return Target("", defaults.execution), []
+        return NamedTarget("", defaults.execution), []
     target, problems = defaults.targets.find(name)
     loading = document.loading
     if target is not None:
