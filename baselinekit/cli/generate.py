@@ -1,0 +1,144 @@
+"""`baselinekit generate rubrics`: what a model drafts for the cases of an eval file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from baselinekit.cli import screen
+from baselinekit.cli.clients import real_context, with_models
+from baselinekit.cli.entry import INTERRUPTED
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    argument,
+    color_option,
+    command,
+    flag,
+    including,
+    jobs_option,
+    option,
+    project_of,
+)
+from baselinekit.documents.text import decode
+from baselinekit.evals.rubricdrafts import Draft, EvalFileState, Lacking, diff, draft, load_states, write
+from baselinekit.report.wording import Style
+from baselinekit.store.project import read
+from baselinekit.texts import many
+from baselinekit.workflow.context import RunContext, ThreadPool
+from baselinekit.workflow.project import Project
+
+_JOBS = 4
+_JUDGE = "judge"
+
+
+@dataclass(frozen=True)
+class RubricsOptions:
+    """Draft rubrics for the cases of FILES that have an expected_outcome and none: 3 to 7 items each.
+
+    FILES are AgentV's, YAML or JSON Lines. They are read and checked first; the rubrics are added to
+    their cases, and no other byte changes. Review them: they decide what passes from then on.
+
+    \b
+    Exit code: 0 written, or nothing to do; 1 with --check: cases have no rubrics; 2 usage or an
+    invalid file; 3 a case got no usable draft (the others are written); 130 interrupted.
+    """
+
+    files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    model: str = option(
+        "--model",
+        also={"--target": {"help": "The same, as AgentV calls it."}},
+        metavar="NAME",
+        default=_JUDGE,
+        help=f"The model that drafts, by its name in `models:` ({_JUDGE}).",
+    )
+    check: bool = flag(help="Ask nobody and write nothing: exit 1 if any case has no rubrics.")
+    dry_run: bool = flag(help="Ask, and print what would be written.")
+    jobs: int | None = jobs_option("How many at once.", _JOBS)
+    verbose: bool = flag("-v", "--verbose", help="Print every item, and which cases are skipped.")
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def generate() -> None:
+    """Write what is missing: a model drafts it."""
+
+
+def rubrics(options: RubricsOptions) -> int:
+    project = project_of(options.project, options.recording.offline is not None)
+    states = load_states(project, options.files, lambda file: decode(read(project.root, file), file).body)
+    style = screen.style_of(options.color, options.verbose)
+    lacking = [one for state in states for one in state.lacking]
+    if options.verbose or not lacking:
+        print_skipped(states)
+    if options.check:
+        return print_check(states, style)
+    if not lacking:
+        screen.line("nothing to do: every case with an expected_outcome has rubrics")
+        return 0
+    with real_context() as context:
+        drafts = ask_for_drafts(project, with_models(context, project, options.recording), lacking, options)
+        interrupted = context.stop.is_set()
+    failed = [one for one in drafts if one.items is None]
+    for one in drafts:
+        print_draft(one, style)
+    for state in states:
+        ready = [one for one in drafts if one.items is not None and one.lacking in state.lacking]
+        if ready and options.dry_run:
+            screen.show(screen.safe(diff(state, ready)))
+        elif ready:
+            write(project, state.file, ready)
+            screen.line(style.paint(f"written: {screen.safe_line(state.file)}", "dim"))
+    written = len(drafts) - len(failed)
+    what = "would get rubrics" if options.dry_run else "got rubrics"
+    undone = f", {many(len(failed), 'case')} did not" if failed else ""
+    screen.line(f"{many(written, 'case')} {what}{undone}")
+    return INTERRUPTED if interrupted else 3 if failed else 0
+
+
+def ask_for_drafts(
+    project: Project, context: RunContext, lacking: Sequence[Lacking], options: RubricsOptions
+) -> list[Draft]:
+    """All that were drafted before the run was interrupted, if it was."""
+    models, mask = context.clients.models, project.redactor.mask_declared
+    models.check(options.model)
+
+    def work(one: Lacking) -> Draft:
+        return draft(one, options.model, models.ask, mask)
+
+    pool = ThreadPool(options.jobs or _JOBS, work, context.cancel, context.stop)
+    done = pool.run(lacking, lambda one: True)
+    return [one for one in done if one is not None]
+
+
+def print_skipped(states: Sequence[EvalFileState]) -> None:
+    for state in states:
+        for name in state.having:
+            screen.line(f"skipped  {screen.safe_line(name)}: has rubrics")
+        for name in state.without_outcome:
+            screen.line(f"skipped  {screen.safe_line(name)}: has no expected_outcome")
+
+
+def print_check(states: Sequence[EvalFileState], style: Style) -> int:
+    missing = [(state.file, one) for state in states for one in state.lacking]
+    for file, one in missing:
+        screen.line(f"{style.paint('missing', 'yellow')}  {screen.safe_line(f'{one.name}   {file}')}")
+    have = sum(len(state.having) for state in states)
+    screen.line(f"{many(len(missing), 'case')} without rubrics, {have:,} with them")
+    return 1 if missing else 0
+
+
+def print_draft(one: Draft, style: Style) -> None:
+    name = screen.safe_line(one.lacking.name)
+    if one.items is None:
+        reason = one.error.message if one.error else "nothing was drafted"
+        screen.line(f"{style.paint('error', 'bold red')}    {name}: {screen.safe_line(reason)}")
+        return
+    screen.line(f"{style.paint('drafted', 'green')}  {name}: {many(len(one.items), 'item')}")
+    for item in one.items if style.verbose else ():
+        screen.line(f"           {screen.safe_line(item.line)}")
+
+
+generate.add_command(command("rubrics", RubricsOptions, rubrics, short_help="Rubrics for eval cases."))
