@@ -88,6 +88,8 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
         form["first_in_second"], form["second_in_first"] = _facts(first, second), _facts(second, first)
         form["reason"] = f"{len(set(first) & set(second))} words in common"
         return json.dumps(form)
+    if "hits" in form or "checks" in form:
+        return json.dumps(_by_share(asked, texts.get("candidate_answer", ""), form))
     text = texts.get("output") or next(iter(texts.values()))
     rough = sum(text.count(word) for word in _ROUGH)
     form["justification"] = "rough words" if rough else "clear and kind"
@@ -101,6 +103,22 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
     if "passed" in form:
         form["passed"] = form["overall_score"] >= 4 if "overall_score" in form else not rough
     return json.dumps(form)
+
+
+def _by_share(asked: str, answer: str, form: dict[str, Any]) -> dict[str, Any]:
+    """A judge by a prompt takes a quarter for each rough word; one by a rubric finds an item met if the answer
+    has a word of it."""
+    rough = sum(answer.count(word) for word in _ROUGH)
+    why = "rough words" if rough else "clear and kind"
+    if "hits" in form:
+        points = {"hits": [] if rough else [why], "misses": [why] if rough else []}
+        return {**form, **points, "score": max(0.0, 1 - rough / 4), "reasoning": why}
+    for check in form["checks"]:
+        item = re.search(rf"^- ({re.escape(check['id'])}: .*?)(?: \(a whole number.*)?$", asked, re.MULTILINE)
+        common = min(_stems(item[1] if item else "") & _stems(answer), default="")
+        check["reasoning"] = f"it speaks of {common}…" if common else "it has no word of it"
+        check |= {"satisfied": bool(common)} if "satisfied" in check else {"score": 9 if common else 2}
+    return {**form, "overall_reasoning": why}
 
 
 def _scored(asked: str) -> str:

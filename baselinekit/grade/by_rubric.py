@@ -55,7 +55,7 @@ class ItemFound:
 
     @property
     def is_hit(self) -> bool:
-        return self.raw >= _HIT
+        return self.raw >= _HIT and not self.fails
 
     @property
     def fails(self) -> bool:
@@ -65,9 +65,12 @@ class ItemFound:
 
     @property
     def line(self) -> str:
-        scored = f" ({self.raw} of {HIGHEST})" if self.criterion.is_scored else ""
+        notes = [f"{self.raw} of {HIGHEST}"] if self.criterion.is_scored else []
+        if self.fails:
+            notes.append("required" if self.criterion.least is None else f"{self.criterion.least} needed")
+        name = f"{self.criterion.name} ({', '.join(notes)})" if notes else self.criterion.name
         why = "the judge said nothing of it" if self.omitted else self.reasoning
-        return f"{self.criterion.name}{scored}: {why}" if why else f"{self.criterion.name}{scored}"
+        return f"{name}: {why}" if why else name
 
     @property
     def shown(self) -> dict[str, Json]:
@@ -187,9 +190,8 @@ def rubric_grade(task: Task, found: RubricReply, rule: PassRule) -> Grade:
         details["unknown_ids"] = list(found.unknown)
     reason = ""
     if outcome != "passed":
-        summary = f"{', '.join(gates)} had to hold" if gates else too_low(score, rule)
-        telling = [item for item in misses if item.fails] or misses
-        reason = "; ".join((summary, *(item.line for item in telling)))
+        failing = [item.line for item in misses if item.fails]
+        reason = "; ".join(failing or (too_low(score, rule), *(item.line for item in misses)))
     return task.grader.graded(
         outcome, float(score), reason, verdict=verdict, details=details, failed_gates=gates
     )

@@ -1,9 +1,11 @@
-"""The demo model as a judge that replies in one line: our own questions take what it says for a reply."""
+"""The demo model as a judge in one line, by a prompt and by a rubric: our own questions take what it says for
+a reply."""
 
 import pytest
 
 from baselinekit.demo.api import said
 from baselinekit.errors import CannotReplay
+from baselinekit.grade import graders
 from baselinekit.grade.by_line import (
     DecisionLine,
     LineQuestion,
@@ -11,6 +13,14 @@ from baselinekit.grade.by_line import (
     decision_question,
     score_question,
 )
+from baselinekit.grade.by_rubric import RubricJudge
+from baselinekit.grade.by_template import TemplateJudge
+from baselinekit.grade.rubricitems import RubricItem
+from baselinekit.grade.task import GradeClients
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.model.evals import Case, Wanted
+from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.recipes import Answer, Ask, Observation, Recipe
 
 
 def reply(asked: LineQuestion, version: int = 1) -> tuple[str, str]:
@@ -50,3 +60,31 @@ def test_e12_without_triggers_only_the_description_counts() -> None:
 def test_e5_a_verdict_that_stands_in_the_output_is_none(verdict: str) -> None:
     with pytest.raises(CannotReplay):
         reply(score_question(ScoreLine("Is it polite?"), f"All is well. {verdict}"))
+
+
+def judged(method: object, output: str) -> Grade:
+    """What our own grader makes of what the demo model replies."""
+
+    def ask(asked: Ask) -> Answer:
+        messages = [{"role": one.role, "content": one.content} for one in asked.messages]
+        return Answer(said(messages, [], 1).text)
+
+    recipe = Recipe(PromptInput(text="What of my parcel?"), PromptExecution("prompt"))
+    grader = Grader("g", "model", method)
+    case = Case("c", recipe, (grader,), wanted=Wanted(outcome="Is kind"))
+    return graders.grade(grader, case, Observation(output, 0.1), GradeClients(ask=ask))
+
+
+@pytest.mark.parametrize(
+    ("output", "score"), [("All is well.", 1.0), ("obviously", 0.75), ("TODO " * 9, 0.0)]
+)
+def test_a32_it_judges_by_a_prompt(output: str, score: float) -> None:
+    assert judged(TemplateJudge(), output).score == score
+
+
+@pytest.mark.parametrize(
+    ("output", "score"), [("The parcel is late, sorry.", 0.95), ("The parcel.", 0.6), ("Soon.", 0.1)]
+)
+def test_a41_it_judges_by_a_rubric(output: str, score: float) -> None:
+    ranged = RubricItem("sorry", "Is sorry", score_ranges={"0": "no", "6": "yes"})
+    assert judged(RubricJudge(["Names the parcel", ranged]), output).score == score

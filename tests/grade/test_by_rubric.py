@@ -289,7 +289,13 @@ def test_a44_a_gate_that_fails_is_never_made_good() -> None:
     found = graded(items, [scored("a", 10), scored("b", 6)])
     assert (found.outcome, found.verdict, found.failed_gates) == ("failed", None, ("b",))
     assert found.score == pytest.approx(100.6 / 101)
-    assert found.reason == "b had to hold; b (6 of 10): why b"
+    assert found.reason == "b (6 of 10, 7 needed): why b"
+
+
+def test_a44_a_gate_may_ask_for_more_than_a_hit() -> None:
+    found = graded([item(id="a", required_min_score=9, score_ranges=FOUR)], [scored("a", 8)])
+    assert (found.outcome, found.score, found.failed_gates) == ("failed", 0.8, ("a",))
+    assert (found.reason, found.details["misses"]) == ("a (8 of 10, 9 needed): why a", ["a"])
 
 
 def test_a43_required_says_nothing_of_an_item_that_is_scored() -> None:
