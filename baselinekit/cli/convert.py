@@ -1,0 +1,274 @@
+"""`baselinekit convert` and `baselinekit import`: eval files in another form, and those of other tools."""
+
+import glob
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import click
+
+from baselinekit.cli import screen
+from baselinekit.cli.entry import clock
+from baselinekit.cli.options import ProjectOptions, argument, flag, including, option, project_of, read_text
+from baselinekit.documents.languages import yaml_flow
+from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.drafts import SourceText
+from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
+from baselinekit.importers.evalforms import eval_importer_of
+from baselinekit.model.values import Json
+from baselinekit.store.reading import locate
+from baselinekit.store.results import check_place, write_text
+from baselinekit.suites.writing.conversion import (
+    FORMS,
+    Conversion,
+    WrittenForm,
+    converted,
+    imported,
+    name_of_place,
+    stem_of,
+)
+from baselinekit.suites.writing.sayings import Lost, Wish
+from baselinekit.texts import many
+from baselinekit.trust import check_inside
+from baselinekit.workflow.project import Project
+
+_FORM = click.Choice([*FORMS])
+_OUTPUT_HELP = "Where it goes: a file, or the folder of a prompt [default: by its name]."
+_PARTIAL_HELP = "Write what carries over, and list the rest in the file."
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """Write eval cases in another form: cases (a file of test cases), eva (a prompt folder), agentv.
+
+    \b
+    baselinekit convert prompts/refactor --to cases        evals/refactor.yaml
+    baselinekit convert evals/strings.yaml --to eva        prompts/strings/
+    baselinekit convert evals/strings.yaml --to agentv
+
+    What would be written is read again and compared with the cases that it came from: whatever it does not
+    say is listed, and then nothing is written unless --partial wants it.
+
+    \b
+    Exit code: 0 it is written; 1 something does not carry over; 2 it cannot be read, or is there already.
+    """
+
+    path: str = argument(metavar="PATH")
+    to: str = option("--to", type=_FORM, required=True, help="The form to write.")
+    output: str | None = option("-o", "--output", metavar="PATH", help=_OUTPUT_HELP)
+    partial: bool = flag(help=_PARTIAL_HELP)
+    overwrite: bool = flag(help="Replace files that are there.")
+    dry_run: bool = flag(help="Write nothing: print what would be written.")
+    as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Write the eval file of another tool as a file of test cases: a configuration of promptfoo, or the
+    evals.json of a skill.
+
+    \b
+    baselinekit import promptfooconfig.yaml                     evals/NAME.yaml
+    baselinekit import skills/pdf/evals/evals.json -o evals/pdf.yaml
+
+    Nothing of theirs is run. What is a program, or is computed by one, is listed, and then nothing is written
+    unless --partial wants it.
+
+    \b
+    Exit code: 0 it is written; 1 something does not carry over; 2 it cannot be read, or is there already.
+    """
+
+    path: str = argument(metavar="FILE")
+    to: str = option("--to", type=_FORM, default="cases", show_default=True, help="The form to write.")
+    output: str | None = option("-o", "--output", metavar="PATH", help=_OUTPUT_HELP)
+    partial: bool = flag(help=_PARTIAL_HELP)
+    overwrite: bool = flag(help="Replace files that are there.")
+    dry_run: bool = flag(help="Write nothing: print what would be written.")
+    as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+
+
+def convert(options: ConvertOptions | ImportOptions) -> int:
+    """Both commands: the form of the file says who reads it."""
+    project, form = project_of(options.project), FORMS[options.to]
+    today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
+    draft = _draft(options.path, project)
+    if draft is None and isinstance(options, ImportOptions):
+        hint = f"a form of ours is written in another one by: baselinekit convert {options.path} --to …"
+        raise InvalidInput(
+            Problem("BK776", f"{options.path} is no file of promptfoo and no evals.json", hint)
+        )
+    stem = stem_of(options.path) if draft is None else _stem(draft, options.path)
+    place = name_of_place(project.root, _typed_place(options, form, project, stem))
+    if draft is None:
+        source = name_of_place(project.root, options.path)
+        made = converted(source, project.root, form, place, today)
+    else:
+        wish = Wish((), project.root, stem, today=today)
+        made = imported(draft, options.path, wish, form, place)
+    return _Told(options, project, form, made, draft).written()
+
+
+def _stem(draft: DraftEvals, path: str) -> str:
+    stem = stem_of(path)
+    return draft.name if stem in ("promptfooconfig", "evals", "cases") else stem
+
+
+def _typed_place(
+    options: ConvertOptions | ImportOptions, form: WrittenForm, project: Project, stem: str
+) -> str:
+    """The file with the cases: as it was typed, else by its name."""
+    if options.output is None:
+        return os.path.join(project.root, form.place(stem))
+    if form.is_folder:
+        return os.path.join(options.output, os.path.basename(form.place(stem)))
+    if os.path.isdir(options.output):
+        return os.path.join(options.output, os.path.basename(form.place(stem)))
+    return options.output
+
+
+def _draft(path: str, project: Project) -> DraftEvals | None:
+    """What a file of another tool gives; None for what is of ours."""
+    if not os.path.isfile(path):
+        if not os.path.exists(path):
+            raise InvalidInput(
+                Problem("BK776", f"there is no {path}", "name an eval file or a prompt folder")
+            )
+        return None
+    source = SourceText(path, read_text("import", path, "an eval file"))
+    importer = eval_importer_of(source)
+    if importer is None:
+        return None
+    folder = os.path.realpath(os.path.dirname(path) or ".")
+
+    def read(way: str) -> str:
+        target = os.path.realpath(os.path.join(folder, way))
+        check_inside(os.path.realpath(project.root), target, way)
+        if not os.path.isfile(target):
+            raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
+        return read_text("import", target, "a text")
+
+    def fitting(pattern: str) -> Sequence[str]:
+        return sorted(glob.glob(pattern, root_dir=folder, recursive=True))
+
+    return importer.read(source, EvalFiles(read, fitting))
+
+
+class _Told:
+    """A conversion on its way to files and to the screen."""
+
+    def __init__(
+        self,
+        options: ConvertOptions | ImportOptions,
+        project: Project,
+        form: WrittenForm,
+        made: Conversion,
+        draft: DraftEvals | None,
+    ):
+        self._options, self._project, self._form = options, project, form
+        self._made, self._draft = made, draft
+
+    def written(self) -> int:
+        options, made = self._options, self._made
+        files = dict(self._files()) if options.partial or not made.lost else {}
+        there = [name for name in files if os.path.lexists(os.path.join(self._project.root, name))]
+        if there and not (options.overwrite or options.dry_run):
+            hint = "choose another place with -o, or replace it with --overwrite"
+            raise InvalidInput(
+                *(Problem("BK775", "it is there already", hint, Place(name)) for name in there)
+            )
+        if not options.dry_run:
+            for name in files:
+                check_place(os.path.join(self._project.root, name))
+            for name, text in files.items():
+                write_text(os.path.join(self._project.root, name), text, self._project.root)
+        if options.as_json:
+            screen.show_json(json.dumps(self._document(files)) + "\n")
+        else:
+            self._print(files)
+        return 1 if made.lost and not options.partial else 0
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        """The files, with what is lost at the top of the one with the cases."""
+        header = "".join(
+            f"# {line}\n" for line in (*self._header(), *(f"  {text}" for text in self._lost_lines()))
+        )
+        for number, (name, text) in enumerate(self._made.files.items()):
+            yield name, header + text if number == 0 and self._made.lost else text
+
+    def _header(self) -> Sequence[str]:
+        return (f"From {self._shown(self._options.path)}. Not carried over:",)
+
+    def _lost_lines(self) -> list[str]:
+        lines = []
+        for lost in self._made.lost:
+            place = self._place_of(lost)
+            lines.append(screen.safe_line(f"{place}: {lost}" if place else str(lost)))
+        return lines
+
+    def _place_of(self, lost: Lost) -> str:
+        if lost.place is not None:
+            return str(replace(lost.place, file=self._shown(lost.place.file)))
+        if lost.case is None:
+            return ""
+        place = locate(lost.case.source, (), self._project.root)
+        return str(replace(place, column=None))
+
+    def _shown(self, path: str) -> str:
+        return os.path.relpath(path) if os.path.isabs(path) else path
+
+    def _print(self, files: Mapping[str, str]) -> None:
+        made, options = self._made, self._options
+        if options.dry_run:
+            for name, text in files.items():
+                screen.line(screen.safe_line(f"--- {name}"))
+                screen.show(screen.safe(text))
+        else:
+            for name in files:
+                screen.line(
+                    screen.safe_line(f"wrote {os.path.relpath(os.path.join(self._project.root, name))}")
+                )
+        if files:
+            verb = "would be carried over" if options.dry_run else "carried over"
+            screen.line(f"{many(made.count, 'case')} {verb}")
+            for note in made.notes:
+                screen.line(screen.safe_line(f"note: {note}"))
+        if made.lost:
+            screen.line(f"{many(len(made.lost), 'thing')} not carried over:", err=not files)
+            for text in self._lost_lines():
+                screen.line(f"  {text}", err=not files)
+        if not files:
+            hint = ": --partial writes the rest" if made.files else ""
+            screen.line(f"nothing was written{hint}", err=True)
+            return
+        self._print_models()
+        if not options.dry_run:
+            first = os.path.relpath(os.path.join(self._project.root, next(iter(files))))
+            screen.next_commands([f"baselinekit run {screen.safe_line(first)} --list"])
+
+    def _print_models(self) -> None:
+        """Models that the cases ask and nobody has declared yet."""
+        known = self._project.config.models
+        missing = {name: how for name, how in self._models().items() if name not in known}
+        if not missing:
+            return
+        screen.line("baselinekit.yaml has to name whom they ask, below `models:`")
+        for name, how in missing.items():
+            stated = yaml_flow(how) if how is not None else "{…}"
+            screen.line(screen.safe_line(f"  {name}: {stated}"))
+
+    def _models(self) -> Mapping[str, Json]:
+        return self._draft.models if self._draft is not None else {}
+
+    def _document(self, files: Mapping[str, str]) -> dict[str, Json]:
+        lost = [
+            {"what": one.what, "hint": one.hint, "at": self._place_of(one)}
+            | ({"case": one.case.id} if one.case is not None else {})
+            for one in self._made.lost
+        ]
+        written = [] if self._options.dry_run else [*files]
+        told: dict[str, Json] = {"to": self._form.name, "written": written, "cases": self._made.count}
+        return told | {"lost": lost, "notes": [*self._made.notes]}

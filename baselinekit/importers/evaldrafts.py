@@ -1,0 +1,88 @@
+"""What a reader of another tool's eval files gives: a file of test cases as ours state them, and everything
+that does not carry over, with its line."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.importers.drafts import LeftOut, SourceText
+from baselinekit.model.values import Json, Path
+
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_ID = 60
+
+
+@dataclass(frozen=True, slots=True)
+class EvalFiles:
+    """What a reader may look at beside its file: the text of a file, by its way from that one's folder, and
+    the files that a pattern fits."""
+
+    read: Callable[[str], str] = lambda way: ""
+    fitting: Callable[[str], Sequence[str]] = lambda pattern: ()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftEvals:
+    """`document`: a file of test cases; `left_out`: what it does not say; `notes`: what it says in other
+    words; `models`: whom its cases ask, by the name that the configuration gives them, each as it would stand
+    there (None: nobody can tell)."""
+
+    name: str
+    document: dict[str, Json]
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    models: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reading:
+    """One file on its way to test cases. `gone`: what is left out, by its place: the path in the file, or
+    another file that it refers to; `models`: as in what comes of it."""
+
+    source: SourceText
+    files: EvalFiles
+    notes: dict[str, None] = field(default_factory=dict)
+    gone: dict[tuple[Path, str, str, str], None] = field(default_factory=dict)
+    models: dict[str, Json] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def leave_out(self, at: Path, what: str, hint: str = "", file: str = "") -> None:
+        self.gone[(at, what, hint, file)] = None
+
+    def note(self, text: str) -> None:
+        self.notes[text] = None
+
+    def own_id(self, text: str) -> str:
+        """An id for a case, told apart by a number from those that are taken."""
+        word = wanted = _NOT_IN_IDS.sub("-", text).strip("-._")[:_LONGEST_ID].rstrip("-._") or "case"
+        more = 1
+        while word.casefold() in self.taken:
+            more += 1
+            word = f"{wanted}-{more}"
+        self.taken.add(word.casefold())
+        return word
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """All of it with its lines, in their order."""
+        lines = self.source.lines([at for at, *_ in self.gone]) if self.gone else []
+        found = [
+            LeftOut(0 if file else line, what, hint, file)
+            for line, (_, what, hint, file) in zip(lines, self.gone, strict=True)
+        ]
+        return tuple(sorted(found, key=lambda one: (one.file, one.line)))
+
+    def draft(self, name: str, document: dict[str, Json]) -> DraftEvals:
+        return DraftEvals(name, document, self.left_out(), tuple(self.notes), self.models)
+
+    def text_beside(self, way: str) -> str | None:
+        """The text of a file that this one names; None where there is none, which is told by who asked."""
+        try:
+            return self.files.read(way)
+        except BaselinekitError:
+            return None
+
+
+def as_name(text: str) -> str:
+    """A name of a model or of a file, from what somebody calls it."""
+    return _NOT_IN_IDS.sub("-", text).strip("-._")[:_LONGEST_ID] or "model"

@@ -1,0 +1,95 @@
+"""Nunjucks templates as promptfoo has them, as far as they are nothing but names in a text: filled in once.
+What has a logic of its own is not carried over, and told."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from baselinekit.documents.jsontext import tight_json
+from baselinekit.model.values import ABSENT, Json
+
+_DEEPEST = 5
+_TAG = re.compile(r"\{%-?\s*(?P<tag>.*?)\s*-?%\}|\{#.*?#\}|\{\{-?\s*(?P<inner>.*?)\s*-?\}\}", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.\w+|\[\d+\]|\[(['\"])[^'\"]*\1\])*")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[['\"]([^'\"]*)['\"]\]")
+_STRING = re.compile(r"(['\"])((?:(?!\1).)*)\1")
+_FILTERS: Mapping[str, Callable[[str], str]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "trim": str.strip,
+    "safe": str,
+    "string": str,
+}
+_AS_JSON = ("dump", "tojson")
+
+
+class Logic(Exception):
+    """What a template does that is more than to name a value."""
+
+    def __init__(self, what: str):
+        super().__init__(what)
+        self.what = what
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A text with its values. `empty`: names that have none, and stand for the empty text."""
+
+    text: str
+    empty: tuple[str, ...] = ()
+
+
+def filled(template: str, values: Mapping[str, Json]) -> Filled:
+    """The text that comes of a template. Values may name other values, a few levels deep."""
+    empty: dict[str, None] = {}
+
+    def fill(text: str, depth: int) -> str:
+        return _TAG.sub(lambda found: one(found, depth), text) if "{" in text else text
+
+    def one(found: re.Match[str], depth: int) -> str:
+        if found["tag"] is not None:
+            raise Logic(f"{{% {found['tag'][:40]} %}}")
+        if found["inner"] is None:
+            return ""  # a comment
+        expression, *filters = (part.strip() for part in found["inner"].split("|"))
+        value = _value(expression, values)
+        if value is ABSENT:
+            empty[expression] = None
+            value = ""
+        is_json = [name for name in filters if name.split("(")[0] in _AS_JSON]
+        text = tight_json(value) if is_json or not isinstance(value, str | None | bool) else _plain(value)
+        for name in filters:
+            if name not in _FILTERS and name not in is_json:
+                raise Logic(f"the filter {name!r}")
+            text = _FILTERS.get(name, str)(text)
+        return fill(text, depth + 1) if depth < _DEEPEST and not is_json else text
+
+    return Filled(fill(template, 0), tuple(empty))
+
+
+def _plain(value: Json) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _value(expression: str, values: Mapping[str, Json]) -> Json:
+    """What a name leads to; ABSENT where there is nothing."""
+    if text := _STRING.fullmatch(expression):
+        return text[2]
+    if not _NAME.fullmatch(expression):
+        raise Logic(f"{{{{ {expression[:40]} }}}}")
+    name = re.match(r"[\w$]+", expression)
+    if name is None or name[0] == "env":
+        raise Logic(f"the environment variable {expression}")
+    found: Json = values.get(name[0], ABSENT)
+    for step in _STEP.finditer(expression, name.end()):
+        key = step[1] or step[3]
+        if isinstance(found, dict) and key is not None:
+            found = found.get(key, ABSENT)
+        elif isinstance(found, list) and (step[2] or (key or "").isdigit()):
+            number = int(step[2] or key)
+            found = found[number] if number < len(found) else ABSENT
+        else:
+            return ABSENT
+    return found

@@ -1,0 +1,184 @@
+"""The tests of a promptfoo configuration, from wherever they stand, each with what holds for all of them."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from baselinekit.documents.languages import JSON, YAML
+from baselinekit.errors import BaselinekitError
+from baselinekit.importers.evaldrafts import Reading
+from baselinekit.importers.promptfooasserts import NotCarried, from_short
+from baselinekit.model.values import Json, Path
+
+FILE = "file://"
+PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
+BESIDE = "paths start at the folder of the configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class StatedTest:
+    """A test with what holds for all. `file`: where it stands, if that is another file."""
+
+    raw: dict[str, Json]
+    at: Path
+    file: str = ""
+    default: dict[str, Json] = field(default_factory=dict)
+
+    def merged(self, key: str) -> dict[str, Json]:
+        own, usual = self.raw.get(key), self.default.get(key)
+        return {**(usual if isinstance(usual, dict) else {}), **(own if isinstance(own, dict) else {})}
+
+    def said(self, key: str) -> Json:
+        return self.raw.get(key, self.default.get(key))
+
+
+# Its tests, from wherever they stand.
+
+
+def stated_tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTest]:
+    default = raw.get("defaultTest")
+    if isinstance(default, str):
+        default = data_of(default.removeprefix(FILE), reading, ("defaultTest",))
+    default = default if isinstance(default, dict) else {}
+    yield from _listed_tests(raw.get("tests"), ("tests",), default, reading)
+    scenarios = raw.get("scenarios")
+    for number, scenario in enumerate(scenarios if isinstance(scenarios, list) else ()):
+        at: Path = ("scenarios", number)
+        if isinstance(scenario, str):
+            scenario = data_of(scenario.removeprefix(FILE), reading, at)
+        if not isinstance(scenario, dict):
+            continue
+        config = scenario.get("config")
+        for data in config if isinstance(config, list) else [{}]:
+            for test in _listed_tests(scenario.get("tests", [{}]), (*at, "tests"), default, reading):
+                yield _in_scenario(test, data if isinstance(data, dict) else {})
+
+
+def _in_scenario(test: StatedTest, data: dict[str, Json]) -> StatedTest:
+    """A test with the data of its scenario, which go below its own."""
+    values = {**mapping(data.get("vars")), **mapping(test.raw.get("vars"))}
+    asserted = [*listed(data.get("assert")), *listed(test.raw.get("assert"))]
+    raw = {**data, **test.raw, "vars": values} | ({"assert": asserted} if asserted else {})
+    return StatedTest(raw, test.at, test.file, test.default)
+
+
+def mapping(raw: Json) -> dict[str, Json]:
+    return raw if isinstance(raw, dict) else {}
+
+
+def listed(raw: Json) -> list[Json]:
+    return raw if isinstance(raw, list) else []
+
+
+def _listed_tests(
+    raw: Json, at: Path, default: dict[str, Json], reading: Reading, file: str = ""
+) -> Iterator[StatedTest]:
+    for number, one in enumerate(raw if isinstance(raw, list) else [raw] if raw is not None else []):
+        here = at if file else (*at, number) if isinstance(raw, list) else at
+        if isinstance(one, dict) and isinstance(one.get("path"), str) and "vars" not in one:
+            one = one["path"]
+        if isinstance(one, dict):
+            yield StatedTest(one, here, file, default)
+        elif not isinstance(one, str):
+            reading.leave_out(here, "a test that is no mapping", "", file)
+        elif one.startswith("http"):
+            reading.leave_out(here, f"tests from {one!r}", "save them as a CSV file first", file)
+        else:
+            for way in _ways(one, here, reading):
+                yield from _listed_tests(_rows(way, reading, here), here, default, reading, way)
+
+
+def _ways(stated: str, at: Path, reading: Reading) -> Sequence[str]:
+    way = stated.removeprefix(FILE)
+    if way.split(":")[0].endswith(PROGRAMS):
+        reading.leave_out(at, f"the tests of {way!r} are made by a program", "write down what it makes")
+        return []
+    found = list(reading.files.fitting(way)) if "*" in way else [way]
+    if not found:
+        reading.leave_out(at, f"no file fits {way!r}", BESIDE)
+    return found
+
+
+def _rows(way: str, reading: Reading, at: Path) -> Json:
+    if not way.endswith(".csv"):
+        return data_of(way, reading, at)
+    text = reading.text_beside(way)
+    if text is None:
+        reading.leave_out(at, f"there is no file {way!r}", BESIDE)
+        return []
+    return [_row(row) for row in csv.DictReader(text.splitlines(keepends=True))]
+
+
+_SPECIAL = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
+
+
+def _row(row: Mapping[str | None, str | list[str]]) -> dict[str, Json]:
+    """A row of a table: its columns are variables, and some say what is expected."""
+    test: dict[str, Json] = {"vars": {}, "assert": [], "options": {}}
+    for key, value in row.items():
+        if key is None or not isinstance(value, str):
+            continue
+        if key.startswith("__expected"):
+            test["assert"] += [from_short(value)] if value.strip() else []
+        elif key in ("__prefix", "__suffix"):
+            test["options"][key[2:]] = value
+        elif key == "__threshold":
+            test |= {"threshold": float(value)} if value.strip() else {}
+        elif key in _SPECIAL:
+            test |= {_SPECIAL[key]: value} if value else {}
+        elif not key.startswith("__"):
+            test["vars"][key] = value
+    return test
+
+
+def data_of(way: str, reading: Reading, at: Path) -> Json:
+    """A file of YAML or JSON; None where it cannot be read, which is told."""
+    text = reading.text_beside(way)
+    if text is None:
+        reading.leave_out(at, f"there is no file {way!r}", BESIDE)
+        return None
+    try:
+        if way.endswith(".jsonl"):
+            return [JSON.load(line, way)[0] for line in text.splitlines() if line.strip()]
+        documents = (JSON if way.endswith(".json") else YAML).load(text, way)
+    except BaselinekitError as error:
+        reading.leave_out(at, f"{way} cannot be read: {error.problems[0].message}", error.problems[0].hint)
+        return None
+    return documents[0] if documents else None
+
+
+# Its variables.
+
+
+def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
+    """The variables of a test: a list of values makes a test of each, where nobody says otherwise."""
+    stated = test.raw.get("vars")
+    if isinstance(stated, str):
+        stated = data_of(stated.removeprefix(FILE), reading, (*test.at, "vars"))
+    usual = test.default.get("vars")
+    values = {**mapping(usual), **mapping(stated)}
+    values = {name: _loaded(name, value, test, reading) for name, value in values.items()}
+    if test.merged("options").get("disableVarExpansion"):
+        yield values
+        return
+    names = [name for name, value in values.items() if isinstance(value, list)]
+    for chosen in product(*(values[name] for name in names)):
+        yield {**values, **dict(zip(names, chosen, strict=True))}
+
+
+def _loaded(name: str, value: Json, test: StatedTest, reading: Reading) -> Json:
+    if not isinstance(value, str) or not value.startswith(FILE):
+        return value
+    way = value.removeprefix(FILE)
+    at = (*test.at, "vars", name) if name in mapping(test.raw.get("vars")) else ("defaultTest", "vars", name)
+    if way.split(":")[0].endswith(PROGRAMS):
+        raise NotCarried(f"the variable {name!r} is computed by {way!r}", "write down what it gives")
+    if "*" in way:
+        return [reading.text_beside(one) or "" for one in reading.files.fitting(way)]
+    if way.endswith((".yaml", ".yml", ".json")):
+        return data_of(way, reading, at)
+    text = reading.text_beside(way)
+    if text is None:
+        raise NotCarried(f"there is no file {way!r}, which the variable {name!r} names", "")
+    return text

@@ -1,0 +1,1 @@
+"""Cases to files: one writer a form, and what does not carry over."""

@@ -1,0 +1,241 @@
+"""From one form of eval file to another: read into cases, written, read back from where they are to stand,
+and set beside each other. What the second reading does not say is lost, and is named."""
+
+import os
+import posixpath
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baselinekit.documents.languages import dump_yaml
+from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.evaldrafts import DraftEvals
+from baselinekit.model.evals import Case
+from baselinekit.model.values import Json
+from baselinekit.store.project import name_in_project
+from baselinekit.store.results import write_text
+from baselinekit.suites.loading import forms_in, load_cases, load_evals
+from baselinekit.suites.writing import eva, ours
+from baselinekit.suites.writing.sayings import Equivalent, Lost, Wish, Written, lost_between, sayings
+
+_STAGED = ".converted-"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenForm:
+    """A form that cases can be written in. `dialects`: what the forms of such files are called when they are
+    read; `place`: where the file with the cases goes by itself, from a name; `is_folder`: several files that
+    belong together. `equivalent`: by which of its graders it says one that it has not."""
+
+    name: str
+    what: str
+    dialects: tuple[str, ...]
+    write: Callable[[Wish], Written]
+    place: Callable[[str], str]
+    is_folder: bool = False
+    equivalent: Equivalent | None = None
+
+
+CASES = WrittenForm(
+    "cases", "a file of test cases", ("case", "test_cases"), ours.write, lambda name: f"evals/{name}.yaml"
+)
+EVA = WrittenForm(
+    "eva",
+    "an eva prompt folder",
+    ("prompt_cases",),
+    eva.write,
+    lambda name: f"prompts/{name}/eval.yml",
+    is_folder=True,
+    equivalent=eva.equivalent,
+)
+FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA)}
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What came of it. `files`: from the project's root, the one with the cases first; `count`: the cases
+    there."""
+
+    files: dict[str, str]
+    count: int
+    lost: tuple[Lost, ...]
+    notes: tuple[str, ...] = ()
+
+
+def converted(path: str, root: str, form: WrittenForm, place: str, today: str) -> Conversion:
+    """The cases below a path, in another form."""
+    suite = load_evals([path], root)
+    if not suite.cases:
+        hint = "name a file of test cases, a prompt folder or its eval file"
+        raise InvalidInput(Problem("BK776", f"{path} holds no case", hint))
+    of = {one for case in suite.cases for one in forms_in(root, case.source.file)}
+    if of and of <= {*form.dialects}:
+        raise InvalidInput(Problem("BK776", f"{path} is {form.what} already", "choose another form: --to"))
+    named = suite.name if suite.file else _name_of(path, suite.cases)
+    return rewritten(Wish(suite.cases, root, named, suite.description, today), form, place)
+
+
+def _name_of(path: str, cases: Sequence[Case]) -> str:
+    folders = {case.folder.id for case in cases if case.folder is not None}
+    return folders.pop() if len(folders) == 1 else stem_of(path)
+
+
+def stem_of(path: str) -> str:
+    """What a file is called without its endings, and one of a usual name by its folder."""
+    name = posixpath.basename(path.replace(os.sep, "/").rstrip("/")).split(".")[0]
+    usual = ("eval", "evals", "promptfooconfig", "cases", "")
+    folder = posixpath.basename(posixpath.dirname(path.replace(os.sep, "/")))
+    return folder if name in usual and folder not in ("", ".", "evals") else name or "cases"
+
+
+def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
+    """These cases in a form, as they would stand at a place, and what they say no more."""
+    lost: list[Lost] = []
+    written = form.write(wish)
+    after: list[Mapping[str, Any]] = []
+    if written.files:
+        try:
+            after = read_back(written.files, wish.root, form, place)
+        except InvalidInput as error:
+            usable = [case for case in wish.cases if not _unreadable(case, wish, form, place, lost)]
+            if len(usable) == len(wish.cases):
+                raise InvalidInput(*(_not_readable(one) for one in error.problems)) from None
+            rest = rewritten(replace(wish, cases=tuple(usable)), form, place) if usable else None
+            return replace(rest, lost=(*lost, *rest.lost)) if rest else Conversion({}, 0, tuple(lost))
+    notes = [*written.notes]
+    for case, again in zip(written.cases, after, strict=True):
+        found = dict.fromkeys(lost_between(sayings(case, wish.root, form.equivalent), again))
+        for what, is_lost in found:
+            if is_lost:
+                lost.append(Lost(what, case=case))
+            elif what not in notes:
+                notes.append(what)
+    files = {posixpath.join(posixpath.dirname(place), name): text for name, text in written.files.items()}
+    if files and not form.is_folder:
+        files = {place: next(iter(files.values()))}
+    return Conversion(files, len(written.cases), (*written.lost, *lost), tuple(notes))
+
+
+def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: list[Lost]) -> bool:
+    """Whether this case by itself cannot be read back, which is told with the reason."""
+    alone = form.write(replace(wish, cases=(case,)))
+    try:
+        if alone.files:
+            read_back(alone.files, wish.root, form, place)
+    except InvalidInput as error:
+        problem = error.problems[0]
+        lost.append(Lost(problem.message, problem.hint, case))
+        return True
+    return False
+
+
+def _not_readable(problem: Problem) -> Problem:
+    what = f"what would be written cannot be read: {problem.message}"
+    return Problem("BK777", what, problem.hint or "convert its cases one by one")
+
+
+# What a reader of another tool's files gives, as our own form and from there as any other.
+
+
+def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place: str) -> Conversion:
+    """A draft in a form. `file`: where it was read from; `wish` has everything but the cases."""
+    lost = [
+        Lost(one.what, one.hint, place=Place(one.file or file, one.line or None)) for one in draft.left_out
+    ]
+    own = place if form is CASES else CASES.place(draft.name)
+    usable = _stated_cases(draft)
+    try:
+        cases = _loaded(draft, usable, wish.root, own)
+    except InvalidInput:  # one by one: of which is it?
+        usable = [raw for raw in usable if not _is_unreadable(draft, raw, wish.root, own, lost)]
+        cases = _loaded(draft, usable, wish.root, own)
+    if form is not CASES:
+        made = rewritten(replace(wish, cases=tuple(cases)), form, place)
+        return replace(made, lost=(*lost, *made.lost), notes=(*draft.notes, *made.notes))
+    text = dump_yaml({**draft.document, "test_cases": usable})
+    return Conversion({place: text} if cases else {}, len(cases), tuple(lost), draft.notes)
+
+
+def _stated_cases(draft: DraftEvals) -> list[Json]:
+    stated = draft.document["test_cases"]
+    return stated if isinstance(stated, list) else []
+
+
+def _loaded(draft: DraftEvals, stated: Sequence[Json], root: str, place: str) -> list[Case]:
+    """Cases of a draft as they will be read."""
+    if not stated:
+        return []
+    text = dump_yaml({**draft.document, "test_cases": list(stated)})
+    with staged({posixpath.basename(place): text}, root, CASES, place) as file:
+        return load_cases([file], root)
+
+
+def _is_unreadable(draft: DraftEvals, raw: Json, root: str, place: str, lost: list[Lost]) -> bool:
+    """Whether one case cannot be read, which is told."""
+    try:
+        _loaded(draft, [raw], root, place)
+    except InvalidInput as error:
+        problem = error.problems[0]
+        name = raw.get("name") or raw.get("id") if isinstance(raw, dict) else ""
+        lost.append(Lost(f"{name}: {problem.message}", problem.hint))
+        return True
+    return False
+
+
+# Read back from where it is to stand, so that what it names is found, and what suites say holds.
+
+
+def read_back(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -> list[Mapping[str, Any]]:
+    """What the cases of files say that are not there yet, as they will be read at this place."""
+    with staged(files, root, form, place) as file:
+        return [sayings(case, root, form.equivalent) for case in load_cases([file], root)]
+
+
+@contextmanager
+def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -> Iterator[str]:
+    """The files beside where they are to stand, for as long as it takes: what is theirs is removed again, and
+    so are folders that nobody had."""
+    folder = posixpath.dirname(place)
+    beside = posixpath.dirname(folder) if form.is_folder else folder
+    made = _missing_folders(root, beside)
+    mark = f"{_STAGED}{os.getpid()}-"
+    top = posixpath.join(beside, mark + posixpath.basename(folder if form.is_folder else place))
+    names = [posixpath.join(top, name) for name in files] if form.is_folder else [top]
+    try:
+        for name, text in zip(names, files.values(), strict=False):
+            write_text(os.path.join(root, name), text, root)
+        yield names[0]
+    finally:
+        if form.is_folder:
+            shutil.rmtree(os.path.join(root, top), ignore_errors=True)
+        elif os.path.lexists(os.path.join(root, top)):
+            os.remove(os.path.join(root, top))
+        for missing in reversed(made):
+            _remove_empty(os.path.join(root, missing))
+
+
+def _missing_folders(root: str, folder: str) -> list[str]:
+    """The folders on the way that are not there, the upper ones first."""
+    missing: list[str] = []
+    while folder and not os.path.isdir(os.path.join(root, folder)):
+        missing.insert(0, folder)
+        folder = posixpath.dirname(folder)
+    return missing
+
+
+def _remove_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return
+
+
+def name_of_place(root: str, path: str) -> str:
+    """A place as it is named from the project's root; what leads out of the project is refused."""
+    name = name_in_project(root, os.path.abspath(path))
+    if os.path.isabs(name) or name.startswith("../"):
+        hint = "name a place in the project: files there are found with what they name"
+        raise InvalidInput(Problem("BK775", f"{path} is outside of the project", hint))
+    return name

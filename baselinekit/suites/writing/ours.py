@@ -1,0 +1,135 @@
+"""Cases as a file of test cases, our own form."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from baselinekit.documents.languages import dump_yaml
+from baselinekit.grade.graders import row_of
+from baselinekit.grade.task import Task
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grader
+from baselinekit.model.values import Json
+from baselinekit.suites.writing.sayings import (
+    Lost,
+    Wish,
+    Written,
+    as_own_id,
+    judges_late,
+    question_of,
+    stated,
+    stated_fields,
+)
+
+_DEFAULT_EXECUTION = {"type": "prompt"}
+_METADATA = ("difficulty", "tags", "criticality")
+_FILE_SETTINGS = ("timeout", "retries", "parallel", "judge_after_failure")
+_CALLED = {"timeout": "timeout_seconds"}
+_USUAL: dict[str, Any] = {"timeout": None, "retries": 0, "parallel": True, "judge_after_failure": True}
+
+
+def write(wish: Wish) -> Written:
+    """One file with all of them. What most of them say of how they are run stands once, at the top."""
+    lost: list[Lost] = []
+    cases = [case for case in wish.cases if _can_be_written(case, lost)]
+    shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _FILE_SETTINGS}
+    late = [case.judge_after_failure for case in cases if judges_late(case)]
+    shared["judge_after_failure"] = _most_frequent(late) if late else True
+    usual = _most_frequent([_execution(case) for case in cases if not _asks_nobody(case)])
+    config = {_CALLED.get(key, key): value for key, value in shared.items() if value != _USUAL[key]}
+    config |= {"execution": usual} if usual not in (None, _DEFAULT_EXECUTION) else {}
+    metadata: dict[str, Json] = {"id": as_own_id(wish.name, set(), "cases")}
+    metadata |= {"description": wish.description} if wish.description else {}
+    taken: set[str] = set()
+    document: dict[str, Json] = {"schema_version": "1.0"}
+    kinds = {case.kind for case in cases}
+    document |= {"eval_type": kinds.pop()} if len(kinds) == 1 else {"eval_type": "capability"}
+    document |= {"metadata": metadata} | ({"config": config} if config else {})
+    document["test_cases"] = [
+        _case(case, as_own_id(_own_part(case), taken), {**shared, "execution": usual}, wish, lost)
+        for case in cases
+    ]
+    name = f"{metadata['id']}.yaml"
+    return Written({name: dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
+
+
+def _own_part(case: Case) -> str:
+    """The id without that of its file."""
+    return case.id.partition("/")[2] or case.id
+
+
+def _can_be_written(case: Case, lost: list[Lost]) -> bool:
+    if case.baseline is not None:
+        lost.append(Lost("a baseline is no case", "keep its file: a suite can name it", case))
+    elif not case.graders:
+        lost.append(Lost("nothing says what is right", "give it a grader", case))
+    return case.baseline is None and bool(case.graders)
+
+
+def _most_frequent(values: Sequence[Any]) -> Any:
+    """What most say; of several as frequent, the first."""
+    counts = Counter(map(repr, values))
+    return max(values, key=lambda value: counts[repr(value)], default=None)
+
+
+def _asks_nobody(case: Case) -> bool:
+    """Whether its input says by itself who is asked: nobody."""
+    return kind_of(case.recipe).asks_nobody
+
+
+def _execution(case: Case) -> dict[str, Json]:
+    return {"type": case.recipe.execution.type, **stated_fields(case.recipe.execution)}
+
+
+def _case(case: Case, id: str, shared: dict[str, Any], wish: Wish, lost: list[Lost]) -> dict[str, Json]:
+    made: dict[str, Json] = {"id": id}
+    for key in ("name", "description", "category", "skip"):
+        if getattr(case, key) is not None:
+            made[key] = getattr(case, key)
+    made["input"] = _input(case, wish.root)
+    if not _asks_nobody(case) and (execution := _execution(case)) != shared["execution"]:
+        made["execution"] = execution
+    if case.expected is not None:
+        made["expected"] = {"type": case.expected.type, **stated_fields(case.expected)}
+    made |= _wanted(case)
+    if graders := [_grader(grader, lost, case) for grader in case.graders if not _is_derived(grader, case)]:
+        made["graders"] = [grader for grader in graders if grader]
+    metadata: dict[str, Json] = {key: stated(getattr(case, key)) for key in _METADATA if getattr(case, key)}
+    for key in ("timeout", "retries", "parallel"):
+        if getattr(case, key) != shared[key]:
+            metadata[_CALLED.get(key, key)] = getattr(case, key)
+    metadata |= {"weight": case.weight} if case.weight != 1 else {}
+    return made | ({"metadata": metadata} if metadata else {})
+
+
+def _input(case: Case, root: str) -> dict[str, Json]:
+    asked = question_of(case, root)
+    if _asks_nobody(case):
+        content = asked.text if asked.text is not None else asked.other
+        return {"type": kind_of(case.recipe).eval_input, "content": content}
+    if asked.text is not None:
+        return {"type": "prompt", "content": asked.text}
+    return {"type": "messages", "content": [{"role": role, "content": text} for role, text in asked.messages]}
+
+
+def _wanted(case: Case) -> dict[str, Json]:
+    return {}
+
+
+def _is_derived(grader: Grader, case: Case) -> bool:
+    """Whether the expectation asks for it by itself."""
+    return Task(grader, case).is_derived
+
+
+def _grader(grader: Grader, lost: list[Lost], case: Case) -> dict[str, Json] | None:
+    row = row_of(grader)
+    if row.kind == "code" and not row.method:
+        lost.append(Lost(f"the grader {grader.name}", "no file of ours names one of its kind", case))
+        return None
+    config = {**({"method": row.method} if row.method else {}), **stated_fields(grader.method)}
+    made: dict[str, Json] = {"type": grader.kind}
+    made |= {"name": grader.name} if grader.name != row.name else {}
+    made["config"] = config
+    made |= {"weight": grader.weight} if grader.weight != 1 else {}
+    return made | ({} if grader.required else {"required": False})
