@@ -219,6 +219,7 @@ MASKED_ALREADY = {
     "placeholders.template": "of a file of the project",
     "placeholders.table": "of a file of the project",
     "schema.complaints": "of a file of the project",
+    "suites.writing.sayings": "of a file of the project",
 }
 """Who may say that a text has been masked already, and why that is so."""
 
@@ -280,6 +281,7 @@ STANDS_ALONE = {
     "demo.skills": "imported by name, from the configuration of a project",
     "codes": "the Python beside the pages",
     "importers.table": _TABLE,
+    "importers.evalforms": _TABLE,
     "kinds.table": _TABLE,
     "report.forms.table": _TABLE,
     "suites.dialects.table": _TABLE,

@@ -29,7 +29,7 @@ from baselinekit.suites.writing.conversion import (
     name_of_place,
     stem_of,
 )
-from baselinekit.suites.writing.sayings import Lost, Wish
+from baselinekit.suites.writing.sayings import LeftBehind, Wish
 from baselinekit.texts import many
 from baselinekit.trust import check_inside
 from baselinekit.workflow.project import Project
@@ -209,7 +209,7 @@ class _Told:
             lines.append(screen.safe_line(f"{place}: {lost}" if place else str(lost)))
         return lines
 
-    def _place_of(self, lost: Lost) -> str:
+    def _place_of(self, lost: LeftBehind) -> str:
         if lost.place is not None:
             return str(replace(lost.place, file=self._shown(lost.place.file)))
         if lost.case is None:

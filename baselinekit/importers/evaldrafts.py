@@ -10,7 +10,7 @@ from baselinekit.importers.drafts import LeftOut, SourceText
 from baselinekit.model.values import Json, Path
 
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
-_LONGEST_ID = 60
+_LONGEST_ID = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,7 @@ class Reading:
 
     def own_id(self, text: str) -> str:
         """An id for a case, told apart by a number from those that are taken."""
-        word = wanted = _NOT_IN_IDS.sub("-", text).strip("-._")[:_LONGEST_ID].rstrip("-._") or "case"
-        more = 1
-        while word.casefold() in self.taken:
-            more += 1
-            word = f"{wanted}-{more}"
-        self.taken.add(word.casefold())
-        return word
+        return own_id(text, self.taken)
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """All of it with its lines, in their order."""
@@ -83,6 +77,23 @@ class Reading:
             return None
 
 
-def as_name(text: str) -> str:
-    """A name of a model or of a file, from what somebody calls it."""
-    return _NOT_IN_IDS.sub("-", text).strip("-._")[:_LONGEST_ID] or "model"
+def as_name(text: str, usual: str = "cases") -> str:
+    """A name of the grammar of ids, of the first words of what somebody calls it."""
+    name = ""
+    for word in _NOT_IN_IDS.split(text):
+        longer = f"{name}-{word}" if name else word.lstrip("-._")
+        if len(longer) > _LONGEST_ID:
+            break
+        name = longer
+    return name.strip("-._") or usual
+
+
+def own_id(text: str, taken: set[str], usual: str = "case") -> str:
+    """An id of a file of ours, told apart by a number from those that are taken."""
+    word = wanted = as_name(text, usual)
+    more = 1
+    while word.casefold() in taken:
+        more += 1
+        word = f"{wanted}-{more}"
+    taken.add(word.casefold())
+    return word

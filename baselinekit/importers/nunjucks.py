@@ -43,12 +43,12 @@ def filled(template: str, values: Mapping[str, Json]) -> Filled:
     """The text that comes of a template. Values may name other values, a few levels deep."""
     empty: dict[str, None] = {}
 
-    def fill(text: str, depth: int) -> str:
+    def expanded(text: str, depth: int) -> str:
         return _TAG.sub(lambda found: one(found, depth), text) if "{" in text else text
 
     def one(found: re.Match[str], depth: int) -> str:
         if found["tag"] is not None:
-            raise Logic(f"{{% {found['tag'][:40]} %}}")
+            raise Logic(f"{{% {found['tag']} %}}")
         if found["inner"] is None:
             return ""  # a comment
         expression, *filters = (part.strip() for part in found["inner"].split("|"))
@@ -62,9 +62,9 @@ def filled(template: str, values: Mapping[str, Json]) -> Filled:
             if name not in _FILTERS and name not in is_json:
                 raise Logic(f"the filter {name!r}")
             text = _FILTERS.get(name, str)(text)
-        return fill(text, depth + 1) if depth < _DEEPEST and not is_json else text
+        return expanded(text, depth + 1) if depth < _DEEPEST and not is_json else text
 
-    return Filled(fill(template, 0), tuple(empty))
+    return Filled(expanded(template, 0), tuple(empty))
 
 
 def _plain(value: Json) -> str:
@@ -78,7 +78,7 @@ def _value(expression: str, values: Mapping[str, Json]) -> Json:
     if text := _STRING.fullmatch(expression):
         return text[2]
     if not _NAME.fullmatch(expression):
-        raise Logic(f"{{{{ {expression[:40]} }}}}")
+        raise Logic(f"{{{{ {expression} }}}}")
     name = re.match(r"[\w$]+", expression)
     if name is None or name[0] == "env":
         raise Logic(f"the environment variable {expression}")

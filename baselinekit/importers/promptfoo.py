@@ -24,6 +24,7 @@ from baselinekit.importers.promptfootests import (
     stated_tests,
     values_of,
 )
+from baselinekit.kinds.table import KINDS
 from baselinekit.model.values import Json, Path
 from baselinekit.variables import unexpanded
 
@@ -60,6 +61,10 @@ _WITHOUT_CONFIG = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiBaseUrl", "api
 """Of a provider: where it is and what it costs, which the configuration says."""
 
 
+_NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
+"""What answers with its input."""
+
+
 def recognises(source: SourceText) -> bool:
     raw = source.value
     if not isinstance(raw, dict) or "evalcases" in raw or "test_cases" in raw:
@@ -84,6 +89,10 @@ class Provider:
     label: str
     execution: dict[str, Json]
     prompts: tuple[str, ...] = ()
+
+    @property
+    def asks_nobody(self) -> bool:
+        return self.execution.get("type") == _NOBODY.name
 
 
 def read(source: SourceText, files: EvalFiles) -> DraftEvals:
@@ -222,7 +231,7 @@ def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provi
     wanted = stated.get("prompts")
     prompts = tuple(map(str, wanted)) if isinstance(wanted, list) else ()
     if id == "echo":
-        return Provider(label, {"type": "echo"}, prompts)
+        return Provider(label, {"type": _NOBODY.name}, prompts)
     execution: dict[str, Json] = {"type": "prompt", "model": model_named(stated, reading)}
     family = id.split(":")[0]
     if id.startswith((FILE, "exec:", "python:", "javascript:", "golang:", "ruby:", "package:", "http", "ws")):
@@ -318,7 +327,7 @@ def _case(
     test: StatedTest, values: Mapping[str, Json], prompt: PromptText, provider: Provider, reading: Reading
 ) -> dict[str, Json] | None:
     case: dict[str, Json] = {"input": _input(test, values, prompt, provider, reading)}
-    if provider.execution and provider.execution["type"] != "echo":
+    if provider.execution and not provider.asks_nobody:
         case["execution"] = provider.execution
     graders: list[Json] = []
     for stated, at in _assertions(test, reading):
@@ -389,7 +398,7 @@ def _input(
         content: Json = [{"role": role, "content": said(text)} for role, text in prompt.messages]
         return {"type": "messages", "content": content}
     text = said(f"{options.get('prefix') or ''}{prompt.text}{options.get('suffix') or ''}")
-    return {"type": "echo" if provider.execution.get("type") == "echo" else "prompt", "content": text}
+    return {"type": _NOBODY.eval_input if provider.asks_nobody else "prompt", "content": text}
 
 
 def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, Json], Path]]:

@@ -164,14 +164,14 @@ def _word_count(asserted: Assertion) -> Asserted:
 
 def _latency(asserted: Assertion) -> Asserted:
     if asserted.threshold is None or asserted.negated:
-        raise NotCarried("`latency` without a plain threshold", "{method: latency, threshold: …}")
-    return Asserted(_code("latency", threshold=asserted.threshold))
+        raise NotCarried("`latency` without a plain threshold", "{method: latency, max_seconds: …}")
+    return Asserted(_code("latency", max_seconds=asserted.threshold / 1000))
 
 
 def _cost(asserted: Assertion) -> Asserted:
     if asserted.threshold is None or asserted.negated:
-        raise NotCarried("`cost` without a plain threshold", "{method: cost, budget: …}")
-    return Asserted(_code("cost", budget=asserted.threshold))
+        raise NotCarried("`cost` without a plain threshold", "{method: cost, max_usd: …}")
+    return Asserted(_code("cost", max_usd=asserted.threshold))
 
 
 _SAYING = {

@@ -18,7 +18,7 @@ from baselinekit.store.project import name_in_project
 from baselinekit.store.results import write_text
 from baselinekit.suites.loading import forms_in, load_cases, load_evals
 from baselinekit.suites.writing import eva, ours
-from baselinekit.suites.writing.sayings import Equivalent, Lost, Wish, Written, lost_between, sayings
+from baselinekit.suites.writing.sayings import Equivalent, LeftBehind, Wish, Written, lost_between, sayings
 
 _STAGED = ".converted-"
 
@@ -60,7 +60,7 @@ class Conversion:
 
     files: dict[str, str]
     count: int
-    lost: tuple[Lost, ...]
+    lost: tuple[LeftBehind, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -92,7 +92,7 @@ def stem_of(path: str) -> str:
 
 def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     """These cases in a form, as they would stand at a place, and what they say no more."""
-    lost: list[Lost] = []
+    lost: list[LeftBehind] = []
     written = form.write(wish)
     after: list[Mapping[str, Any]] = []
     if written.files:
@@ -109,7 +109,7 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
         found = dict.fromkeys(lost_between(sayings(case, wish.root, form.equivalent), again))
         for what, is_lost in found:
             if is_lost:
-                lost.append(Lost(what, case=case))
+                lost.append(LeftBehind(what, case=case))
             elif what not in notes:
                 notes.append(what)
     files = {posixpath.join(posixpath.dirname(place), name): text for name, text in written.files.items()}
@@ -118,7 +118,7 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     return Conversion(files, len(written.cases), (*written.lost, *lost), tuple(notes))
 
 
-def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: list[Lost]) -> bool:
+def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: list[LeftBehind]) -> bool:
     """Whether this case by itself cannot be read back, which is told with the reason."""
     alone = form.write(replace(wish, cases=(case,)))
     try:
@@ -126,7 +126,7 @@ def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: lis
             read_back(alone.files, wish.root, form, place)
     except InvalidInput as error:
         problem = error.problems[0]
-        lost.append(Lost(problem.message, problem.hint, case))
+        lost.append(LeftBehind(problem.message, problem.hint, case))
         return True
     return False
 
@@ -142,7 +142,8 @@ def _not_readable(problem: Problem) -> Problem:
 def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place: str) -> Conversion:
     """A draft in a form. `file`: where it was read from; `wish` has everything but the cases."""
     lost = [
-        Lost(one.what, one.hint, place=Place(one.file or file, one.line or None)) for one in draft.left_out
+        LeftBehind(one.what, one.hint, place=Place(one.file or file, one.line or None))
+        for one in draft.left_out
     ]
     own = place if form is CASES else CASES.place(draft.name)
     usable = _stated_cases(draft)
@@ -172,14 +173,14 @@ def _loaded(draft: DraftEvals, stated: Sequence[Json], root: str, place: str) ->
         return load_cases([file], root)
 
 
-def _is_unreadable(draft: DraftEvals, raw: Json, root: str, place: str, lost: list[Lost]) -> bool:
+def _is_unreadable(draft: DraftEvals, raw: Json, root: str, place: str, lost: list[LeftBehind]) -> bool:
     """Whether one case cannot be read, which is told."""
     try:
         _loaded(draft, [raw], root, place)
     except InvalidInput as error:
         problem = error.problems[0]
         name = raw.get("name") or raw.get("id") if isinstance(raw, dict) else ""
-        lost.append(Lost(f"{name}: {problem.message}", problem.hint))
+        lost.append(LeftBehind(f"{name}: {problem.message}", problem.hint))
         return True
     return False
 

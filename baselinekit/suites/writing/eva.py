@@ -10,6 +10,7 @@ from baselinekit.grade.by_line import DecisionLine, ScoreLine
 from baselinekit.grade.by_model import OVERALL, ModelJudge, Scoring
 from baselinekit.grade.by_text import Contains, RegexMatch, TokenCount
 from baselinekit.grade.checks import check_of
+from baselinekit.importers.evaldrafts import own_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
@@ -18,10 +19,9 @@ from baselinekit.model.values import Json
 from baselinekit.suites.dialects.assertions import JUDGE, SCALE
 from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.writing.sayings import (
-    Lost,
+    LeftBehind,
     Wish,
     Written,
-    as_own_id,
     by_themselves,
     judges_late,
     question_of,
@@ -37,7 +37,7 @@ _INLINE_FLAGS = {"ignorecase": "i", "multiline": "m", "dotall": "s"}
 
 def write(wish: Wish) -> Written:
     """A folder whose template is nothing but what a case asks."""
-    lost: list[Lost] = []
+    lost: list[LeftBehind] = []
     queries = [case for case in wish.cases if _is_query(case)]
     queries = [case for key in LISTS.values() for case in queries if case.graders[0].method.wanted == key]
     cases = [case for case in wish.cases if case not in queries and _can_be_written(case, wish, lost)]
@@ -45,11 +45,11 @@ def write(wish: Wish) -> Written:
     for case in list(queries):
         one = case.graders[0].method
         if about is not None and replace(one, wanted=about.wanted) != about:
-            lost.append(Lost("it is judged by another description than the first query", "", case))
+            lost.append(LeftBehind("it is judged by another description than the first query", "", case))
             queries.remove(case)
     if not (queries or cases):
         return Written({}, lost=tuple(lost))
-    id = as_own_id(wish.name, set(), "prompt")
+    id = own_id(wish.name, set(), "prompt")
     evals: dict[str, Json] = {}
     defaults, model = _defaults(queries + cases, cases)
     evals |= {"defaults": defaults} if defaults else {}
@@ -86,7 +86,7 @@ def _is_query(case: Case) -> bool:
     return is_echo and len(case.graders) == 1 and isinstance(case.graders[0].method, DecisionLine)
 
 
-def _can_be_written(case: Case, wish: Wish, lost: list[Lost]) -> bool:
+def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
     asked = question_of(case, wish.root)
     why = ""
     if case.baseline is not None:
@@ -103,7 +103,7 @@ def _can_be_written(case: Case, wish: Wish, lost: list[Lost]) -> bool:
         why = "" if kept else "none of its graders can be said there"
         why = "a case has one rubric, and this has several" if len(judges) > 1 else why
     if why:
-        lost.append(Lost(why, case=case))
+        lost.append(LeftBehind(why, case=case))
     return not why
 
 

@@ -7,15 +7,15 @@ from typing import Any
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.grade.graders import row_of
 from baselinekit.grade.task import Task
+from baselinekit.importers.evaldrafts import own_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.suites.writing.sayings import (
-    Lost,
+    LeftBehind,
     Wish,
     Written,
-    as_own_id,
     judges_late,
     question_of,
     stated,
@@ -31,7 +31,7 @@ _USUAL: dict[str, Any] = {"timeout": None, "retries": 0, "parallel": True, "judg
 
 def write(wish: Wish) -> Written:
     """One file with all of them. What most of them say of how they are run stands once, at the top."""
-    lost: list[Lost] = []
+    lost: list[LeftBehind] = []
     cases = [case for case in wish.cases if _can_be_written(case, lost)]
     shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _FILE_SETTINGS}
     late = [case.judge_after_failure for case in cases if judges_late(case)]
@@ -39,7 +39,7 @@ def write(wish: Wish) -> Written:
     usual = _most_frequent([_execution(case) for case in cases if not _asks_nobody(case)])
     config = {_CALLED.get(key, key): value for key, value in shared.items() if value != _USUAL[key]}
     config |= {"execution": usual} if usual not in (None, _DEFAULT_EXECUTION) else {}
-    metadata: dict[str, Json] = {"id": as_own_id(wish.name, set(), "cases")}
+    metadata: dict[str, Json] = {"id": own_id(wish.name, set(), "cases")}
     metadata |= {"description": wish.description} if wish.description else {}
     taken: set[str] = set()
     document: dict[str, Json] = {"schema_version": "1.0"}
@@ -47,7 +47,7 @@ def write(wish: Wish) -> Written:
     document |= {"eval_type": kinds.pop()} if len(kinds) == 1 else {"eval_type": "capability"}
     document |= {"metadata": metadata} | ({"config": config} if config else {})
     document["test_cases"] = [
-        _case(case, as_own_id(_own_part(case), taken), {**shared, "execution": usual}, wish, lost)
+        _case(case, own_id(_own_part(case), taken), {**shared, "execution": usual}, wish, lost)
         for case in cases
     ]
     name = f"{metadata['id']}.yaml"
@@ -59,11 +59,11 @@ def _own_part(case: Case) -> str:
     return case.id.partition("/")[2] or case.id
 
 
-def _can_be_written(case: Case, lost: list[Lost]) -> bool:
+def _can_be_written(case: Case, lost: list[LeftBehind]) -> bool:
     if case.baseline is not None:
-        lost.append(Lost("a baseline is no case", "keep its file: a suite can name it", case))
+        lost.append(LeftBehind("a baseline is no case", "keep its file: a suite can name it", case))
     elif not case.graders:
-        lost.append(Lost("nothing says what is right", "give it a grader", case))
+        lost.append(LeftBehind("nothing says what is right", "give it a grader", case))
     return case.baseline is None and bool(case.graders)
 
 
@@ -82,7 +82,7 @@ def _execution(case: Case) -> dict[str, Json]:
     return {"type": case.recipe.execution.type, **stated_fields(case.recipe.execution)}
 
 
-def _case(case: Case, id: str, shared: dict[str, Any], wish: Wish, lost: list[Lost]) -> dict[str, Json]:
+def _case(case: Case, id: str, shared: dict[str, Any], wish: Wish, lost: list[LeftBehind]) -> dict[str, Json]:
     made: dict[str, Json] = {"id": id}
     for key in ("name", "description", "category", "skip"):
         if getattr(case, key) is not None:
@@ -122,10 +122,10 @@ def _is_derived(grader: Grader, case: Case) -> bool:
     return Task(grader, case).is_derived
 
 
-def _grader(grader: Grader, lost: list[Lost], case: Case) -> dict[str, Json] | None:
+def _grader(grader: Grader, lost: list[LeftBehind], case: Case) -> dict[str, Json] | None:
     row = row_of(grader)
     if row.kind == "code" and not row.method:
-        lost.append(Lost(f"the grader {grader.name}", "no file of ours names one of its kind", case))
+        lost.append(LeftBehind(f"the grader {grader.name}", "no file of ours names one of its kind", case))
         return None
     config = {**({"method": row.method} if row.method else {}), **stated_fields(grader.method)}
     made: dict[str, Json] = {"type": grader.kind}

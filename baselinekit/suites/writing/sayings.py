@@ -23,7 +23,7 @@ _SAME_AS_NOTHING: tuple[Json, ...] = (None, "", ())
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LeftBehind:
     """Something that does not carry over: what, what to do about it, and of which case it is; `place`: where
     it stands, in a file that no case was read from."""
 
@@ -66,7 +66,7 @@ def stated_fields(record: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedText:
     """Messages with their roles, each text as our own files have it: `{{name}}` is a variable of the project,
     and `\\{{name}}` stands for itself. `other`: the input of what is asked with no messages."""
 
@@ -83,18 +83,18 @@ class Question:
         return list(dict.fromkeys(name for _, text in self.messages for name in names_in(text)))
 
 
-def question_of(case: Case, root: str) -> Question:
+def question_of(case: Case, root: str) -> AskedText:
     """What a case asks. A template is filled in: nothing of it is left to a later time."""
     asked = case.recipe.input
     if isinstance(asked, str):
-        return Question((("user", asked),))
+        return AskedText((("user", asked),))
     if getattr(asked, "prompt", None) == TEMPLATE and case.folder is not None:
-        return Question((("user", _filled(case, root)),))
+        return AskedText((("user", _filled(case, root)),))
     if getattr(asked, "text", None) is not None:
-        return Question((("user", asked.text),))
+        return AskedText((("user", asked.text),))
     if getattr(asked, "messages", None):
-        return Question(tuple((one.role, _text_of(one)) for one in asked.messages))
-    return Question(other=stated(asked))
+        return AskedText(tuple((one.role, _text_of(one)) for one in asked.messages))
+    return AskedText(other=stated(asked))
 
 
 def _text_of(message: Any) -> str:
@@ -275,7 +275,7 @@ class Written:
 
     files: dict[str, str]
     cases: tuple[Case, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LeftBehind, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -289,17 +289,3 @@ class Wish:
     description: str | None = None
     today: str = ""
     taken: set[str] = field(default_factory=set)
-
-
-_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-def as_own_id(text: str, taken: set[str], usual: str = "case") -> str:
-    """An id of the grammar of our own files, told apart by a number from those that are taken."""
-    word = wanted = _NOT_IN_IDS.sub("-", text).strip("-._")[:120] or usual
-    more = 1
-    while word.casefold() in taken:
-        more += 1
-        word = f"{wanted}-{more}"
-    taken.add(word.casefold())
-    return word
