@@ -58,11 +58,13 @@ def filled(template: str, values: Mapping[str, Json]) -> Filled:
             value = ""
         is_json = [name for name in filters if name.split("(")[0] in _AS_JSON]
         text = tight_json(value) if is_json or not isinstance(value, str | None | bool) else _plain(value)
+        if depth < _DEEPEST and not is_json:
+            text = expanded(text, depth + 1)
         for name in filters:
             if name not in _FILTERS and name not in is_json:
                 raise Logic(f"the filter {name!r}")
             text = _FILTERS.get(name, str)(text)
-        return expanded(text, depth + 1) if depth < _DEEPEST and not is_json else text
+        return text
 
     return Filled(expanded(template, 0), tuple(empty))
 

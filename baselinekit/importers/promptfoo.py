@@ -106,7 +106,7 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     prompts = [*_prompts(raw.get("prompts", "{{prompt}}"), reading)]
     key = "providers" if "providers" in raw else "targets"
     providers = [*_providers(raw.get(key), (key,), reading)]
-    cases: list[Json] = []
+    cases: list[dict[str, Json]] = []
     for test in stated_tests(raw, reading):
         cases += _cases(test, prompts, providers, reading)
     name = as_name(str(raw.get("description") or "promptfoo"))
@@ -114,18 +114,27 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     if isinstance(raw.get("description"), str):
         metadata["description"] = raw["description"]
     document: dict[str, Json] = {"schema_version": "1.0", "eval_type": "capability", "metadata": metadata}
-    document |= _config(raw.get("evaluateOptions"), reading)
+    document |= _config(raw.get("evaluateOptions"), cases, reading)
     return reading.draft(name, document | {"test_cases": cases})
 
 
-def _config(options: Json, reading: Reading) -> dict[str, Json]:
+def _config(options: Json, cases: Sequence[dict[str, Json]], reading: Reading) -> dict[str, Json]:
+    """What holds for all cases: a time limit, and whom they ask, where that is one."""
+    config: dict[str, Json] = {}
     stated = options if isinstance(options, dict) else {}
     if isinstance(stated.get("repeat"), int) and stated["repeat"] > 1:
         reading.note(
             f"each test was asked {stated['repeat']} times: baselinekit run --attempts {stated['repeat']}"
         )
     timeout = stated.get("timeoutMs")
-    return {"config": {"timeout_seconds": timeout / 1000}} if isinstance(timeout, int) and timeout > 0 else {}
+    if isinstance(timeout, int) and timeout > 0:
+        config["timeout_seconds"] = timeout / 1000
+    executions = [case.get("execution") for case in cases]
+    if cases and executions[0] is not None and all(one == executions[0] for one in executions):
+        config["execution"] = executions[0]
+        for case in cases:
+            del case["execution"]
+    return {"config": config} if config else {}
 
 
 # Its prompts.
@@ -270,7 +279,7 @@ def model_named(stated: Mapping[str, Json], reading: Reading) -> str:
 
 def _cases(
     test: StatedTest, prompts: Sequence[PromptText], providers: Sequence[Provider], reading: Reading
-) -> Iterator[Json]:
+) -> Iterator[dict[str, Json]]:
     left = [key for key in test.raw if key not in _TEST_KEYS]
     for key in left:
         reading.leave_out((*test.at, key), f"`{key}` of a test", _LOST_IN_TESTS.get(key, ""), test.file)

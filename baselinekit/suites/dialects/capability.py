@@ -16,7 +16,7 @@ from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_nu
 from baselinekit.schema.records import below, check
 from baselinekit.store.dialects import native
 from baselinekit.suites.dialects import dialect, graders
-from baselinekit.suites.dialects.agentvmessages import ASSISTANT, NamedFiles, read_messages
+from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import Given
 from baselinekit.suites.settings import wrong_paths
@@ -85,6 +85,7 @@ class CapabilityRecord:
     expected_outcome: str = ""
     reference: Json = ABSENT
     sidecar: dict[str, Json] = field(default_factory=dict)
+    conversation_id: str | None = None
     pass_rule: Json = ABSENT
     execution: Json = ABSENT
     skip: str | None = None
@@ -195,15 +196,25 @@ def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]
 def _wanted(
     raw: dict[str, Json], record: CapabilityRecord | None, source: Source, defaults: Defaults
 ) -> tuple[Wanted, list[Problem]]:
-    """What a good answer is, in words and by example."""
+    """What a good answer is, in words and by example, and what it answers where that is a conversation."""
     messages: tuple[TraceMessage, ...] = ()
+    asked: tuple[TraceMessage, ...] = ()
     problems: list[Problem] = []
+    stated = raw.get("input")
+    has_asked = isinstance(stated, dict) and stated.get("type") == dialect.MESSAGES
+    if record is None:
+        return Wanted(), problems
+    said = Wanted(record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id)
+    if not ("reference" in raw or has_asked):
+        return said, problems
+    files = NamedFiles.of(defaults.root, source.file)
     if "reference" in raw:
-        files = NamedFiles.of(defaults.root, source.file)
         messages, problems = read_messages(raw["reference"], ASSISTANT, files)
-        problems = below(problems, ("reference",))
-    outcome = "" if record is None else record.expected_outcome
-    return Wanted(outcome, messages, sidecar={} if record is None else record.sidecar), problems
+    if has_asked:
+        asked, _ = read_messages(stated.get("content"), USER, files)  # what is wrong is told of the input
+    guidelines, inputs = split_files(asked, files)
+    said = replace(said, messages=messages, asked=asked, guideline_files=guidelines, input_files=inputs)
+    return said, below(problems, ("reference",))
 
 
 def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:

@@ -14,6 +14,7 @@ from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
+from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.programs.gitfiles import FetchedFile
 from baselinekit.schema.complaints import Parts, Schema, describe_value
@@ -22,6 +23,7 @@ from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import same_ids
 from baselinekit.store.records import beside
+from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, read_messages
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.variables import unexpanded
@@ -317,6 +319,9 @@ class EvalDocument:
 ReadRecipe = tuple[Recipe | None, list[Problem]]
 """The recipe of a case, if it could be read, and what is wrong with its input."""
 
+MESSAGES = "messages"
+"""The type of an input that is a conversation."""
+
 EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
 
 
@@ -389,6 +394,24 @@ def _file(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadR
     return _texted(unexpanded(text), asked, own, where)
 
 
+def _messages(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
+    """A conversation: each message stands for itself, and no `{{name}}` in it is a variable."""
+    if not isinstance(asked.content, list):
+        return None, [_kind("a list of messages", asked.content)]
+    messages, problems = conversation(asked.content, where)
+    target = own or where.target
+    question = None if problems else KINDS[target.type].input_of_messages(messages)
+    if question is not None or problems:
+        return (None if problems else Recipe(question, target)), below(problems, ("content",))
+    what = f"messages are for a model or an agent, not for {target.type}"
+    return None, [Problem("BK715", what, "`execution: {type: prompt}`", at=("type",))]
+
+
+def conversation(content: Json, where: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
+    """Messages as a case states them; the files that they name are looked for from its own file on."""
+    return read_messages(content, USER, NamedFiles.of(where.root, where.file))
+
+
 def _texted(text: str, asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     target = own or where.target
     question = KINDS[target.type].input_of_text(text, asked.context)
@@ -441,11 +464,13 @@ _ASKED = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}
 _READ: dict[str, Callable[[StatedInput, Execution | None, CaseOrigin], ReadRecipe]] = {
     "prompt": _prompt,
     "file": _file,
+    MESSAGES: _messages,
     **dict.fromkeys(_ASKED, _asked),
 }
 INPUTS: dict[str, Mapping[str, Any]] = {
     "prompt": {"type": "string"},
     "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
+    MESSAGES: {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"]}},
     **{name: kind.eval_content for name, kind in _ASKED.items()},
 }
 """The types of an input, each with the JSON Schema of its content."""
