@@ -225,7 +225,7 @@ class _Told:
         if options.dry_run:
             for name, text in files.items():
                 screen.line(screen.safe_line(f"--- {name}"))
-                screen.show(screen.safe(text))
+                screen.line(screen.safe(text.removesuffix("\n")))
         else:
             for name in files:
                 screen.line(

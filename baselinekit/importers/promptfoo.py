@@ -287,8 +287,6 @@ def _cases(
         if key not in _OPTIONS:
             at = (*test.at, "options", key) if key in mapping(test.raw.get("options")) else ("defaultTest",)
             reading.leave_out(at, f"`options.{key}`", _LOST_IN_TESTS.get(key, ""), test.file)
-    if test.said("metadata"):
-        reading.note("`metadata` of tests is left behind: nothing is judged by it")
     try:
         variants = [*values_of(test, reading)]
     except NotCarried as why:
@@ -389,7 +387,8 @@ def _named(
     head: dict[str, Json] = {"id": id} | ({"name": " · ".join([said, *words])} if said else {})
     about: dict[str, Json] = {"tags": [*words]} if words else {}
     about |= {"parallel": False} if test.merged("options").get("runSerially") else {}
-    return {**head, **case} | ({"metadata": about} if about else {})
+    told = {"sidecar": test.merged("metadata")} if test.merged("metadata") else {}
+    return {**head, **case, **told} | ({"metadata": about} if about else {})
 
 
 def _input(

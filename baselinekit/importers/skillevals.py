@@ -46,8 +46,9 @@ def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
     for key in raw:
         if key not in _KEYS:
             reading.leave_out((*at, key), f"`{key}` of an eval", "nothing here is like it")
-    graders = [*_graders(raw, at, reading)]
-    if not graders:
+    said, outcome = [*_expected(raw, at, reading)], raw.get("expected_output")
+    has_outcome = isinstance(outcome, str) and bool(outcome.strip())
+    if not (said or has_outcome):
         hint = "state `expectations`, or `expected_output`"
         reading.leave_out(at, "an eval that does not say what is right", hint)
         return
@@ -59,31 +60,21 @@ def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
     if stated := raw.get("files"):
         reading.note("a skill is handed the paths of its files, beside the prompt: {prompt, files}")
         content = {"prompt": content, "files": unexpanded_in(stated)}
-    yield case | {"input": {"type": "skill", "content": content}, "graders": graders}
+    case["input"] = {"type": "skill", "content": content}
+    case |= {"expected_outcome": outcome} if has_outcome else {}
+    config: dict[str, Json] = {"method": "rubric", "rubrics": said} if said else {"method": "llm_judge"}
+    yield case | {"graders": [{"type": "model", "config": config}]}
 
 
-def _graders(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[Json]:
-    """A judge by what is expected: each statement holds or not, and all have to."""
-    key = next((key for key in _EXPECTATIONS if raw.get(key)), None)
-    said: list[str] = []
-    for number, one in enumerate(raw[key] if key and isinstance(raw[key], list) else []):
-        text = (
-            one
-            if isinstance(one, str)
-            else next((one[word] for word in _SAYS if isinstance(one.get(word), str)), None)
-            if isinstance(one, dict)
-            else None
-        )
-        if text and text.strip():
-            said.append(text)
+def _expected(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[str]:
+    """What has to hold, a statement each."""
+    key = next((key for key in _EXPECTATIONS if raw.get(key)), "")
+    stated = raw[key] if key else []
+    for number, one in enumerate(stated if isinstance(stated, list) else [stated]):
+        text = one
+        if isinstance(one, dict):
+            text = next((one[word] for word in _SAYS if isinstance(one.get(word), str)), None)
+        if isinstance(text, str) and text.strip():
+            yield text
         else:
-            reading.leave_out((*at, str(key), number), "an expectation that is no text", "state it in words")
-    outcome = raw.get("expected_output")
-    for number, text in enumerate(said):
-        config = {"rubric": [{"name": "expectation", "description": text}], "scoring": {"type": "boolean"}}
-        yield {"type": "model", "name": f"expectation-{number + 1}", "config": config}
-    if not said and isinstance(outcome, str) and outcome.strip():
-        config = {"rubric": [{"name": "outcome", "description": outcome}], "scoring": {"type": "boolean"}}
-        yield {"type": "model", "name": "expected_output", "config": config}
-    elif said and isinstance(outcome, str) and outcome.strip():
-        reading.note("where expectations are stated, judges go by them; `expected_output` is left behind")
+            reading.leave_out((*at, key, number), "an expectation that is no text", "state it in words")

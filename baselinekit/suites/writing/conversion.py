@@ -15,9 +15,8 @@ from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
 from baselinekit.store.project import name_in_project
-from baselinekit.store.results import write_text
 from baselinekit.suites.loading import forms_in, load_cases, load_evals
-from baselinekit.suites.writing import eva, ours
+from baselinekit.suites.writing import agentv, eva, ours
 from baselinekit.suites.writing.sayings import Equivalent, LeftBehind, Wish, Written, lost_between, sayings
 
 _STAGED = ".converted-"
@@ -50,7 +49,14 @@ EVA = WrittenForm(
     is_folder=True,
     equivalent=eva.equivalent,
 )
-FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA)}
+AGENTV = WrittenForm(
+    "agentv",
+    "an AgentV eval file",
+    ("evalcases",),
+    agentv.write,
+    lambda name: f"evals/{name}.eval.yaml",
+)
+FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA, AGENTV)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +212,9 @@ def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -
     names = [posixpath.join(top, name) for name in files] if form.is_folder else [top]
     try:
         for name, text in zip(names, files.values(), strict=False):
-            write_text(os.path.join(root, name), text, root)
+            os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+            with open(os.path.join(root, name), "w", encoding="utf-8", newline="") as file:
+                file.write(text)
         yield names[0]
     finally:
         if form.is_folder:

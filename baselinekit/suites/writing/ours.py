@@ -5,19 +5,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from baselinekit.documents.languages import dump_yaml
+from baselinekit.grade.composite import Composite
 from baselinekit.grade.graders import row_of
 from baselinekit.grade.task import Task
 from baselinekit.importers.evaldrafts import own_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
+from baselinekit.suites.dialects.wanted import MESSAGES
 from baselinekit.suites.writing.sayings import (
     LeftBehind,
     Wish,
     Written,
     judges_late,
+    message_of,
     question_of,
+    said,
     stated,
     stated_fields,
 )
@@ -105,16 +109,36 @@ def _case(case: Case, id: str, shared: dict[str, Any], wish: Wish, lost: list[Le
 
 def _input(case: Case, root: str) -> dict[str, Json]:
     asked = question_of(case, root)
+    if case.wanted.asked:
+        return {"type": MESSAGES, "content": [message_of(one) for one in case.wanted.asked]}
     if _asks_nobody(case):
         content = asked.text if asked.text is not None else asked.other
         return {"type": kind_of(case.recipe).eval_input, "content": content}
     if asked.text is not None:
         return {"type": "prompt", "content": asked.text}
-    return {"type": "messages", "content": [{"role": role, "content": text} for role, text in asked.messages]}
+    return {"type": MESSAGES, "content": [{"role": role, "content": text} for role, text in asked.messages]}
 
 
 def _wanted(case: Case) -> dict[str, Json]:
-    return {}
+    """What a good answer is, as messages are written in every form."""
+    wanted = case.wanted
+    made: dict[str, Json] = {"expected_outcome": wanted.outcome} if wanted.outcome else {}
+    made |= {"reference": said(wanted.messages, "assistant")} if wanted.messages else {}
+    made |= {"sidecar": dict(wanted.sidecar)} if wanted.sidecar else {}
+    return made | ({"conversation_id": wanted.conversation_id} if wanted.conversation_id else {})
+
+
+def _composite(how: Method, lost: list[LeftBehind], case: Case) -> dict[str, Json] | None:
+    """The config of a grader that is made of others."""
+    if not isinstance(how, Composite):
+        return None
+    aggregator: dict[str, Json] = {"on_error": how.on_error} if how.on_error != Composite(()).on_error else {}
+    if how.judge is not None:
+        config = stated_fields(how.judge.method)
+        aggregator = {"type": row_of(how.judge).method, "config": config, **aggregator}
+    made: dict[str, Json] = {"graders": [_grader(part, lost, case) for part in how.graders]}
+    made |= {"aggregator": aggregator} if aggregator else {}
+    return made | ({"pass_at": how.pass_at} if how.pass_at is not None else {})
 
 
 def _is_derived(grader: Grader, case: Case) -> bool:
@@ -127,7 +151,9 @@ def _grader(grader: Grader, lost: list[LeftBehind], case: Case) -> dict[str, Jso
     if row.kind == "code" and not row.method:
         lost.append(LeftBehind(f"the grader {grader.name}", "no file of ours names one of its kind", case))
         return None
-    config = {**({"method": row.method} if row.method else {}), **stated_fields(grader.method)}
+    said_of = _composite(grader.method, lost, case)
+    own = stated_fields(grader.method) if said_of is None else said_of
+    config = {**({"method": row.method} if row.method else {}), **own}
     made: dict[str, Json] = {"type": grader.kind}
     made |= {"name": grader.name} if grader.name != row.name else {}
     made["config"] = config

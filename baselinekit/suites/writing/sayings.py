@@ -8,10 +8,11 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
-from baselinekit.kinds.messages import plain_text
+from baselinekit.kinds.messages import is_parts, plain_text
 from baselinekit.model.evals import Case, Expected, Wanted
-from baselinekit.model.grades import Grader, Method
+from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.prompts import TEMPLATE
+from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.texts import already_masked, clipped
@@ -70,7 +71,7 @@ class AskedText:
     """Messages with their roles, each text as our own files have it: `{{name}}` is a variable of the project,
     and `\\{{name}}` stands for itself. `other`: the input of what is asked with no messages."""
 
-    messages: tuple[tuple[str, str], ...] = ()
+    messages: tuple[tuple[Role, str], ...] = ()
     other: Json = None
 
     @property
@@ -112,6 +113,33 @@ def _filled(case: Case, root: str) -> str:
     missing = {name: f"{{{{{name}}}}}" for name in template.names if name not in inputs}
     text = Scope({**missing, **inputs}).expand(template.text)
     return unexpanded(text if isinstance(text, str) else str(text))
+
+
+# Messages as files state them.
+
+
+def said(messages: Sequence[TraceMessage], role: str) -> Json:
+    """A lone text is itself; anything else is a list of messages."""
+    only = messages[0] if len(messages) == 1 else None
+    if only is not None and only.role == role and only == TraceMessage(only.role, str(only.content)):
+        return only.content
+    return [message_of(message) for message in messages]
+
+
+def message_of(message: TraceMessage) -> dict[str, Json]:
+    content = message.content
+    if is_parts(content):
+        content = [{"type": part["type"], "value": part["value"]} for part in content]
+    made: dict[str, Json] = {"role": message.role} | ({"name": message.name} if message.name else {})
+    made["content"] = content
+    return made | ({"tool_calls": [_call(call) for call in message.tool_calls]} if message.tool_calls else {})
+
+
+def _call(call: ToolCall) -> dict[str, Json]:
+    made: dict[str, Json] = {"tool": call.name, "input": call.input}
+    made |= {"output": call.output} if call.output is not ABSENT else {}
+    made |= {key: getattr(call, key) for key in ("id", "error") if getattr(call, key) is not None}
+    return made | ({"duration_ms": call.seconds * 1000} if call.seconds is not None else {})
 
 
 # What is checked, each check with all that it needs.
@@ -184,7 +212,7 @@ def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict
         **{f"who is asked ({key})": value for key, value in stated_fields(case.recipe.execution).items()},
         **{f"`{key}`": value for key, value in _plain(case).items()},
         **{f"what is wanted ({key})": value for key, value in _wanted(case.wanted).items()},
-        **{f"the pass rule ({key})": value for key, value in stated_fields(case.pass_rule).items()},
+        "the pass rule": _pass_rule(case),
         "expected": stated(expected) if expected else None,
         "guard.sh": case.scripts.before,
         "verify.sh": case.scripts.after,
@@ -194,6 +222,17 @@ def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict
 
 def _itself(grader: Grader, case: Case) -> Sequence[Grader]:
     return [grader]
+
+
+def _pass_rule(case: Case) -> str:
+    """When it passes. By the usual mean, with every grader a gate, it is the same as by all: who passes has
+    a score that reaches it."""
+    rule = case.pass_rule
+    gated = rule == PassRule("mean") and all(grader.required for grader in case.graders)
+    if rule.by == "all" or gated:
+        return "all required graders"
+    passing = ", which passes" if rule.borderline_passes else ""
+    return f"a mean of {rule.pass_at:g}, borderline from {rule.borderline_at:g}{passing}"
 
 
 _PLAIN = (
@@ -229,7 +268,7 @@ def lost_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
         elif old == new or (_is_nothing(old) and _is_nothing(new)):
             continue
         elif _is_nothing(old):
-            yield f"{name}: {_shown(new)}, where nothing was said", False
+            yield f"{name} becomes {_shown(new)}: nothing was said of it", False
         elif _is_nothing(new):
             yield f"{name}: {_shown(old)}", True
         else:
@@ -260,6 +299,8 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+        value = ", ".join(value)
     text = str(value) if not isinstance(value, str) else repr(value)
     return clipped(" ".join(text.split()), _LONGEST_SHOWN, already_masked)
 

@@ -1,0 +1,309 @@
+"""Cases in another form: what is written is read back, and whatever it does not say is named."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from promptfiles import META, prompt_folder
+from storehelp import write
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.values import Json
+from baselinekit.suites.loading import load_cases
+from baselinekit.suites.writing import conversion, eva
+from baselinekit.suites.writing.conversion import FORMS, Conversion, converted
+from baselinekit.suites.writing.sayings import lost_between, sayings
+
+TODAY = "2026-03-01"
+PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "evals/out.eval.yaml"}
+
+
+def convert(root: Path, path: str, to: str) -> Conversion:
+    before = set(root.rglob("*"))
+    made = converted(path, str(root), FORMS[to], PLACES[to], TODAY)
+    assert set(root.rglob("*")) == before  # what was read back is gone again
+    return made
+
+
+def cases_file(root: Path, *cases: dict[str, Json], **around: Json) -> str:
+    document = {"metadata": {"id": "own"}, **around, "test_cases": list(cases)}
+    write(root, "evals/own.yaml", json.dumps(document))
+    return "evals/own.yaml"
+
+
+def prompt_case(**more: Any) -> dict[str, Json]:
+    return {"id": "a", "input": {"type": "prompt", "content": "Why?"}, **more}
+
+
+def code(method: str, **config: Json) -> dict[str, Json]:
+    return {"type": "code", "config": {"method": method, **config}}
+
+
+def put(root: Path, made: Conversion) -> str:
+    for name, text in made.files.items():
+        write(root, name, text)
+    return next(iter(made.files))
+
+
+def lines(made: Conversion) -> list[str]:
+    return [str(one) for one in made.lost]
+
+
+# There and back.
+
+
+WORDS = st.text("abc .{}\\\n'\"é", min_size=1, max_size=12).filter(str.strip)
+LISTS = st.lists(WORDS, min_size=1, max_size=2)
+GRADERS = st.one_of(
+    st.builds(lambda a: code("contains", all=a), LISTS),
+    st.builds(lambda a, n: code("contains", any=a, none=n), LISTS, LISTS),
+    st.builds(lambda a: code("contains", all=a, case_sensitive=False), LISTS),
+    st.sampled_from(
+        [code("regex", pattern="a+b", flags=["ignorecase"]), code("regex", pattern="x", must_match=False)]
+    ),
+    st.builds(lambda n: code("token_count", min=1, max=n), st.integers(1, 9)),
+    st.just(code("json_schema", schema={"type": "object"})),
+    st.builds(lambda t: {"type": "model", "config": {"rubric": [{"name": "n", "description": t}]}}, WORDS),
+    st.builds(
+        lambda n: {
+            "type": "model",
+            "config": {"method": "score_line", "rubric": "Kind?", "pass_threshold": n},
+        },
+        st.integers(2, 5),
+    ),
+)
+EXPECTED = st.one_of(
+    st.none(),
+    st.builds(lambda t: {"type": "exact", "value": t}, WORDS),
+    st.builds(lambda t: {"type": "contains", "value": t}, LISTS),
+    st.just({"type": "exact", "value": {"a": 1}}),
+)
+
+
+@st.composite
+def stated_cases(draw: st.DrawFn) -> list[dict[str, Json]]:
+    found = []
+    for number in range(draw(st.integers(1, 3))):
+        expected, graders = draw(EXPECTED), draw(st.lists(GRADERS, min_size=0, max_size=3))
+        case: dict[str, Json] = {"id": f"c{number}", "input": {"type": "prompt", "content": draw(WORDS)}}
+        case |= {"expected": expected} if expected else {}
+        case |= {"graders": graders} if graders or not expected else {}
+        case |= {
+            "metadata": draw(st.sampled_from([{}, {"retries": 1}, {"timeout_seconds": 5}, {"tags": ["x"]}]))
+        }
+        found.append(case)
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(stated_cases())
+def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str, Json]]) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        path = cases_file(root, *stated)
+        try:
+            before = load_cases([path], folder)
+        except InvalidInput:  # such as a check that cannot fail
+            return
+        there = convert(root, path, "eva")
+        named = {one.case.id for one in there.lost if one.case is not None}
+        same = [case for case in before if case.id not in named]
+        if not there.files:
+            assert not same
+            return
+        back = convert(root, put(root, there), "cases")
+        assert not back.lost
+        put(root, back)
+        again = {case.name: case for case in load_cases([PLACES["cases"]], folder)}
+        for case in same:
+            twin = again[case.id.partition("/")[2]]
+            told = [sayings(one, folder, eva.equivalent) for one in (case, twin)]
+            assert [what for what, is_lost in lost_between(*told) if is_lost] == []
+
+
+def test_a_prompt_folder_there_and_back(tmp_path: Path) -> None:
+    evals = """
+cases:
+  - name: one
+    inputs_from: examples/happy-path
+    assert: [contains: total, not_matches: "(?i)sorry", max_tokens: 9]
+    rubric: Is it {{kind}}?
+    judge: {model: strict, pass_threshold: 3}
+triggering:
+  should_match: [refactor it]
+  should_not_match: [what is the time]
+"""
+    prompt_folder(tmp_path, evals)
+    there = convert(tmp_path, "prompts/refactor", "cases")
+    assert (there.count, lines(there)) == (3, [])
+    back = convert(tmp_path, put(tmp_path, there), "eva")
+    assert (back.count, lines(back)) == (3, [])
+    put(tmp_path, back)
+    first, again = (
+        load_cases([file], str(tmp_path)) for file in ("prompts/refactor/eval.yml", PLACES["eva"])
+    )
+    for old, new in zip(first, again, strict=True):
+        assert list(lost_between(sayings(old, str(tmp_path)), sayings(new, str(tmp_path)))) == []
+
+
+# What has no counterpart.
+
+
+LOST = [
+    (prompt_case(expected={"value": {"a": 1}}), ["own/a: none of its graders can be said there"]),
+    (
+        prompt_case(input={"type": "prompt", "content": "{{x}}"}, expected={"value": "b"}),
+        ["own/a: the variable {{x}} of the project stands for itself in an input"],
+    ),
+    (
+        prompt_case(
+            input={"type": "skill", "content": "x"},
+            execution={"type": "skill", "skill_name": "s"},
+            expected={"value": "b"},
+        ),
+        ["own/a: a prompt folder asks a model, and this asks by `type: skill`"],
+    ),
+    (
+        prompt_case(expected={"value": "b"}, metadata={"retries": 2, "difficulty": "hard"}),
+        ["own/a: `difficulty`: 'hard'", "own/a: `retries`: 2 would become 0"],
+    ),
+    (
+        prompt_case(
+            graders=[
+                code("contains", all=["b"]),
+                code("function_output", function_name="f", test_cases=[{"args": [1], "expected": 2}]),
+            ]
+        ),
+        ["own/a: the grader 'function_output'"],
+    ),
+    (
+        prompt_case(graders=[{**code("contains", all=["b"]), "weight": 2, "required": False}]),
+        [
+            "own/a: the weight 2 of 'contains' would become 1",
+            "own/a: 'contains' is optional and would be required",
+        ],
+    ),
+    (
+        prompt_case(
+            expected={"value": "b"}, execution={"type": "prompt", "temperature": 0, "system": "Be kind."}
+        ),
+        ["own/a: who is asked (system): 'Be kind.'", "own/a: who is asked (temperature): 0"],
+    ),
+    (
+        prompt_case(expected={"value": "b"}, expected_outcome="It says b.", sidecar={"k": 1}),
+        ["own/a: what is wanted (outcome): 'It says b.'", "own/a: what is wanted (sidecar): {'k': 1}"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "lost"), LOST)
+def test_what_a_prompt_folder_cannot_say_is_named(
+    tmp_path: Path, case: dict[str, Json], lost: list[str]
+) -> None:
+    assert lines(convert(tmp_path, cases_file(tmp_path, case), "eva")) == lost
+
+
+def test_a_script_of_a_prompt_is_named(tmp_path: Path) -> None:
+    folder = prompt_folder(tmp_path)
+    (folder / "guard.sh").write_text("exit 0\n")
+    assert lines(convert(tmp_path, "prompts/refactor", "cases")) == [
+        "one: guard.sh: 'prompts/refactor/guard.sh'"
+    ]
+
+
+def test_what_another_form_adds_is_a_note(tmp_path: Path) -> None:
+    made = convert(tmp_path, cases_file(tmp_path, prompt_case(expected={"value": "b"})), "eva")
+    assert (made.lost, made.notes) == ((), ("`timeout` becomes 60: nothing was said of it",))
+
+
+def test_what_a_suite_says_for_the_new_place_is_named(tmp_path: Path) -> None:
+    """A file of test cases goes by the suite of its folder: what only the new one has is told."""
+    prompt_folder(tmp_path, "cases: [{name: one, inputs: {}, assert: [contains: a]}]\n")
+    suite = "eval_suite: {name: s, evals: [{$ref: gone.yaml}], config: {retry_failed: true}}\n"
+    write(tmp_path, "evals/eval-suite.yaml", suite)
+    assert "one: `retries`: 0 would become 1" in lines(convert(tmp_path, "prompts/refactor", "cases"))
+
+
+REFUSED = [("evals/own.yaml", "cases"), ("prompts/refactor", "eva")]
+
+
+@pytest.mark.parametrize(("path", "to"), REFUSED)
+def test_the_same_form_is_no_other(tmp_path: Path, path: str, to: str) -> None:
+    prompt_folder(tmp_path)
+    cases_file(tmp_path, prompt_case(expected={"value": "b"}))
+    with pytest.raises(InvalidInput, match="already"):
+        convert(tmp_path, path, to)
+
+
+def test_what_is_lost_of_one_case_stops_no_other(tmp_path: Path) -> None:
+    good, bad = prompt_case(expected={"value": "b"}), prompt_case(id="b", expected={"value": [1]})
+    made = convert(tmp_path, cases_file(tmp_path, good, bad), "eva")
+    assert (made.count, [one.case.id for one in made.lost if one.case]) == (1, ["own/b"])
+
+
+# AgentV.
+
+
+def agentv_case(**more: Json) -> dict[str, Json]:
+    return {"id": "a", "expected_outcome": "It says b.", "input": "Why?", **more}
+
+
+def agentv_file(root: Path, *cases: dict[str, Json]) -> str:
+    write(root, "evals/av.yaml", json.dumps({"dataset": "av", "evalcases": list(cases)}))
+    return "evals/av.yaml"
+
+
+def test_a_case_of_ours_as_one_of_agentv(tmp_path: Path) -> None:
+    case = prompt_case(
+        expected_outcome="It says b.",
+        reference="b",
+        sidecar={"language": "en"},
+        graders=[
+            {"type": "model", "name": "rubric", "config": {"method": "rubric", "rubrics": ["Says b"]}},
+            code("latency", max_seconds=2),
+            {"type": "model", "config": {"method": "llm_judge"}},
+        ],
+    )
+    made = convert(tmp_path, cases_file(tmp_path, case), "agentv")
+    assert lines(made) == []
+    text = made.files[PLACES["agentv"]]
+    assert "expected_output: b\n" in text
+    assert "threshold: 2000\n" in text
+
+
+def test_checks_of_texts_are_none_of_agentv(tmp_path: Path) -> None:
+    case = prompt_case(expected_outcome="It says b.", expected={"value": "b"})
+    (said,) = lines(convert(tmp_path, cases_file(tmp_path, case), "agentv"))
+    assert said.startswith("own/a: none of its graders is one of AgentV's: there are code_judge, llm_judge")
+
+
+def test_an_optional_grader_counts_in_a_mean(tmp_path: Path) -> None:
+    judge = {"type": "model", "config": {"method": "llm_judge"}}
+    both = [judge, {**code("latency", max_seconds=2), "required": False}]
+    case = prompt_case(expected_outcome="It says b.", graders=both)
+    (said,) = lines(convert(tmp_path, cases_file(tmp_path, case), "agentv"))
+    assert "the pass rule: 'all required graders' would become 'a mean of 0.8" in said
+
+
+def test_a_case_of_agentv_as_a_prompt_folder(tmp_path: Path) -> None:
+    made = convert(tmp_path, agentv_file(tmp_path, agentv_case()), "eva")
+    assert lines(made) == ["a: none of its graders can be said there"]
+
+
+def test_the_description_of_a_folder_has_what_doctor_asks_for(tmp_path: Path) -> None:
+    made = convert(tmp_path, cases_file(tmp_path, prompt_case(expected={"value": "b"})), "eva")
+    stated = [line.partition(":")[0] for line in made.files["prompts/out/meta.yml"].splitlines()]
+    assert stated[:7] == [line.partition(":")[0] for line in META.splitlines()[:7]]
+
+
+def test_the_name_of_a_file_without_its_endings() -> None:
+    named = {
+        "evals/a.eval.yaml": "a",
+        "x/promptfooconfig.yaml": "x",
+        "evals/cases.yaml": "cases",
+        "p/b/": "b",
+    }
+    assert {path: conversion.stem_of(path) for path in named} == named
