@@ -200,7 +200,8 @@ def _wanted(
     messages: tuple[TraceMessage, ...] = ()
     asked: tuple[TraceMessage, ...] = ()
     problems: list[Problem] = []
-    stated = raw.get("input")
+    stated: Json = raw.get("input")
+    content = stated.get("content") if isinstance(stated, dict) else None
     has_asked = isinstance(stated, dict) and stated.get("type") == dialect.MESSAGES
     if record is None:
         return Wanted(), problems
@@ -211,7 +212,7 @@ def _wanted(
     if "reference" in raw:
         messages, problems = read_messages(raw["reference"], ASSISTANT, files)
     if has_asked:
-        asked, _ = read_messages(stated.get("content"), USER, files)  # what is wrong is told of the input
+        asked, _ = read_messages(content, USER, files)  # what is wrong is told of the input
     guidelines, inputs = split_files(asked, files)
     said = replace(said, messages=messages, asked=asked, guideline_files=guidelines, input_files=inputs)
     return said, below(problems, ("reference",))

@@ -11,9 +11,9 @@ from baselinekit.grade.task import Task
 from baselinekit.importers.evaldrafts import own_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader, Method
+from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json
-from baselinekit.suites.dialects.wanted import MESSAGES
+from baselinekit.suites.dialects.dialect import MESSAGES
 from baselinekit.suites.writing.sayings import (
     LeftBehind,
     Wish,
@@ -28,9 +28,15 @@ from baselinekit.suites.writing.sayings import (
 
 _DEFAULT_EXECUTION = {"type": "prompt"}
 _METADATA = ("difficulty", "tags", "criticality")
-_FILE_SETTINGS = ("timeout", "retries", "parallel", "judge_after_failure")
+_FILE_SETTINGS = ("timeout", "retries", "parallel", "judge_after_failure", "pass_rule")
 _CALLED = {"timeout": "timeout_seconds"}
-_USUAL: dict[str, Any] = {"timeout": None, "retries": 0, "parallel": True, "judge_after_failure": True}
+_USUAL: dict[str, Any] = {
+    "timeout": None,
+    "retries": 0,
+    "parallel": True,
+    "judge_after_failure": True,
+    "pass_rule": PassRule(),
+}
 
 
 def write(wish: Wish) -> Written:
@@ -41,7 +47,11 @@ def write(wish: Wish) -> Written:
     late = [case.judge_after_failure for case in cases if judges_late(case)]
     shared["judge_after_failure"] = _most_frequent(late) if late else True
     usual = _most_frequent([_execution(case) for case in cases if not _asks_nobody(case)])
-    config = {_CALLED.get(key, key): value for key, value in shared.items() if value != _USUAL[key]}
+    config = {
+        _CALLED.get(key, key): _rule(value) if isinstance(value, PassRule) else value
+        for key, value in shared.items()
+        if value != _USUAL[key]
+    }
     config |= {"execution": usual} if usual not in (None, _DEFAULT_EXECUTION) else {}
     metadata: dict[str, Json] = {"id": own_id(wish.name, set(), "cases")}
     metadata |= {"description": wish.description} if wish.description else {}
@@ -97,6 +107,7 @@ def _case(case: Case, id: str, shared: dict[str, Any], wish: Wish, lost: list[Le
     if case.expected is not None:
         made["expected"] = {"type": case.expected.type, **stated_fields(case.expected)}
     made |= _wanted(case)
+    made |= {"pass_rule": _rule(case.pass_rule)} if case.pass_rule != shared["pass_rule"] else {}
     if graders := [_grader(grader, lost, case) for grader in case.graders if not _is_derived(grader, case)]:
         made["graders"] = [grader for grader in graders if grader]
     metadata: dict[str, Json] = {key: stated(getattr(case, key)) for key in _METADATA if getattr(case, key)}
@@ -141,6 +152,12 @@ def _composite(how: Method, lost: list[LeftBehind], case: Case) -> dict[str, Jso
     return made | ({"pass_at": how.pass_at} if how.pass_at is not None else {})
 
 
+def _rule(rule: PassRule) -> Json:
+    """A rule by its name, or with its limits."""
+    said = stated_fields(rule)
+    return rule.by if said.keys() <= {"by"} else said
+
+
 def _is_derived(grader: Grader, case: Case) -> bool:
     """Whether the expectation asks for it by itself."""
     return Task(grader, case).is_derived
@@ -158,4 +175,5 @@ def _grader(grader: Grader, lost: list[LeftBehind], case: Case) -> dict[str, Jso
     made |= {"name": grader.name} if grader.name != row.name else {}
     made["config"] = config
     made |= {"weight": grader.weight} if grader.weight != 1 else {}
-    return made | ({} if grader.required else {"required": False})
+    usual = case.pass_rule.by == "all"
+    return made | ({"required": grader.required} if grader.required is not usual else {})

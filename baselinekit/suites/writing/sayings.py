@@ -1,6 +1,7 @@
 """What a case says, whatever form it is written in: how two forms of a case are told to be the same, and what
 one of them has lost."""
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
@@ -8,6 +9,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.grade.graders import positions, row_of
 from baselinekit.kinds.messages import is_parts, plain_text
 from baselinekit.model.evals import Case, Expected, Wanted
 from baselinekit.model.grades import Grader, Method, PassRule
@@ -214,10 +216,17 @@ def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict
         **{f"what is wanted ({key})": value for key, value in _wanted(case.wanted).items()},
         "the pass rule": _pass_rule(case),
         "expected": stated(expected) if expected else None,
+        "where its judges' programs run": _folder_of_programs(case),
         "guard.sh": case.scripts.before,
         "verify.sh": case.scripts.after,
         _GRADERS: graders,
     }
+
+
+def _folder_of_programs(case: Case) -> str | None:
+    """From where programs that judge start; none where none does."""
+    starts = any(row_of(part).starts(part.method) for _, part in positions(case.graders))
+    return posixpath.dirname(case.source.file) if starts else None
 
 
 def _itself(grader: Grader, case: Case) -> Sequence[Grader]:
@@ -279,7 +288,7 @@ def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator
     """Graders that are not there any more, and what is said otherwise of those that are."""
     rest = list(after)
     for grader in before:
-        same = [one for one in rest if (one.kind, one.method) == (grader.kind, grader.method)]
+        same = [one for one in rest if (one.kind, _method(one)) == (grader.kind, _method(grader))]
         same.sort(key=lambda one: (one.weight, one.required) != (grader.weight, grader.required))
         if not same:
             yield f"the grader {grader.name!r}"
@@ -292,6 +301,11 @@ def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator
             yield f"{grader.name!r} is {words[grader.required]} and would be {words[same[0].required]}"
     for grader in rest:
         yield f"a grader {grader.name!r} would be added"
+
+
+def _method(grader: Grader) -> Method:
+    """What it does, wherever it and its parts stand."""
+    return row_of(grader).without_places(grader.method)
 
 
 def _is_nothing(value: Any) -> bool:
