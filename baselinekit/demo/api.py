@@ -106,8 +106,8 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
 
 
 def _by_share(asked: str, answer: str, form: dict[str, Any]) -> dict[str, Any]:
-    """A judge by a prompt takes a quarter for each rough word; one by a rubric finds an item met if the answer
-    has a word of it."""
+    """A judge by a prompt takes a quarter for each rough word; one by a rubric finds an item met if the
+    answer has a word of it."""
     rough = sum(answer.count(word) for word in _ROUGH)
     why = "rough words" if rough else "clear and kind"
     if "hits" in form:
