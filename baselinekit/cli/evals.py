@@ -84,6 +84,10 @@ class RunOptions:
     attempts: int | None = option(
         type=click.IntRange(1, 1000), metavar="N", help="Make N attempts of each case; all must pass."
     )
+    borderline: Literal["pass", "fail"] | None = option(
+        type=click.Choice(["pass", "fail"]),
+        help="Whether a borderline case passes; the default is what its pass_rule says, else fail.",
+    )
     jobs: int | None = jobs_option("How many at once; the default is set by the suite.")
     resume: bool = flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = option(

@@ -19,7 +19,7 @@ from baselinekit.evals.finishing import keep_reports
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
-from baselinekit.evals.selection import Choice, load
+from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.grades import FunctionOutput
@@ -43,6 +43,8 @@ def run_or_list(options: RunOptions) -> int:
         options.project, options.recording.offline is not None, options.targets, options.target
     )
     suite = load(project, options.paths, options.suite)
+    if options.borderline is not None:
+        suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
         _list(plan_suite(project, suite, options), len(suite.cases), options)
         return 0

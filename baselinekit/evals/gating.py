@@ -17,7 +17,7 @@ from baselinekit.metrics import (
     wilson,
 )
 from baselinekit.model.evals import Gate, Judged, Suite
-from baselinekit.model.grades import Attempt
+from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.suites.dialects.gates import SLOT
 
@@ -60,6 +60,7 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
         if k > 1:
             found += [_pooled(f"pass^{k}", counted, k), _mean(f"pass^{k} unbiased", counted, k)]
     stated = {f"pass{sign}{k}": least for (sign, k), least in wanted.items()}
+    found += borderline_share(results)
     for place, metric in enumerate(found):  # pass@k as it is estimated case by case, pass^k of all attempts
         if metric.name in stated and (metric.view == _PER_CASE) == ("@" in metric.name):
             found[place] = replace(metric, threshold=stated[metric.name])
@@ -89,6 +90,17 @@ def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
         return Metric(RATE, None, threshold=least, why="no case was decided")
     share = sum(one.outcome == "passed" for one in decided) / len(decided)
     return Metric(RATE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), least)
+
+
+def borderline_share(results: Sequence[Result]) -> list[Metric]:
+    """The share of the cases that are borderline, where there are any that a mean decides."""
+    decided = [one for one in results if one.case is not None and one.outcome in ("passed", "failed")]
+    if not any(
+        one.case and (one.case.pass_rule.by == "mean" or one.verdict == BORDERLINE) for one in decided
+    ):
+        return []
+    share = sum(one.verdict == BORDERLINE for one in decided) / len(decided)
+    return [Metric(BORDERLINE, share, _PER_CASE, *wilson(share, len(decided)), len(decided))]
 
 
 def _mean(name: str, counted: Sequence[_Counted], k: int) -> Metric:

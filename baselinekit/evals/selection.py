@@ -141,6 +141,14 @@ def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
     return [replace(case, graders=tuple(filter(is_of_kind, case.graders))) for case in cases]
 
 
+def with_borderline(suite: Suite, passes: bool) -> Suite:
+    """The suite with what the operator says of borderline cases, which goes before what they say."""
+    cases = (
+        replace(case, pass_rule=replace(case.pass_rule, borderline_passes=passes)) for case in suite.cases
+    )
+    return replace(suite, cases=tuple(cases))
+
+
 # The suite that a run is about: the one that is named, or everything that is found below some paths.
 
 

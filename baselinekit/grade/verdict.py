@@ -4,10 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from baselinekit.model.grades import OUTCOMES, Grade, Outcome, PassRule
-
-BORDERLINE = "borderline"
-"""The verdict of a score that is neither good enough nor plainly too low."""
+from baselinekit.model.grades import BORDERLINE, OUTCOMES, Grade, Outcome, PassRule
 
 
 def exact(number: float) -> Fraction:
@@ -78,9 +75,8 @@ def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | N
         outcome, verdict = verdict_of(score or Fraction(0), rule, gates)
         if outcome == "passed":
             return outcome, _score(grades), "", verdict
-        missed = f"{', '.join(gates)} had to hold" if gates else _too_low(score or Fraction(0), rule)
         low = [grade for grade in grades if grade.outcome != "passed"]
-        return outcome, _score(grades), "; ".join(filter(None, (missed, _reasons(low, True)))), verdict
+        return outcome, _score(grades), _why_low(grades, low, score or Fraction(0), rule), verdict
     outcomes = {grade.outcome for grade in open_ones}
     outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
     telling = [grade for grade in open_ones if grade.outcome == outcome]
@@ -112,8 +108,14 @@ def still_open(grades: Sequence[Grade]) -> list[Grade]:
     return [grade for grade in grades if (grade.weight or grade.required) and grade.score is None]
 
 
-def _too_low(score: Fraction, rule: PassRule) -> str:
-    return f"the mean is {float(score):.3g}, and {rule.pass_at:g} passes"
+def _why_low(grades: Sequence[Grade], low: Sequence[Grade], score: Fraction, rule: PassRule) -> str:
+    """The gates, else the mean, and what each grade says: of one alone its reason says all, and so does that
+    of a grade whose own gates failed."""
+    gates = [one for grade in low if not (grade.failed_gates and grade.reason) for one in gates_of([grade])]
+    missed = f"{', '.join(gates)} had to hold" if gates else ""
+    if not gates_of(low) and not (len(grades) == 1 and grades[0].reason):
+        missed = f"the mean is {float(score):.3g}, and {rule.pass_at:g} passes"
+    return "; ".join(filter(None, (missed, _reasons(low, len(grades) > 1))))
 
 
 def _reasons(telling: Sequence[Grade], named: bool) -> str:

@@ -14,6 +14,9 @@ from baselinekit.model.values import Json, Path
 Outcome = Literal["passed", "failed", "error", "unscored", "skipped"]
 """Kept apart everywhere: an error is neither a failure nor a pass, and what nobody decided is no failure."""
 
+BORDERLINE = "borderline"
+"""The verdict of a score that is neither good enough nor plainly too low."""
+
 OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "passed")
 
 GraderKind = Literal["code", "model", "human"]

@@ -9,7 +9,7 @@ from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import log, one_line
 from baselinekit.metrics import pass_interval
-from baselinekit.model.grades import OUTCOMES, Outcome, each_grade
+from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, each_grade
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
@@ -31,8 +31,15 @@ def count_outcomes(report: Report) -> list[tuple[Outcome, str]]:
     for outcome in OUTCOMES:
         number: int = getattr(summary, outcome)
         if number:
-            found.append((outcome, count_outcome(outcome, number)))
+            text = count_outcome(outcome, number)
+            borderline = count_borderline(one for one in report.results if one.outcome == outcome)
+            found.append((outcome, text + (f" ({borderline:,} borderline)" if borderline else "")))
     return found
+
+
+def count_borderline(results: Iterable[Result]) -> int:
+    """How many are neither good enough nor plainly too bad."""
+    return sum(result.verdict == BORDERLINE for result in results)
 
 
 def count_outcome(outcome: Outcome, number: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Judged, worst
-from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.grades import Attempt, Grade, each_grade, with_each
 from baselinekit.model.results import Metric, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.beside import metric_document, metric_facts
@@ -15,7 +15,7 @@ from baselinekit.report.next_commands import refresh_command, select_renewable, 
 from baselinekit.report.resultfile import EARLIER, JUDGE
 from baselinekit.report.typed import Typed
 from baselinekit.report.values import encode, page, present, short
-from baselinekit.report.wording import collect_warnings
+from baselinekit.report.wording import collect_warnings, count_borderline
 from baselinekit.tree.paths import render as render_path
 
 FORMAT = "baselinekit.gate/1"
@@ -111,7 +111,7 @@ def summary(report: Report) -> dict[str, Json]:
     for kind in _GRADERS:  # a case counts once for each kind that it has, and passes if all of that kind do
         own = ([grade for grade in grades_of(case) if grade.kind == kind] for case in cases)
         graded = [grades for grades in own if grades]
-        passed = sum(all(g.outcome == "passed" for g in grades if g.required) for grades in graded)
+        passed = sum(all(one.outcome == "passed" for one in deciding(grades)) for grades in graded)
         if graded:
             document["by_grader"][kind] = {"total": len(graded), "passed": passed}
     return {"total_evals": document.pop("total"), **document, "complete": report.complete}
@@ -125,6 +125,8 @@ def count_results(results: Sequence[Result]) -> dict[str, Json]:
         counts[outcome] = sum(result.outcome == outcome for result in results)
     ran = len(results) - counts["skipped"]
     decided = counts["passed"] + counts["failed"]
+    if borderline := count_borderline(results):
+        counts["borderline"] = borderline
     counts["pass_rate"] = round(counts["passed"] / ran, 3) if ran else None
     counts["pass_rate_of_decided"] = round(counts["passed"] / decided, 3) if decided else None
     return counts
@@ -142,6 +144,33 @@ def grades_of(result: Result) -> tuple[Grade, ...]:
     return attempt.grades if attempt else ()
 
 
+def all_grades_of(result: Result) -> list[tuple[Grade, str]]:
+    """Every grade, behind each those that it is made of, called by their way; and how it counts, where that
+    is not as usual: of several that all have to pass one may be optional, and in a mean one may be required,
+    or weigh more than the others."""
+    by_mean = result.case is not None and result.case.pass_rule.by == "mean"
+    listed = []
+    for grade in grades_of(result):
+        listed.append((grade, describe_standing(grade, by_mean)))
+        listed += [
+            (part, describe_standing(part, True)) for part in each_grade(grade.parts, f"{grade.grader}/")
+        ]
+    return listed
+
+
+def describe_standing(grade: Grade, in_mean: bool) -> str:
+    """`optional`, or in a mean `required` and `weight 2`."""
+    if not in_mean:
+        return "" if grade.required else "optional"
+    weight = "" if grade.weight == 1 else f"weight {grade.weight:g}"
+    return ", ".join(filter(None, ("required" if grade.required else "", weight)))
+
+
+def deciding(grades: Sequence[Grade]) -> list[Grade]:
+    """Those that the case hangs on: the required ones, else all."""
+    return [grade for grade in grades if grade.required] or list(grades)
+
+
 def place_of(grade: Grade, result: Result) -> str:
     """Where a grader stands, if that is another line than that of its case."""
     return f"{result.file}:{grade.line}" if grade.line not in (None, result.line) else ""
@@ -150,7 +179,10 @@ def place_of(grade: Grade, result: Result) -> str:
 def line_of(result: Result) -> int | None:
     """Where to look first: at the grader that says why, or at the case."""
     telling = (
-        grade.line for grade in grades_of(result) if grade.outcome == result.outcome and grade.required
+        grade.line
+        for top in deciding(grades_of(result))
+        for grade in (*each_grade(top.parts), top)
+        if grade.outcome == result.outcome
     )
     return next((line for line in telling if line is not None), result.line)
 
@@ -159,7 +191,8 @@ def describe_grades(result: Result) -> Iterator[str]:
     """A line for each grader that did not let the case pass, for forms that show none of them otherwise:
     `failed contains (evals/a.yaml:12)`, `unscored judge, not judged (evals/a.yaml:15): …`. Why is said of
     those of which the reason of the case does not say it."""
-    grades = grades_of(result) if result.outcome != "passed" and not result.differences else ()
+    listed = all_grades_of(result) if result.outcome != "passed" and not result.differences else ()
+    grades = [grade for grade, _ in listed]
     for grade in grades:
         place = place_of(grade, result)
         if grade.outcome == "passed" or (len(grades) == 1 and not place):
@@ -193,20 +226,7 @@ def failure(result: Result) -> dict[str, Json]:
         "file": result.file,
         "line": result.line,
         "attempts": [attempt.outcome for attempt in result.case.attempts] if result.case else [],
-        "graders": [
-            {
-                "grader": grade.grader,
-                "kind": grade.kind,
-                "outcome": grade.outcome,
-                "score": grade.score,
-                **({"verdict": grade.verdict} if grade.verdict else {}),
-                **({"code": grade.code} if grade.code else {}),
-                **({"line": grade.line} if grade.line is not None else {}),
-                **({"reason": grade.reason} if grade.reason else {}),
-                **({"details": grade.details} if grade.details else {}),
-            }
-            for grade in grades
-        ],
+        "graders": [grade_document(grade) for grade in grades],
     }
     if result.differences:
         details["differences"] = [
@@ -216,10 +236,27 @@ def failure(result: Result) -> dict[str, Json]:
     if (
         attempt
         and attempt.output is not None
-        and all("actual" not in grade.details for grade in attempt.grades)
+        and all("actual" not in grade.details for grade in each_grade(attempt.grades))
     ):
         details["output"] = attempt.output
     return {"eval_id": result.id, "name": result.name, "reason": result.reason, "details": details}
+
+
+def grade_document(grade: Grade) -> dict[str, Json]:
+    """A grade with those that it is made of."""
+    told: dict[str, Json] = {
+        "grader": grade.grader,
+        "kind": grade.kind,
+        "outcome": grade.outcome,
+        "score": grade.score,
+    }
+    told |= {"verdict": grade.verdict} if grade.verdict else {}
+    told |= {"code": grade.code} if grade.code else {}
+    told |= {"line": grade.line} if grade.line is not None else {}
+    told |= {"reason": grade.reason} if grade.reason else {}
+    told |= {"failed_gates": list(grade.failed_gates)} if grade.failed_gates else {}
+    told |= {"details": grade.details} if grade.details else {}
+    return told | ({"parts": list(map(grade_document, grade.parts))} if grade.parts else {})
 
 
 def recommendations(report: Report) -> list[str]:
@@ -255,7 +292,7 @@ def after_failure(result: Result, typed: Typed) -> str:
             return f"{result.id}: the answer is not as expected at {places}"
         take = refresh_command([result], typed)
         return f"{result.id}: the answer changed at {places}: check it, or accept it: {take}"
-    failing = [grade for grade in grades_of(result) if grade.outcome == "failed" and grade.required]
+    failing = [grade for grade in deciding(grades_of(result)) if grade.outcome == "failed"]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:
         passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]
         if passing:
@@ -269,7 +306,7 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     """What was expected and what came, as far as a grader says so; of a baseline, where it differs."""
     if result.differences:
         return [(render_path(spot.path), describe_spot(spot)) for spot in result.differences[:_MOST_PLACES]]
-    failing = [grade.details for grade in grades_of(result) if grade.outcome == result.outcome]
+    failing = [grade.details for grade in each_grade(grades_of(result)) if grade.outcome == result.outcome]
     details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
     sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
     attempt = telling(result)
@@ -327,15 +364,17 @@ def other_reasons(result: Result) -> list[str]:
     return [f"{which} {why}" for why, which in reasons.items()]
 
 
+def _bare(grade: Grade) -> Grade:
+    return replace(grade, details={})
+
+
 def without_details(report: Report) -> Report:
     """The report without what graders noted and what came: for a suite that keeps both to itself."""
     results = []
     for result in report.results:
         if result.case is not None:
             attempts = tuple(
-                replace(
-                    attempt, output=None, grades=tuple(replace(grade, details={}) for grade in attempt.grades)
-                )
+                replace(attempt, output=None, grades=tuple(with_each(one, _bare) for one in attempt.grades))
                 for attempt in result.case.attempts
             )
             case = replace(result.case, attempts=attempts)

@@ -6,19 +6,19 @@ from dataclasses import replace
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.evals import Judged
-from baselinekit.model.grades import Grade, Sheet, Standing
+from baselinekit.model.grades import BORDERLINE, Grade, Sheet, Standing
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import RATE, format_interval
 from baselinekit.report.evals.evalreport import (
     FAULTS,
+    all_grades_of,
     evidence,
     format_share,
     format_status,
     format_threshold,
     format_value,
-    grades_of,
     other_reasons,
     place_of,
 )
@@ -54,7 +54,7 @@ def format_passed(report: Report, style: Style) -> str:
     """As `terminal.format_passed`, each with what its graders say."""
     lines = terminal.format_passed(report, style).splitlines(keepends=True)
     passed = [result for result in report.results if result.outcome == "passed"]
-    grades = [format_lines(format_grades(grades_of(result), style)) for result in passed]
+    grades = [format_lines(format_grades(all_grades_of(result), style)) for result in passed]
     shown = [line + below for line, below in zip(lines, grades, strict=False)]
     return "".join(shown) + "".join(lines[len(shown) :])
 
@@ -67,7 +67,7 @@ def format_failures(report: Report, style: Style) -> str:
 def format_failure(result: Result, style: Style) -> str:
     """One case that did not pass."""
     text = terminal.format_failure(replace(result, explanation=()), style)
-    grades = grades_of(result)
+    grades = all_grades_of(result)
     if result.differences and len(grades) < 2:
         return text
     lines = list(format_grades(grades, style, not style.verbose, result.reason, result))
@@ -87,18 +87,23 @@ def format_failure(result: Result, style: Style) -> str:
 
 
 def format_grades(
-    grades: Sequence[Grade], style: Style, brief: bool = False, known: str = "", of: Result | None = None
+    grades: Sequence[tuple[Grade, str]],
+    style: Style,
+    brief: bool = False,
+    known: str = "",
+    of: Result | None = None,
 ) -> Iterator[str]:
-    """Each grader with its score, the criteria with theirs, and why; `brief` is a line for each of several.
-    `known`: what is said of it already; `of`: whose they are, so that what did not pass has its place."""
-    places = [one_line(place_of(grade, of)) if of else "" for grade in grades]
-    for grade, place in zip(grades[:_MOST_GRADES], places, strict=False):
+    """Each grader with its score, how it counts, the criteria with theirs, and why; `brief` is a line for
+    each of several. `known`: what is said of it already; `of`: whose they are, so that what did not pass has
+    its place."""
+    places = [one_line(place_of(grade, of)) if of else "" for grade, _ in grades]
+    for (grade, standing), place in zip(grades[:_MOST_GRADES], places, strict=False):
         if brief and len(grades) == 1 and not place:  # then all of it stands above
             return
         word = style.paint(f"{grade.outcome:<8}", _TONES[grade.outcome])
         line = f"    {word} {one_line(grade.grader)} ({grade.kind})"
         line += "" if grade.score is None else f" {grade.score:.2f}"
-        line += "" if grade.required else ", optional"
+        line += f", {standing}" if standing else ""
         line += f", {one_line(grade.verdict)}" if grade.verdict else ""
         line += f"  {cut_line(grade.reason)}" if brief and grade.reason and len(grades) > 1 else ""
         yield f"{line}  {style.paint(place, 'cyan')}" if place else line
@@ -141,7 +146,9 @@ def format_metrics(report: Report, style: Style) -> str:
     repeated = any(metric.name == "pass@1" and metric.view != "per case" for metric in metrics)
     lines = []
     for metric in metrics:
-        if metric.name == RATE:
+        if metric.name == BORDERLINE:
+            tells = bool(metric.value)
+        elif metric.name == RATE:
             tells = metric.value != first and not repeated
         else:
             tells = metric.value is not None and (repeated or metric.name == "pass@1")

@@ -15,7 +15,7 @@ from baselinekit.report import beside
 from baselinekit.report.differences import describe_differences
 from baselinekit.report.evals.evalreport import line_of
 from baselinekit.report.values import page
-from baselinekit.report.wording import count_differences, describe_reason, in_repository
+from baselinekit.report.wording import count_borderline, count_differences, describe_reason, in_repository
 from baselinekit.texts import many
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
@@ -46,6 +46,7 @@ def document(report: Report) -> dict[str, Json]:
         "extra": {
             **{outcome: getattr(summary, outcome) for outcome in OUTCOMES},
             "complete": summary.complete,
+            **({"borderline": number} if (number := count_borderline(report.results)) else {}),
         },
     }
     results: dict[str, Json] = {

@@ -19,6 +19,7 @@ from baselinekit.report import beside
 from baselinekit.report.differences import blocks, describe_differences
 from baselinekit.report.wording import (
     collect_warnings,
+    count_borderline,
     count_differences,
     describe_reason,
     in_repository,
@@ -45,7 +46,14 @@ def render(report: Report) -> str:
     suite = _add(suites, "testsuite", attributes)
     counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
     complete = str(summary.complete).lower()
-    known = counts | {"complete": complete} | dict(beside.list_figures(report)) | dict(_verdicts(report))
+    borderline = {"borderline": number} if (number := count_borderline(report.results)) else {}
+    known = (
+        counts
+        | borderline
+        | {"complete": complete}
+        | dict(beside.list_figures(report))
+        | dict(_verdicts(report))
+    )
     properties = _add(suite, "properties", {})
     for name, value in known.items():
         _add(properties, "property", {"name": name, "value": value})

@@ -5,10 +5,17 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from baselinekit.codes import explain
-from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.grades import Attempt, Grade, each_grade
 from baselinekit.model.results import Moment, Result
 from baselinekit.report.differences import Bounds, DiffLine, Tone, blocks, diff_lines, unified
-from baselinekit.report.evals.evalreport import evidence, format_share, grades_of, place_of, telling
+from baselinekit.report.evals.evalreport import (
+    all_grades_of,
+    evidence,
+    format_share,
+    grades_of,
+    place_of,
+    telling,
+)
 from baselinekit.report.grouping import SharedChange
 from baselinekit.report.html.markup import Markup, element, joined, spark_picture, table
 from baselinekit.report.next_commands import refresh_command, select_renewable
@@ -250,10 +257,10 @@ def behind(result: Result) -> Iterator[Markup | None]:
     """What there is to say of a case beyond what is said of every result."""
     grades = grades_of(result)
     if result.outcome != "passed" and not result.differences:
-        yield from map(_differing, grades[:_MOST_GRADES])
+        yield from map(_differing, list(each_grade(grades))[:_MOST_GRADES])
         yield _sides(result)
     if grades:
-        yield _grades(grades, result)
+        yield _grades(all_grades_of(result), result)
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1 or any(one.again for one in attempts):
         yield _attempts(attempts, result)
@@ -329,17 +336,17 @@ def _differing(grade: Grade) -> Markup | None:
     return element("section", head, difference_lines(lines), class_="diff")
 
 
-def _grades(grades: Sequence[Grade], result: Result) -> Markup:
+def _grades(grades: Sequence[tuple[Grade, str]], result: Result) -> Markup:
     rows = [
         (
             element("code", cut_line(grade.grader, 120)),
-            grade.kind,
+            ", ".join(filter(None, (grade.kind, standing if standing != "optional" else ""))),
             _outcome(grade.outcome, grade.verdict),
             "" if grade.score is None else format_share(grade.score),
             joined(cut_line(grade.reason) if grade.reason else None, _details(grade)),
             element("span", place, class_="place") if (place := place_of(grade, result)) else "",
         )
-        for grade in grades[:_MOST_GRADES]
+        for grade, standing in grades[:_MOST_GRADES]
     ]
     more = len(grades) - len(rows)
     caption = "What the graders said" + (f" (the first {len(rows)} of {len(grades):,})" if more else "")

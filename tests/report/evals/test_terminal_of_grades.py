@@ -60,6 +60,8 @@ def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(ve
 
 
 def test_what_a_judge_says_cannot_dress_up_as_ours() -> None:
-    told = "".join(terminal.format_grades([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
+    told = "".join(
+        terminal.format_grades([(replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60), "")], PLAIN)
+    )
     assert "\x1b" not in told
     assert "… and" in told
