@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.evals import Judged
+from baselinekit.model.grades import BORDERLINE
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.report import beside
 from baselinekit.report.confusion import markdown_classes
@@ -123,7 +124,9 @@ def _check(result: Result, id: str) -> str:
     """`- [ ] id: name (FAILED)`."""
     name = f": {markdown_text(cut_line(result.name))}" if result.name else ""
     passed = result.outcome == "passed"
-    return f"- [{'x' if passed else ' '}] {id}{name}" + ("" if passed else f" ({result.outcome.upper()})")
+    words = "" if passed else result.outcome.upper()
+    words = ", ".join(filter(None, (words, result.verdict if result.verdict == BORDERLINE else "")))
+    return f"- [{'x' if passed else ' '}] {id}{name}" + (f" ({words})" if words else "")
 
 
 def _advice(report: Report, mark: str, most: int | None = None) -> Iterator[str]:
