@@ -108,7 +108,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         return _no_cases(item, document)
     if problems := _two_forms(raw):
         return below(problems, item.at)
-    around, problems = _around(raw, document.file, _files(document, defaults))
+    around, problems = _around(raw, document, defaults)
     document.loading.problems += around.files.problems
     cases = raw[CASES]
     if not isinstance(cases, list) or not cases:
@@ -171,7 +171,10 @@ def _two_forms(raw: dict[str, Json]) -> list[Problem]:
 # What holds for all cases of a file.
 
 
-def _around(raw: dict[str, Json], file: str, files: NamedFiles) -> tuple[_Around, list[Problem]]:
+def _around(
+    raw: dict[str, Json], document: EvalDocument, defaults: Defaults
+) -> tuple[_Around, list[Problem]]:
+    files = _files(document, defaults)
     rest = {key: value for key, value in raw.items() if value is not None and key != "$schema"}
     stated, problems = check(EvalFileFacts, {key: value for key, value in rest.items() if key != CASES})
     problems = [of_later(problem) for problem in problems]
@@ -180,13 +183,15 @@ def _around(raw: dict[str, Json], file: str, files: NamedFiles) -> tuple[_Around
     problems += below(more, ("execution",))
     own = EvalFileFacts(evaluators=rest.get("evaluators", ABSENT), evaluator=stated.evaluator)
     judged, more = _judged((execution, ("execution",)), (own, ()), files)
-    return _Around(
-        files,
-        (stated.dataset or "").strip() or _dataset_of(file),
-        execution.target or stated.target,
-        judged,
-        tuple(stated.tags),
-    ), [*problems, *more]
+    problems += more
+    target = execution.target or stated.target
+    if target is not None:
+        known, more = _named(target, document, defaults)
+        at = ("execution", "target") if execution.target else ("target",)
+        problems += [replace(one, at=at) for one in more]
+        target = target if known else None  # told once, and of no case
+    dataset = (stated.dataset or "").strip() or _dataset_of(document.file)
+    return _Around(files, dataset, target, judged, tuple(stated.tags)), problems
 
 
 def _dataset_of(file: str) -> str:
@@ -256,7 +261,7 @@ def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
         elif CASES in raw:
             return nothing  # a file of its own, which only has the same name
         else:
-            nothing, wrong = _around(raw, document.file, files)
+            nothing, wrong = _around(raw, document, defaults)
         problems += place_problems(body, path, {0: wrong}) if wrong else []
         return nothing
     return nothing
@@ -377,19 +382,23 @@ def _target(
     own: str | None, document: EvalDocument, defaults: Defaults, around: _Around
 ) -> tuple[NamedTarget | None, list[Problem]]:
     """Whom a case asks: whom the operator chose, else whom the case names, else its file, else `default`."""
+    target, problems = _named(own or around.target or DEFAULT, document, defaults)
+    if target is not None and target.workers is not None:
+        document.loading.workers.append(target.workers)
+    return target, [replace(one, at=("execution", "target") if own else ()) for one in problems]
+
+
+def _named(name: str, document: EvalDocument, defaults: Defaults) -> tuple[NamedTarget | None, list[Problem]]:
+    """Who is asked where this one is named. What is wrong with its description is told where that stands."""
     if defaults.target is not None:
         return NamedTarget("", defaults.target, defaults.judge), []
-    name = own or around.target or DEFAULT
     if name == DEFAULT and defaults.execution is not None:
         return NamedTarget("", defaults.execution), []
     target, problems = defaults.targets.find(name)
-    loading = document.loading
-    if target is not None:
-        loading.workers += [target.workers] if target.workers is not None else []
-        return target, []
-    loading.problems += [one for one in problems if one.place and one not in loading.problems]
-    at = ("execution", "target") if own else ()
-    return None, [replace(one, at=at) for one in problems if not one.place]
+    if target is None:
+        told = document.loading.problems
+        told += [one for one in problems if one.place and one not in told]
+    return target, [one for one in problems if not one.place]
 
 
 def _recipe(
