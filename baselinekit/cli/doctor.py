@@ -40,6 +40,7 @@ from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings, find_short_secrets
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.targets import describe_targets
 
 # `baselinekit doctor`.
 
@@ -124,13 +125,18 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
 
 
 def all_permissions(project: Project) -> list[str]:
-    return [*describe_permissions(project), *describe_scripts(project), *_judges(project)]
+    return [
+        *describe_permissions(project),
+        *describe_targets(project.targets, project.config_file or ""),
+        *describe_scripts(project),
+        *_judges(project),
+    ]
 
 
 def _judges(project: Project) -> Iterator[str]:
     try:
         files = eval_files(folders(project), project.root)
-        suite, _ = load_partly(files, project.root, project.fetch_file)
+        suite, _ = load_partly(files, project.root, project.fetch_file, project.targets)
     except BaselinekitError as error:
         yield f"judges were not looked for: {error.problems[0].message}"
     else:

@@ -52,12 +52,13 @@ def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
     asked: ConversationInput = setting.scope.expand(recipe.input, INPUT)
     start = _Start(recipe, execution, setting)
     if (health := execution.healthcheck) is not None:
-        seen = ("healthcheck", repr(health), setting.surroundings.folder)
+        seen = ("healthcheck", repr(health), start.is_named, setting.surroundings.folder)
         setting.clients.once.get(seen, lambda: _check_health(health, start))
     if not execution.batch:
         return _one(asked, start)
     together = tuple(name for name, _ in setting.clients.batches.get(batch_key(recipe) or "", ()))
-    key = ("batch", repr(execution), setting.surroundings.folder, setting.turn, together)
+    about = (start.is_named, setting.surroundings.folder, setting.turn)
+    key = ("batch", repr(execution), *about, together)
     answers: Mapping[str, Observation | Problem] = setting.clients.once.get(key, lambda: _batch(start))
     name = asked.case or setting.asker
     found = answers.get(name, answers.get(setting.asker))
@@ -141,12 +142,14 @@ class _Start:
         """Unless the operator allows everything."""
         try:
             self.setting.trust.check_program(program)
-        except Refused as error:
+        except Refused:
             hint = (
                 "name the file of the targets yourself (--targets FILE, or `targets: FILE` in "
                 "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"
             )
-            raise Refused(*(replace(one, hint=hint, at=at) for one in error.problems)) from None
+            whose = f"the target {self.execution.target}" if self.execution.target else "the target"
+            what = f"{whose} runs {program!r}, which is not named in the configuration"
+            raise Refused(Problem("BK403", what, hint, at=at)) from None
 
     def _check_env(self, listed: Sequence[str], at: Path) -> None:
         missing = [name for name in self.execution.env if name not in listed]

@@ -73,7 +73,8 @@ def _observed(answer: Json, who: str) -> Observation:
 
 def _stored(recipe: Recipe, setting: Setting) -> StoredAnswers:
     execution: ReplayExecution = recipe.execution
-    key = ("stored", execution.file, execution.target, setting.surroundings.folder)
+    around = setting.surroundings
+    key = ("stored", execution.file, is_named(recipe, setting), around.root, around.folder)
     stored: StoredAnswers = setting.clients.once.get(key, lambda: read_stored(*_text(recipe, setting)))
     return stored
 

@@ -76,6 +76,18 @@ _FOUND_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the
 _HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
 
 
+def describe_targets(targets: Targets, config_file: str) -> Iterator[str]:
+    """Each target that the operator or the configuration names and that starts a program."""
+    for target in targets.readable():
+        question = KINDS[target.execution.type].input_of_text("?", None)
+        if question is None:
+            continue
+        recipe = Recipe(question, target.execution)
+        family, program = kind_of(recipe).asks(recipe)
+        if family == "commands":
+            yield f"target {target.name} runs {program}: allowed by `targets:` of {config_file or 'a file'}"
+
+
 def addresses_of(target: NamedTarget) -> Iterator[str]:
     """Where a target leads, its variables unexpanded."""
     question = KINDS[target.execution.type].input_of_text("?", None)
