@@ -288,7 +288,6 @@ STANDS_ALONE = {
     "model.values": "everything stands on it",
     "tree.places": "whoever edits a file needs it, and not the patterns of tree.paths",
     "programs.call": "a program of its own, run by path",
-    "cli.remotefiles": "what is loaded when a file of a git repository is asked for, and not before",
     "kinds.echo": "a recipe kind",
     "replay.echo": "a recipe kind",
     "kinds.mock": "a recipe kind",

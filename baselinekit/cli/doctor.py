@@ -19,6 +19,7 @@ from baselinekit.cli.options import (
     option,
     project_of,
 )
+from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.errors import BaselinekitError, Problem, count_of
 from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
@@ -188,6 +189,8 @@ def describe_permissions(project: Project) -> list[str]:
         f"skills named in {by_config}: {skills}",
         f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
+        "files of public git repositories, without a password: "
+        + ", ".join(RemoteFiles(project).hosts_allowed or ["none"]),
     ]
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from baselinekit.cli.entry import clock
+from baselinekit.errors import Refused
 from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -47,6 +48,18 @@ class RemoteFiles:
         from baselinekit.programs.gitaddress import HOSTS
 
         return {**HOSTS, **self.project.config.git.hosts}
+
+    @property
+    def hosts_allowed(self) -> list[str]:
+        """Those of them that may be asked."""
+        return [host for host in self.hosts if self.may_ask(host)]
+
+    def may_ask(self, host: str) -> bool:
+        try:
+            self.check(host if "://" in host else f"https://{host}")
+        except Refused:
+            return False
+        return True
 
     def check(self, url: str) -> None:
         """May this repository be asked? The hosts that the configuration names for git may."""

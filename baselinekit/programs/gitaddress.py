@@ -22,9 +22,9 @@ _BEFORE_REF: dict[str, tuple[str, ...]] = {
     "bitbucket": ("/src/", "/raw/"),
 }
 _SHOWN = {
-    "github": "https://{host}/OWNER/REPOSITORY/blob/REF/PATH",
-    "gitlab": "https://{host}/GROUP/PROJECT/-/blob/REF/PATH",
-    "bitbucket": "https://{host}/OWNER/REPOSITORY/src/REF/PATH",
+    "github": "/OWNER/REPOSITORY/blob/REF/PATH",
+    "gitlab": "/GROUP/PROJECT/-/blob/REF/PATH",
+    "bitbucket": "/OWNER/REPOSITORY/src/REF/PATH",
 }
 _OF_THE_PAGE = frozenset(("plain", "raw", "ref_type", "at", "blame", "inline"))
 """Parameters that say how a page looks, and nothing of the file."""
@@ -57,17 +57,18 @@ class GitAddress:
 def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress:
     """What an address means; InvalidInput where it is none that we read. `hosts`: by `host`, by `host:port`,
     or with another scheme than https before it."""
+    known = {key if "://" in key else f"https://{key}": form for key, form in hosts.items()}
     try:
         parts = urlsplit(url)
-        known = {key if "://" in key else f"https://{key}": form for key, form in hosts.items()}
-        form = known.get(f"{parts.scheme.lower()}://{parts.netloc.lower()}")
+        host = f"{parts.scheme.lower()}://{parts.netloc.lower()}"
+        form = known.get(host)
     except ValueError:
         form = None
     if form is None:
-        shown = ", ".join(_SHOWN[form].format(host=host.split("://")[-1]) for host, form in hosts.items())
+        shown = ", ".join(f"{host}{_SHOWN[form]}" for host, form in known.items())
         raise _unusable("is not the https address of a file in a git repository that is known here", shown)
     place = parts.netloc.lower()
-    hint = f"write {_SHOWN[form].format(host=place)}"
+    hint = f"write {host}{_SHOWN[form]}"
     before, found, after = "", "", ""
     for separator in _BEFORE_REF[form]:
         if not found and separator in parts.path:
@@ -88,7 +89,7 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
         if word.lower() in _BAD_WORDS or re.search(r"[\x00-\x1f\x7f/\\]", word):
             raise _unusable(f"has {word!r} in its path, which no file of a repository is named by", hint)
     path = "/".join(quote(name) for name in repository).removesuffix(".git")
-    return GitAddress(url, f"{parts.scheme.lower()}://{place}/{path}.git", tuple(words))
+    return GitAddress(url, f"{host}/{path}.git", tuple(words))
 
 
 def _unusable(what: str, hint: str) -> InvalidInput:

@@ -1,6 +1,7 @@
 """Files of git repositories by the addresses of their pages: what an address means, what is fetched and kept,
 and that nothing of a repository, a host or the user's own configuration changes what is done."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,12 +15,16 @@ import pytest
 from checkouts import EXECUTE, Checkout
 from programs.gitserver import GitServer, served
 
+from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused
+from baselinekit.model.evals import Case
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.gitaddress import is_remote, parse_address
 from baselinekit.programs.gitcache import GitCache, cache_folder
 from baselinekit.programs.gitfiles import GitFiles, GitLimits
+from baselinekit.suites.loading import load_cases
 from baselinekit.trust import Trust
+from baselinekit.workflow.project import Operator, open_project
 
 GITHUB, GITLAB, BITBUCKET = "https://github.com", "https://gitlab.com", "https://bitbucket.org"
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -364,6 +369,60 @@ def test_only_the_hosts_that_are_allowed_are_asked(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written(desk: Desk) -> None:
     desk.cache.write_text("no folder")
     assert desk.code("team/lib/blob/main/a.md") == "BK687"
+
+
+EVAL = """\
+evalcases:
+  - id: review
+    expected_outcome: Keeps to the rules
+    input:
+      - role: user
+        content:
+          - {{type: text, value: "Review this:"}}
+          - {{type: file, value: "{url}"}}
+"""
+
+
+def test_a11_an_eval_file_names_one(desk: Desk, tmp_path: Path) -> None:
+    desk.repository("team/lib").commit({"rules.md": "Be kind.\r\nBe short.\r\n"})
+    folder = tmp_path / "project"
+    folder.mkdir()
+    fetch_file = desk.files().fetch_file
+
+    def load(rest: str) -> Case:
+        (folder / "x.yaml").write_text(EVAL.format(url=desk.url(rest)))
+        (case,) = load_cases(["x.yaml"], str(folder), fetch_file=fetch_file)
+        return case
+
+    case = load("team/lib/blob/main/rules.md")
+    assert "Be kind.\nBe short.\n" in json.dumps(case.wanted.asked[0].content, ensure_ascii=False).replace(
+        "\\n", "\n"
+    )
+    assert [Path(path).read_bytes() for path in case.wanted.input_files] == [b"Be kind.\r\nBe short.\r\n"]
+    for rest, kind, code in (
+        ("team/lib/blob/main/rule.md", InvalidInput, "BK684"),
+        ("private/lib/blob/main/rules.md", CannotReplay, "BK681"),
+        ("team/lib", InvalidInput, "BK680"),
+    ):
+        with pytest.raises(kind) as caught:
+            load(rest)
+        (problem,) = caught.value.problems
+        assert (problem.code, str(problem.place)) == (code, "x.yaml:8:33"), rest
+
+
+def test_what_the_command_asks_and_what_it_may_not(tmp_path: Path) -> None:
+    """The hosts of the configuration for git are asked, others where `allow_hosts` has them."""
+    (tmp_path / "baselinekit.yaml").write_text(
+        "allow_hosts: [api.example.com, gitlab.com]\ngit: {hosts: {git.example.com: gitlab}, offline: true}\n"
+    )
+    files = RemoteFiles(open_project(Operator(cwd=str(tmp_path))), environ={"XDG_CACHE_HOME": str(tmp_path)})
+    assert files.offline
+    assert files.hosts_allowed == ["gitlab.com", "git.example.com"]
+    with pytest.raises(Refused, match="BK401"):
+        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
+    with pytest.raises(CannotReplay, match="BK682"):
+        files.fetch_file("https://git.example.com/g/p/-/blob/main/a.md")
+    assert not (tmp_path / "baselinekit").exists()
 
 
 # What goes wrong with a cache.
