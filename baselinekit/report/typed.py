@@ -12,8 +12,8 @@ OPERATOR = (
 """Options with a value that say which project this is and what the operator says of it: every command has
 them."""
 
-ASKING = ("--offline",)
-"""Options with a value by which models are asked, or not."""
+ASKING = ("--offline", "--target", "--targets")
+"""Options with a value that say who is asked, and whether."""
 
 SELECTING = ("-k", "--id", "--tag", "--exclude-tag")
 NARROWING = ("--changed-since", "--shard")

@@ -515,6 +515,7 @@ def test_a6_where_nobody_says_who_judges_a_model_does_by_the_expected_outcome(tm
           - {id: a, outcome: x, input: y}
           - {id: b, outcome: x, input: y, rubrics: [Is polite]}
           - {id: c, outcome: x, input: y, evaluator: llm_judge}
+          - {id: d, outcome: x, input: y, evaluator: llm_judge, rubrics: [Is polite]}
         """
     found = cases(tmp_path, text)
     usual = Grader("llm_judge", "model", TemplateJudge(), required=False)
@@ -522,6 +523,7 @@ def test_a6_where_nobody_says_who_judges_a_model_does_by_the_expected_outcome(tm
         ["llm_judge"],
         ["rubric"],
         ["llm_judge"],
+        ["rubric"],
     ]
     assert found[0].graders == (usual,)
     assert (

@@ -40,11 +40,12 @@ from baselinekit.suites.dialects.agentvmessages import (
 )
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.evaluators import (
+    DEFAULT_EVALUATOR,
     EvaluatorPlace,
     as_written,
-    default_evaluators,
     read_evaluators,
     read_rubrics,
+    wrong_word,
 )
 from baselinekit.suites.settings import NUMBERED
 from baselinekit.suites.targets import DEFAULT, NamedTarget, judged_by
@@ -218,11 +219,11 @@ def _judged(
         if stated.evaluators is not ABSENT and stated.evaluators is not None:
             found, problems = read_evaluators(stated.evaluators, EvaluatorPlace(files, (*at, "evaluators")))
             return tuple(found), below(problems, (*at, "evaluators"))
+    wrong: list[Problem] = []
     for stated, at in (first, second):
         if stated.evaluator is not None:
-            found, problems = default_evaluators(stated.evaluator)
-            return tuple(found), below(problems, (*at, "evaluator"))
-    return None, []
+            wrong += below(wrong_word(stated.evaluator), (*at, "evaluator"))
+    return None, wrong
 
 
 # JSON Lines, and the file beside them.
@@ -373,8 +374,7 @@ def _graders(
         rubrics, wrong = read_rubrics(raw["rubrics"], ("rubrics",))
         problems += wrong
     elif found is None and not problems:
-        usual, problems = default_evaluators()
-        found = tuple(usual)
+        found = (DEFAULT_EVALUATOR,)
     return (*rubrics, *(found or ())), problems
 
 

@@ -153,12 +153,16 @@ def as_written(problem: Problem, grader: Grader) -> Problem:
     return problem
 
 
-def default_evaluators(word: str = JUDGE) -> tuple[list[Grader], list[Problem]]:
-    """Who judges where nobody says by what: a model, by the expected outcome."""
-    if word != JUDGE:
-        hint = f"`evaluator: {JUDGE}`, or list them: evaluators: [{{name: …, type: …}}]"
-        return [], [Problem("BK783", f"no evaluator is made of the word {word!r} alone", hint, at=())]
-    return [Grader(JUDGE, "model", TemplateJudge(), required=False)], []
+DEFAULT_EVALUATOR = Grader(JUDGE, "model", TemplateJudge(), required=False)
+"""Who judges where nobody says by what: a model, by the expected outcome."""
+
+
+def wrong_word(word: str) -> list[Problem]:
+    """What is wrong with `evaluator:`, which says who judges where there are no evaluators."""
+    if word == JUDGE:
+        return []
+    hint = f"`evaluator: {JUDGE}`, or list them: evaluators: [{{name: …, type: …}}]"
+    return [Problem("BK783", f"no evaluator is made of the word {word!r} alone", hint, at=())]
 
 
 def read_rubrics(raw: Json, at: Path) -> tuple[list[Grader], list[Problem]]:
