@@ -12,8 +12,8 @@ from baselinekit.errors import Refused
 from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:
-    from baselinekit.programs.gitaddress import HostForm
-    from baselinekit.programs.gitfiles import FetchedFile, GitFiles
+    from baselinekit.programs.gitaddress import FetchedFile, HostForm
+    from baselinekit.programs.gitfiles import GitFiles
 
 
 class RemoteFiles:

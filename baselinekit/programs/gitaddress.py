@@ -94,3 +94,13 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
 
 def _unusable(what: str, hint: str) -> InvalidInput:
     return InvalidInput(Problem("BK680", f"a git URL {what}", hint))
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedFile:
+    """A file of a repository as it stands in the cache. `path` is absolute, and that of a regular file."""
+
+    url: str
+    path: str
+    data: bytes
+    commit: str

@@ -8,8 +8,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -109,14 +107,14 @@ class GitCache:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for name in os.listdir(base):
                 remove_if_left(os.path.join(base, name))
-            folder = os.path.join(base, secrets.token_hex(16))
+            folder = os.path.join(base, os.urandom(16).hex())
             os.mkdir(folder)
             held = os.open(folder, os.O_RDONLY)
             fcntl.flock(held, fcntl.LOCK_EX)
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
             os.close(held)
 
 
@@ -125,12 +123,19 @@ def key(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def remove(folder: str) -> None:
+    """With all that is in it."""
+    from shutil import rmtree  # it brings every archive format along
+
+    rmtree(folder, ignore_errors=True)
+
+
 def remove_if_left(folder: str) -> None:
     """Remove a folder that nobody holds any more."""
     with suppress(OSError):
         held = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
         finally:
             os.close(held)

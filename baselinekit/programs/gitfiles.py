@@ -15,7 +15,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Pro
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment, said_last
 from baselinekit.programs.git import Execute
-from baselinekit.programs.gitaddress import HOSTS, GitAddress, HostForm, parse_address
+from baselinekit.programs.gitaddress import HOSTS, FetchedFile, GitAddress, HostForm, parse_address
 from baselinekit.programs.gitcache import GitCache, is_commit
 from baselinekit.texts import Mask
 
@@ -74,16 +74,6 @@ class GitLimits:
     seconds: float = 60.0
     repository: int = 100_000_000
     file: int = 10_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedFile:
-    """A file of a repository as it stands in the cache. `path` is absolute, and that of a regular file."""
-
-    url: str
-    path: str
-    data: bytes
-    commit: str
 
 
 @dataclass(frozen=True, slots=True)

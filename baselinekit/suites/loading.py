@@ -10,7 +10,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.programs.gitfiles import FetchedFile
+from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.store.project import name_in_project, read
 from baselinekit.store.reading import without_collector
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items

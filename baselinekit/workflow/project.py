@@ -33,7 +33,7 @@ from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_fi
 from baselinekit.workflow.targets import addresses_of, open_targets
 
 if TYPE_CHECKING:  # most runs read no such file
-    from baselinekit.programs.gitfiles import FetchedFile
+    from baselinekit.programs.gitaddress import FetchedFile
 
 # The project as one run sees it: the configuration, what the operator said, and what follows from both.
 

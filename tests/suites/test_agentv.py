@@ -21,7 +21,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
-from baselinekit.programs.gitfiles import FetchedFile
+from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.suites.loading import load_cases, load_evals
 
 JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"

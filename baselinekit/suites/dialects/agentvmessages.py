@@ -15,8 +15,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, R
 from baselinekit.kinds.messages import is_parts
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.programs.gitaddress import is_remote
-from baselinekit.programs.gitfiles import FetchedFile
+from baselinekit.programs.gitaddress import FetchedFile, is_remote
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, project_root, read, resolve

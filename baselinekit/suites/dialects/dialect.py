@@ -16,7 +16,7 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.programs.gitfiles import FetchedFile
+from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.schema.complaints import Parts, Schema, describe_value
 from baselinekit.schema.records import below, check, place_problems
 from baselinekit.store import records
