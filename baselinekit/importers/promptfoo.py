@@ -12,24 +12,31 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
 from baselinekit.importers.nunjucks import Logic, filled
-from baselinekit.importers.promptfooasserts import Assertion, NotCarried, from_short, graded, typed
+from baselinekit.importers.promptfooasserts import (
+    SET,
+    Asserted,
+    Assertion,
+    NotCarried,
+    from_short,
+    graded,
+    in_set,
+    typed,
+)
+from baselinekit.importers.promptfooproviders import NOBODY, Provider, model_named, provider_of, providers_of
 from baselinekit.importers.promptfootests import (
     BESIDE,
     FILE,
     PROGRAMS,
     StatedTest,
-    data_of,
     listed,
     mapping,
     stated_tests,
     values_of,
 )
-from baselinekit.kinds.table import KINDS
 from baselinekit.model.values import Json, Path
 from baselinekit.variables import unexpanded
 
 FORM = "promptfoo"
-_DATA = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 _IS_PATH = re.compile(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
 _WITHOUT_EFFECT = (
     *("description", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "version"),
@@ -54,15 +61,6 @@ _LOST_IN_TESTS = {
     "storeOutputAs": "a skill or a flow has several steps",
 }
 _OPTIONS = ("prefix", "suffix", "provider", "runSerially", "disableDefaultAsserts", "disableVarExpansion")
-_SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
-_PLAIN_PROVIDERS = ("openai", "anthropic")
-_KINDS_OF_ASKING = ("chat", "responses", "completion", "messages")
-_WITHOUT_CONFIG = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiBaseUrl", "apiHost", "organization", "cost")
-"""Of a provider: where it is and what it costs, which the configuration says."""
-
-
-_NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
-"""What answers with its input."""
 
 
 def recognises(source: SourceText) -> bool:
@@ -82,19 +80,6 @@ class PromptText:
     messages: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """Whom cases ask: nobody for an echo. `prompts`: those that it is asked with, where not all are."""
-
-    label: str
-    execution: dict[str, Json]
-    prompts: tuple[str, ...] = ()
-
-    @property
-    def asks_nobody(self) -> bool:
-        return self.execution.get("type") == _NOBODY.name
-
-
 def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     raw = source.value
     reading = Reading(source, files)
@@ -105,7 +90,7 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
             reading.leave_out((key,), f"the key `{key}`", "nothing here is like it")
     prompts = [*_prompts(raw.get("prompts", "{{prompt}}"), reading)]
     key = "providers" if "providers" in raw else "targets"
-    providers = [*_providers(raw.get(key), (key,), reading)]
+    providers = [*providers_of(raw.get(key), (key,), reading)]
     cases: list[dict[str, Json]] = []
     for test in stated_tests(raw, reading):
         cases += _cases(test, prompts, providers, reading)
@@ -210,70 +195,6 @@ def _prompt(label: str, text: str) -> PromptText:
     return PromptText(label, text)
 
 
-# Its providers.
-
-
-def _providers(raw: Json, at: Path, reading: Reading) -> Iterator[Provider]:
-    listed = raw if isinstance(raw, list) else [raw] if raw is not None else []
-    for number, one in enumerate(listed):
-        here = (*at, number) if isinstance(raw, list) else at
-        if isinstance(one, str) and one.startswith(FILE) and one.endswith(_DATA):
-            inner = data_of(one.removeprefix(FILE), reading, here)
-            yield from _providers(inner, here, reading) if inner is not None else ()
-            continue
-        if isinstance(one, dict) and "id" not in one and len(one) == 1:  # the old form: {id: {config}}
-            ((id, rest),) = one.items()
-            one = {"id": id, **(rest if isinstance(rest, dict) else {})}
-        stated = one if isinstance(one, dict) else {"id": one}
-        if not isinstance(stated.get("id"), str):
-            reading.leave_out(here, "a provider without an id", "name a model")
-            continue
-        yield provider_of(stated, here, reading)
-    if not listed:
-        yield Provider("", {})
-
-
-def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provider:
-    """Whom a provider means: a model of the configuration, or nobody."""
-    id, config = str(stated["id"]), stated.get("config")
-    label = str(stated.get("label") or id)
-    wanted = stated.get("prompts")
-    prompts = tuple(map(str, wanted)) if isinstance(wanted, list) else ()
-    if id == "echo":
-        return Provider(label, {"type": _NOBODY.name}, prompts)
-    execution: dict[str, Json] = {"type": "prompt", "model": model_named(stated, reading)}
-    family = id.split(":")[0]
-    if id.startswith((FILE, "exec:", "python:", "javascript:", "golang:", "ruby:", "package:", "http", "ws")):
-        what = f"the provider {id!r} is a program or an address of its own"
-        hint = f"name what it is in baselinekit.yaml: models: {{{execution['model']}: {{command: […]}}}}"
-        reading.leave_out(at, what, hint)
-    elif family not in _PLAIN_PROVIDERS and execution["model"] in reading.models:
-        reading.models[str(execution["model"])] = None
-    for key, value in (config if isinstance(config, dict) else {}).items():
-        if key in _SETTINGS:
-            execution[_SETTINGS[key]] = value
-        elif key not in _WITHOUT_CONFIG:
-            reading.leave_out((*at, "config", key), f"`{key}` of the provider {label!r}", "")
-    if stated.get("transform"):
-        reading.leave_out(
-            (*at, "transform"), "`transform` computes another output", "judge the answer as it is"
-        )
-    return Provider(label, execution, prompts)
-
-
-def model_named(stated: Mapping[str, Json], reading: Reading) -> str:
-    """The name that a model has in the configuration, which is told how it would be declared."""
-    id = str(stated["id"])
-    family, _, rest = id.partition(":")
-    kind, _, model = rest.partition(":")
-    model = model if kind in _KINDS_OF_ASKING and model else rest
-    name = as_name(str(stated.get("label") or model or family))
-    reading.models[name] = None
-    if family in _PLAIN_PROVIDERS and model:
-        reading.models[name] = {family: model, "key": f"{family}_key"}
-    return name
-
-
 # A test with each prompt and each provider, as cases.
 
 
@@ -338,29 +259,64 @@ def _case(
         case["execution"] = provider.execution
     graders: list[Json] = []
     for stated, at in _assertions(test, reading):
-        try:
-            made = graded(_assertion(stated, values, test, reading))
-            if made.expected and ("expected" in case or len(made.grader) > 2):
-                only = made.expected["value"]
-                if not isinstance(only, str):
-                    raise NotCarried("a second `equals` with JSON", "write a case for it")
-                exact = {"method": "regex", "pattern": rf"\A{re.escape(only)}\Z"}
-                made = replace(made, expected=None, grader={**made.grader, "config": exact})
-        except NotCarried as why:
-            reading.leave_out(at, why.what, why.hint, test.file)
-            continue
-        except Logic as logic:
-            reading.leave_out(at, f"{logic.what} in an assertion", "write down what it gives", test.file)
-            continue
-        if made.note:
-            reading.note(made.note)
-        case |= {"expected": made.expected} if made.expected else {}
-        graders.append(made.grader)
+        made = _graded(stated, at, values, test, reading)
+        if made is not None and made.expected and "expected" in case:
+            made = _by_pattern(made, at, test, reading)
+        if made is not None:
+            case |= {"expected": made.expected} if made.expected else {}
+            graders.append(made.grader)
     if not graders:
         hint = "give it an assertion"
         reading.leave_out(test.at, "a test without an assertion that carries over", hint, test.file)
         return None
     return case | _ruled(test, graders, reading)
+
+
+def _graded(
+    stated: Mapping[str, Json], at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
+) -> Asserted | None:
+    """The grader of an assertion; None where there is none, which is told."""
+    try:
+        if stated["type"] == SET:
+            return _graded_set(stated, at, values, test, reading)
+        made = graded(_assertion(stated, values, test, reading))
+    except NotCarried as why:
+        reading.leave_out(at, why.what, why.hint, test.file)
+        return None
+    except Logic as logic:
+        reading.leave_out(at, f"{logic.what} in an assertion", "write down what it gives", test.file)
+        return None
+    if made.note:
+        reading.note(made.note)
+    return made
+
+
+def _graded_set(
+    stated: Mapping[str, Json], at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
+) -> Asserted:
+    """Assertions of which the mean counts, as a grader that is made of theirs."""
+    inner: list[Asserted] = []
+    for number, one in enumerate(listed(stated.get("assert"))):
+        here = (*at, "assert", number)
+        made = _graded(one, here, values, test, reading) if isinstance(one, dict) and "type" in one else None
+        if made is not None and made.expected:
+            made = _by_pattern(made, here, test, reading)
+        if made is None:
+            raise NotCarried(
+                "an assert-set of which a part does not carry over", "a part less is another mean"
+            )
+        inner.append(made)
+    return in_set(inner, stated)
+
+
+def _by_pattern(made: Asserted, at: Path, test: StatedTest, reading: Reading) -> Asserted | None:
+    """What a case expects once already: the same as a pattern."""
+    only = made.expected["value"] if made.expected else None
+    if not isinstance(only, str):
+        reading.leave_out(at, "a further `equals` with JSON", "write a case for it", test.file)
+        return None
+    exactly = {"method": "regex", "pattern": rf"\A{re.escape(only)}\Z"}
+    return replace(made, expected=None, grader={**made.grader, "config": exactly})
 
 
 def _ruled(test: StatedTest, graders: list[Json], reading: Reading) -> dict[str, Json]:
@@ -406,7 +362,7 @@ def _input(
         content: Json = [{"role": role, "content": said(text)} for role, text in prompt.messages]
         return {"type": "messages", "content": content}
     text = said(f"{options.get('prefix') or ''}{prompt.text}{options.get('suffix') or ''}")
-    return {"type": _NOBODY.eval_input if provider.asks_nobody else "prompt", "content": text}
+    return {"type": NOBODY.eval_input if provider.asks_nobody else "prompt", "content": text}
 
 
 def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, Json], Path]]:
@@ -426,7 +382,7 @@ def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, 
             one = {**mapping(templates.get(one["$ref"].rpartition("/")[2])), **one}
         if not isinstance(one, dict) or not isinstance(one.get("type"), str):
             reading.leave_out(at, "an assertion without a type", "", test.file)
-        elif one["type"] == "assert-set" and one.get("threshold") is None and one.get("weight", 1) == 1:
+        elif one["type"] == SET and one.get("threshold") is None and one.get("weight", 1) == 1:
             inner = enumerate(listed(one.get("assert")))
             places = [(each, (*at, "assert", number)) for number, each in inner] + places
         else:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baselinekit.model.values import Json
@@ -14,6 +14,7 @@ _SHORT = re.compile(
     re.DOTALL,
 )
 _OTHER_NAMES = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
+SET = "assert-set"
 _LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 
 
@@ -46,7 +47,6 @@ class Asserted:
     grader: dict[str, Json]
     expected: dict[str, Json] | None = None
     note: str = ""
-    more: Sequence[dict[str, Json]] = field(default=())
 
 
 def graded(asserted: Assertion) -> Asserted:
@@ -65,7 +65,23 @@ def graded(asserted: Assertion) -> Asserted:
         grader["weight"] = asserted.weight
     if asserted.weight == 0:
         grader["required"] = False
-    return Asserted(grader, made.expected, made.note, made.more)
+    return Asserted(grader, made.expected, made.note)
+
+
+def in_set(inner: Sequence[Asserted], stated: Mapping[str, Json]) -> Asserted:
+    """One grader of several: it passes where their mean reaches the threshold, and without one where all
+    pass."""
+    if not inner:
+        raise NotCarried("an empty assert-set", "give it an assertion")
+    threshold = stated.get("threshold")
+    by_mean = threshold is not None
+    if threshold is not None and (isinstance(threshold, bool) or not 0 < threshold <= 1):
+        raise NotCarried(f"an assert-set with a threshold of {threshold}", "every answer reaches it, or none")
+    graders = [{**one.grader, "required": not by_mean} for one in inner]
+    grader = _code("composite", graders=graders, **({"pass_at": threshold} if by_mean else {}))
+    name, weight = stated.get("metric"), stated.get("weight", 1)
+    grader = {"type": "code", **({"name": name} if isinstance(name, str) else {}), **grader}
+    return Asserted(grader | ({"weight": weight} if weight != 1 else {}))
 
 
 def _code(method: str, **config: Any) -> dict[str, Json]:

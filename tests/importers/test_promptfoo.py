@@ -1,0 +1,342 @@
+"""promptfoo's configurations as test cases: what each thing there means here, and what is named as lost."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.grade.graders import grade
+from baselinekit.grade.task import GradeClients
+from baselinekit.importers.drafts import SourceText
+from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
+from baselinekit.importers.evalforms import eval_importer_of
+from baselinekit.importers.nunjucks import Logic, filled
+from baselinekit.importers.promptfooasserts import Assertion, NotCarried, from_short, graded, typed
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import Json
+from baselinekit.suites.loading import load_cases
+
+
+def files(**texts: str) -> EvalFiles:
+    def read(way: str) -> str:
+        if way.removeprefix("./") not in texts:
+            raise InvalidInput(Problem("BK111", "there is no such file"))
+        return texts[way.removeprefix("./")]
+
+    def fitting(pattern: str) -> list[str]:
+        return sorted(name for name in texts if Path(name).match(pattern))
+
+    return EvalFiles(read, fitting)
+
+
+def imported(config: dict[str, Json], beside: dict[str, str] | None = None) -> DraftEvals:
+    source = SourceText("promptfooconfig.yaml", json.dumps(config, indent=1))
+    importer = eval_importer_of(source)
+    assert importer is not None
+    assert importer.form == "promptfoo"
+    return importer.read(source, files(**(beside or {})))
+
+
+def config(*tests: Any, **more: Any) -> dict[str, Json]:
+    return {"prompts": ["Ask {{x}}."], "providers": ["openai:gpt-4o"], "tests": [*tests], **more}
+
+
+def stated_test(*asserted: Json, **more: Json) -> dict[str, Json]:
+    return {"vars": {"x": "it"}, "assert": [*asserted], **more}
+
+
+IS = {"type": "contains", "value": "a"}
+
+
+def cases_of(draft: DraftEvals) -> list[dict[str, Any]]:
+    stated: Any = draft.document["test_cases"]
+    return list(stated)
+
+
+def asked(draft: DraftEvals) -> list[Json]:
+    return [case["input"]["content"] for case in cases_of(draft)]
+
+
+def lost(draft: DraftEvals) -> list[str]:
+    return [one.what for one in draft.left_out]
+
+
+# Templates.
+
+
+FILLED = [
+    ("{{x}} {{ x | upper }} {{x|trim|lower}}", {"x": " Ab "}, " Ab   AB  ab"),
+    ("{{a.b}} {{a['b']}} {{l[1]}} {{ l.0 }}", {"a": {"b": 1}, "l": ["p", "q"]}, "1 1 q p"),
+    ("{{o}} {{o | dump}}", {"o": {"k": [1]}}, '{"k":[1]} {"k":[1]}'),
+    ("{{x}}", {"x": "{{y}}!", "y": "deep"}, "deep!"),
+    ("{{n}} {{t}} {{z}}", {"n": None, "t": True, "z": 0}, " true 0"),
+    ("a{# said #}b {{- x }}", {"x": "c"}, "ab c"),
+    ("{ {x} } {{x}}", {"x": "1"}, "{ {x} } 1"),
+    ("{{'a'}}", {}, "a"),
+]
+
+
+@pytest.mark.parametrize(("template", "values", "text"), FILLED)
+def test_a_template_is_filled_in(template: str, values: dict[str, Json], text: str) -> None:
+    assert filled(template, values).text == text
+
+
+def test_a_name_without_a_value_is_the_empty_text_and_told() -> None:
+    found = filled("a{{gone}}b", {})
+    assert (found.text, found.empty) == ("ab", ("gone",))
+
+
+@pytest.mark.parametrize(
+    "template", ["{% if x %}a{% endif %}", "{{ x | rare }}", "{{ x + 1 }}", "{{env.KEY}}"]
+)
+def test_logic_of_a_template_is_no_text(template: str) -> None:
+    with pytest.raises(Logic):
+        filled(template, {"x": "1"})
+
+
+def test_a_value_that_leads_back_to_itself_ends() -> None:
+    assert "{{x}}" in filled("{{x}}", {"x": "a{{x}}"}).text
+
+
+# Assertions: each judges as it does there.
+
+
+JUDGED: list[tuple[dict[str, Json], str, str]] = [
+    ({"type": "equals", "value": "a b"}, "a b", "a b\n"),
+    ({"type": "equals", "value": 42}, "42", "42.0"),
+    ({"type": "equals", "value": {"k": 1}}, '{"k": 1}', '{"k": 2}'),
+    ({"type": "not-equals", "value": "a"}, "b", "a"),
+    ({"type": "contains", "value": "A"}, "xAx", "xax"),
+    ({"type": "contains", "value": 0}, "10", "1"),
+    ({"type": "not-contains", "value": "A"}, "xax", "xAx"),
+    ({"type": "icontains", "value": "Ab"}, "xaBx", "xb"),
+    ({"type": "contains-any", "value": ["p", "q"]}, "q", "r"),
+    ({"type": "not-contains-any", "value": ["p", "q"]}, "r", "q"),
+    ({"type": "icontains-any", "value": ["P"]}, "p", "r"),
+    ({"type": "contains-all", "value": ["p", "q"]}, "q p", "q"),
+    ({"type": "not-contains-all", "value": ["p", "q"]}, "q", "q\np"),
+    ({"type": "not-icontains-all", "value": ["p"]}, "q", "P"),
+    ({"type": "icontains-all", "value": "P, q"}, "Q p", "p"),
+    ({"type": "starts-with", "value": "a."}, "a.b", "axb"),
+    ({"type": "not-starts-with", "value": "a"}, "b", "ab"),
+    ({"type": "regex", "value": r"\d{2}$"}, "a12", "a12\n"),
+    ({"type": "regex", "value": r"cost\$"}, "cost$ 3", "cost"),
+    ({"type": "not-regex", "value": r"\d"}, "a", "1"),
+    ({"type": "is-json"}, "[1]", "a"),
+    ({"type": "is-json", "value": {"type": "object"}}, "{}", "[]"),
+    ({"type": "contains-json", "value": {"required": ["a"]}}, '```json\n{"a": 1}\n```', "{}"),
+    ({"type": "word-count", "value": 2}, "a b", "a b c"),
+    ({"type": "word-count", "value": {"min": 2}}, "a b", "a"),
+    ({"type": "word-count", "value": {"max": 1}}, "a", "a b"),
+    ({"type": "latency", "threshold": 1000}, "1.0", "1.1"),
+    ({"type": "assert-set", "threshold": 0.5, "assert": [IS, {"type": "contains", "value": "b"}]}, "a", "c"),
+    ({"type": "assert-set", "weight": 2, "assert": [IS, {"type": "equals", "value": "ab"}]}, "ab", "a"),
+    ({"type": "assert-set", "assert": [IS, {"type": "contains", "value": "b"}]}, "ab", "a"),
+]
+
+
+@pytest.mark.parametrize(("stated", "good", "bad"), JUDGED)
+def test_an_assertion_judges_as_it_does_there(
+    tmp_path: Path, stated: dict[str, Json], good: str, bad: str
+) -> None:
+    draft = imported(config(stated_test(stated)))
+    assert lost(draft) == []
+    (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
+    (case,) = load_cases(["a.yaml"], str(tmp_path))
+
+    def passes(output: str) -> bool:
+        seconds = float(output) if stated["type"] == "latency" else 0.1
+        grades = [grade(one, case, Observation(output, seconds), GradeClients()) for one in case.graders]
+        return all(one.outcome == "passed" for one in grades)
+
+    assert (passes(good), passes(bad)) == (True, False)
+
+
+GONE = [
+    *("javascript", "python", "similar", "levenshtein", "rouge-n", "bleu", "webhook", "perplexity"),
+    *("is-xml", "select-best", "answer-relevance", "moderation", "trajectory:tool-used", "is-refusal"),
+]
+
+
+@pytest.mark.parametrize("type", GONE)
+def test_what_has_no_counterpart_is_named_with_what_to_do(type: str) -> None:
+    with pytest.raises(NotCarried, match="has no counterpart") as caught:
+        graded(Assertion(type, "x"))
+    assert caught.value.hint
+
+
+def test_a_rubric_is_judged_by_whom_the_test_names() -> None:
+    options = {"provider": "anthropic:messages:claude-sonnet-4-6"}
+    plain, scored = {"type": "llm-rubric", "value": "Is it {{x}}?"}, {"type": "g-eval", "value": ["p", "q"]}
+    draft = imported(config(stated_test(plain, scored, options=options)))
+    first, second = cases_of(draft)[0]["graders"]
+    assert first["config"]["rubric"] == [{"name": "overall", "description": "Is it it?"}]
+    assert first["config"] | {"rubric": None} == {
+        "rubric": None,
+        "model": "claude-sonnet-4-6",
+        "scoring": {"type": "boolean"},
+    }
+    assert second["config"]["scoring"] == {"type": "numeric", "range": [0, 1], "threshold": 0.7}
+    assert [one["description"] for one in second["config"]["rubric"]] == ["p", "q"]
+
+
+SHORT = [
+    ("Paris", {"type": "equals", "value": "Paris"}),
+    ("Note: a thing", {"type": "equals", "value": "Note: a thing"}),
+    ("contains:Paris", {"type": "contains", "value": "Paris"}),
+    ("not-contains: x", {"type": "not-contains", "value": "x"}),
+    ("contains-any:a, b", {"type": "contains-any", "value": ["a", "b"]}),
+    ("similar(0.8):Hello", {"type": "similar", "value": "Hello", "threshold": 0.8}),
+    ("grade:Is kind", {"type": "llm-rubric", "value": "Is kind"}),
+    ("fn:output.x", {"type": "javascript", "value": "output.x"}),
+    ("is-json", {"type": "is-json"}),
+    ("regex:^a:b$", {"type": "regex", "value": "^a:b$"}),
+]
+
+
+@pytest.mark.parametrize(("text", "stated"), SHORT)
+def test_the_short_form_of_an_assertion(text: str, stated: dict[str, Json]) -> None:
+    assert from_short(text) == stated
+
+
+def test_the_type_of_an_assertion() -> None:
+    assert [typed(one) for one in ("contains", "not-contains")] == [("contains", False), ("contains", True)]
+
+
+# Tests, prompts and providers.
+
+
+def test_every_test_is_asked_with_every_prompt_of_every_provider() -> None:
+    providers = ["openai:gpt-4o", {"id": "anthropic:claude-x", "label": "cl", "config": {"temperature": 0}}]
+    draft = imported(
+        config(stated_test(IS, description="t"), prompts=["A {{x}}", "B {{x}}"], providers=providers)
+    )
+    assert asked(draft) == ["A it", "B it", "A it", "B it"]
+    assert [case["id"] for case in cases_of(draft)] == [
+        *("t-prompt-1-openai-gpt-4o", "t-prompt-2-openai-gpt-4o", "t-prompt-1-cl", "t-prompt-2-cl"),
+    ]
+    assert cases_of(draft)[3]["execution"] == {"type": "prompt", "model": "cl", "temperature": 0}
+    assert draft.models["cl"] == {"anthropic": "claude-x", "key": "anthropic_key"}
+
+
+def test_one_provider_is_said_once() -> None:
+    draft = imported(config(stated_test(IS), evaluateOptions={"timeoutMs": 3000, "repeat": 2}))
+    assert draft.document["config"] == {
+        "timeout_seconds": 3.0,
+        "execution": {"type": "prompt", "model": "gpt-4o"},
+    }
+    assert "each test was asked 2 times: baselinekit run --attempts 2" in draft.notes
+
+
+def test_a_list_of_values_makes_a_test_of_each() -> None:
+    both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS]}
+    assert asked(imported(config(both))) == ["Ask a.", "Ask b."]
+    kept = {**both, "options": {"disableVarExpansion": True}}
+    assert asked(imported(config(kept))) == ['Ask ["a","b"].']
+
+
+def test_what_holds_for_all_tests() -> None:
+    usual = {"vars": {"x": "u", "y": "v"}, "assert": [IS], "options": {"prefix": "P: ", "suffix": " S"}}
+    own = {"vars": {"y": "w"}, "assert": [{"type": "contains", "value": "{{y}}"}]}
+    without = {"assert": [IS, IS], "options": {"disableDefaultAsserts": True}}
+    draft = imported(config(own, without, defaultTest=usual))
+    assert asked(draft) == ["P: Ask u. S", "P: Ask u. S"]
+    first, second = ([one["config"]["all"] for one in case["graders"]] for case in cases_of(draft))
+    assert (first, second) == ([["a"], ["w"]], [["a"], ["a"]])
+
+
+def test_scenarios_are_tests_with_each_of_their_data() -> None:
+    scenario = {"config": [{"vars": {"x": "a"}}, {"vars": {"x": "b"}}], "tests": [{"assert": [IS]}]}
+    assert asked(imported(config(scenarios=[scenario]))) == ["Ask a.", "Ask b."]
+
+
+def test_a_threshold_is_a_rule_by_the_mean() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS, {**IS, "weight": 3}, threshold=0.7))))
+    assert case["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
+    assert [one["required"] for one in case["graders"]] == [False, False]
+
+
+def test_a_weight_of_zero_is_recorded_alone() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS, {**IS, "weight": 0}))))
+    assert case["graders"][1] == {
+        "type": "code",
+        "config": {"method": "contains", "all": ["a"]},
+        "weight": 0,
+        "required": False,
+    }
+
+
+def test_files_of_all_kinds() -> None:
+    beside = {
+        "p.txt": "One {{x}}\n---\nTwo {{x}}\n",
+        "chat.json": '[{"role": "system", "content": "Be {{x}}"}, {"role": "user", "content": "Go"}]',
+        "tests/a.yaml": "- {vars: {x: a}, assert: [{type: contains, value: a}]}\n",
+        "tests/b.yaml": "- {vars: {x: file://long.txt}, assert: [{type: is-json, value: file://s.json}]}\n",
+        "t.csv": 'x,__expected1,__expected2,__threshold\n"c, d",contains:c,icontains:D,0.5\n',
+        "long.txt": "long",
+        "s.json": '{"type": "object"}',
+    }
+    tests = ["file://tests/*.yaml", "t.csv"]
+    draft = imported(config(prompts=["file://p.txt", "chat.json"], tests=tests), beside)
+    assert lost(draft) == []
+    texts = asked(draft)
+    assert texts[:2] == ["One a", "Two a"]
+    assert texts[2] == [{"role": "system", "content": "Be a"}, {"role": "user", "content": "Go"}]
+    assert texts[3] == "One long"
+    assert texts[6] == "One c, d"
+    last = cases_of(draft)[6]
+    assert (len(last["graders"]), last["pass_rule"]["pass_at"]) == (2, 0.5)
+
+
+NAMED: list[tuple[dict[str, Any], str]] = [
+    ({"prompts": ["file://make.js"]}, "the prompt 'file://make.js' is made by a program"),
+    ({"prompts": ["file://make.py:f"]}, "the prompt 'file://make.py:f' is made by a program"),
+    (
+        {"prompts": ["{% if x %}a{% endif %}"]},
+        "{% if x %} in the prompt 'prompt-1': only names are filled in",
+    ),
+    ({"prompts": ["gone.txt"]}, "there is no prompt 'gone.txt'"),
+    ({"providers": ["file://p.js"]}, "the provider 'file://p.js' is a program or an address of its own"),
+    ({"providers": [{"id": "openai:x", "config": {"tools": []}}]}, "`tools` of the provider 'openai:x'"),
+    ({"tests": ["file://t.js"]}, "the tests of 't.js' are made by a program"),
+    ({"tests": ["https://docs.google.com/x"]}, "tests from 'https://docs.google.com/x'"),
+    ({"tests": ["gone.yaml"]}, "there is no file 'gone.yaml'"),
+    ({"tests": [{"vars": {"x": "file://v.py"}, "assert": [IS]}]}, "the variable 'x' is computed by 'v.py'"),
+    ({"tests": [stated_test({**IS, "transform": "output.x"})]}, "`transform` of `contains`"),
+    ({"tests": [stated_test(IS, options={"transform": "output.x"})]}, "`options.transform`"),
+    ({"tests": [stated_test(IS, assertScoringFunction="file://s.js")]}, "`assertScoringFunction` of a test"),
+    ({"tests": [stated_test()]}, "a test without an assertion that carries over"),
+    ({"tests": [stated_test(IS, threshold=0)]}, "a threshold of 0"),
+    ({"redteam": {}}, "`redteam`"),
+    ({"extensions": ["file://e.js"]}, "`extensions`"),
+    ({"surprise": 1}, "the key `surprise`"),
+]
+
+
+@pytest.mark.parametrize(("more", "what"), NAMED)
+def test_what_is_a_program_or_computed_by_one_is_named(more: dict[str, Any], what: str) -> None:
+    draft = imported(config(stated_test(IS)) | more)
+    assert what in lost(draft)
+    assert all(one.line for one in draft.left_out if not one.file)
+
+
+def test_the_line_of_what_is_lost() -> None:
+    draft = imported(config(stated_test(IS), stated_test(IS, {"type": "javascript", "value": "x"})))
+    (one,) = draft.left_out
+    text = json.dumps(
+        config(stated_test(IS), stated_test(IS, {"type": "javascript", "value": "x"})), indent=1
+    )
+    assert '"type": "javascript"' in "".join(text.splitlines()[one.line - 1 : one.line + 1])
+
+
+def test_an_echo_asks_nobody() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS), providers=["echo"])))
+    assert case["input"] == {"type": "echo", "content": "Ask it."}
+    assert "execution" not in case
+
+
+@pytest.mark.parametrize("raw", [{"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"])
+def test_other_files_are_not_taken_for_one(raw: Json) -> None:
+    assert eval_importer_of(SourceText("x.yaml", json.dumps(raw))) is None
