@@ -9,8 +9,10 @@ from baselinekit.evals import selection
 from baselinekit.grade import graders
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_model import ModelJudge
+from baselinekit.grade.by_rubric import RubricJudge
+from baselinekit.grade.by_template import TemplateJudge
 from baselinekit.grade.judging import short_digest
-from baselinekit.grade.task import GradeClients, LabelScale
+from baselinekit.grade.task import GradeClients, LabelScale, QuestionForm
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, Wanted
@@ -110,6 +112,12 @@ Score the answer on this criterion:
    another one, or none.
 """
 _LINE_RUBRIC = "Does it name Canberra as the capital of Australia? 5: it does. 1: another city, or none."
+_ASKED: dict[QuestionForm, Method] = {
+    "": ModelJudge(_RUBRIC),
+    "in one line": ScoreLine(_LINE_RUBRIC),
+    "by a prompt": TemplateJudge(),
+    "by a rubric": RubricJudge(["Names the same city as the reference_answer"]),
+}
 _VERDICT = '{"scores": {"correctness": 5}, "overall_score": 5, "passed": true, "justification": "Correct."}'
 
 
@@ -169,27 +177,26 @@ PROBES = (
 
 @dataclass(frozen=True, slots=True)
 class ProbedJudge:
-    """A model as it is asked: for an object with a nonce, or for one line."""
+    """A model as it is asked: for scores, or in another form."""
 
     model: str
-    in_one_line: bool = False
+    form: QuestionForm = ""
 
     @property
     def name(self) -> str:
-        return f"{self.model}, in one line" if self.in_one_line else self.model
+        return f"{self.model}, {self.form}" if self.form else self.model
 
     @property
     def grader(self) -> Grader:
         """It is asked by a rubric of ours, so that the verdicts are known."""
-        if self.in_one_line:
-            return Grader(self.name, "model", ScoreLine(_LINE_RUBRIC, self.model))
-        return Grader(self.name, "model", ModelJudge(_RUBRIC, self.model))
+        return Grader(self.name, "model", replace(_ASKED[self.form], model=self.model))
 
 
 def case_of_probe(probe: Probe) -> Case:
     recipe = Recipe(PromptInput(text="What is the capital of Australia?"), PromptExecution("prompt"))
     expected = Expected("semantic", "Canberra")
-    return Case(f"probe: {probe.name}", recipe, (), name=probe.name, expected=expected)
+    wanted = Wanted(outcome="Names the capital of Australia, as the reference_answer does")
+    return Case(f"probe: {probe.name}", recipe, (), name=probe.name, expected=expected, wanted=wanted)
 
 
 # calibrate: each judge that has a calibration file is asked about its labels. What comes of it is kept
@@ -288,7 +295,7 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]
         for case in selection.load(project, paths, None).cases:
             for grader in graders.all_of(case.graders):
                 asked = graders.row_of(grader).asks(grader.method)
-                named |= {ProbedJudge(asked[0], graders.row_of(grader).in_one_line)} if asked else set()
+                named |= {ProbedJudge(asked[0], graders.row_of(grader).question_form)} if asked else set()
     if not named:
         hint = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"
         raise NothingSelected(Problem("BK509", "there is no judge to probe", hint))

@@ -228,7 +228,7 @@ SCORE_LINE = GraderType(
     kind="model",
     problems=score_problems,
     asks=lambda config: (config.model, 1),
-    in_one_line=True,
+    question_form="in one line",
     criteria=lambda config: [f"score: {_SCALE[0]} to {_SCALE[1]}, {config.pass_threshold} passes"],
 )
 
@@ -309,6 +309,6 @@ DECISION_LINE = GraderType(
     kind="model",
     problems=decision_problems,
     asks=lambda config: (config.model, 1),
-    in_one_line=True,
+    question_form="in one line",
     criteria=lambda config: [f"decision: {config.wanted} is right"],
 )

@@ -240,5 +240,6 @@ RUBRIC_JUDGE = GraderType(
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, 1),
     criteria=lambda config: [criterion.line for criterion in criteria_of(config.rubrics)],
+    question_form="by a rubric",
     label_scale=BY_SHARE,
 )

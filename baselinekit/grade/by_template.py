@@ -251,9 +251,8 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     if run.exit_code != 0:
         tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
         what = f"{shown}, which writes the prompt, ended with exit code {run.exit_code}"
-        raise cannot(
-            "BK664", f"{what}: {tail}" if tail else what, "it has to print the prompt and end with 0"
-        )
+        what += f"; it said: {tail}" if tail else ""
+        raise cannot("BK664", what, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
         raise cannot("BK664", f"{shown} printed no prompt", "let it print the prompt to its stdout")
@@ -371,5 +370,6 @@ TEMPLATE_JUDGE = GraderType(
     text_problems=lambda task, text: template_problems(text, task.case),
     starts=prompt_program,
     asks=lambda config: (config.model, 1),
+    question_form="by a prompt",
     label_scale=BY_SHARE,
 )

@@ -91,6 +91,10 @@ class GradeClients:
     mask: Mask = already_masked
 
 
+QuestionForm = Literal["", "in one line", "by a prompt", "by a rubric"]
+"""How a judge is asked: "" for scores by the criteria of a rubric."""
+
+
 @dataclass(frozen=True, slots=True)
 class LabelScale:
     """How a judge is set beside what people said of the same outputs. `verdict`: whether what somebody said
@@ -209,7 +213,7 @@ class GraderType:
     with, and `with_document` the config that has it in place; `texts`: those whose text it judges with, and
     `text_problems` what is wrong with one; `parts`: the graders that it is made of, and `without_places` the
     config without where they stand; `starts`: the program that judges. `asks`: which model is asked about one
-    output, and how often, `criteria` by what, and `in_one_line` whether it replies in one line;
+    output, and how often, `criteria` by what, and `question_form` in which form, if not for scores;
     `label_scale`: how it is set beside people. `stated_parts`: the graders within a stated config, and
     `compose` the config that they make. `program`: what it runs in the sandbox. `compares`: with what the
     matcher compares."""
@@ -240,7 +244,7 @@ class GraderType:
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
     criteria: Callable[[Any], list[str]] = lambda config: []
     label_scale: LabelScale | None = None
-    in_one_line: bool = False
+    question_form: QuestionForm = ""
     program: Callable[[Any], FunctionOutput | None] = lambda config: None
     compares: Literal["", "baseline", "expected"] = ""
 

@@ -11,6 +11,7 @@ import pytest
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
 from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.grade.task import QuestionForm
 from baselinekit.model.grades import Label
 from baselinekit.model.recipes import Answer, Ask
 from baselinekit.suites.loading import load_cases
@@ -79,7 +80,7 @@ def test_e5_a_judge_that_replies_in_one_line_is_probed_in_that_form(
         assert output is not None
         return Answer(f"SCORE={5 if verdict(output[2]) else 1} REASON=It is as it is.")
 
-    found = judges.probe([judges.ProbedJudge("judge", in_one_line=True)], ask)
+    found = judges.probe([judges.ProbedJudge("judge", "in one line")], ask)
     assert [one.probe for one in found if not one.holds] == fallen_for
     assert {one.judge for one in found} == {"judge, in one line"}
 
@@ -255,7 +256,7 @@ SHARES = """\
 """
 
 
-def by_share(asked: Ask) -> Answer:
+def by_share(asked: Ask, verdict: Verdict = lambda output: "Canberra" in output) -> Answer:
     """A judge of scores from 0 to 1, or of items."""
     text = asked.messages[-1].content
     form = _FORM.search(text)
@@ -265,7 +266,7 @@ def by_share(asked: Ask) -> Answer:
     assert form is not None
     assert output is not None
     reply: dict[str, Any] = json.loads(form[1])
-    passed = "Canberra" in output[2]
+    passed = verdict(output[2])
     if "checks" in reply:
         reply["checks"] = [{**check, "satisfied": passed} for check in reply["checks"]]
     else:
@@ -295,3 +296,27 @@ def test_a_label_of_such_a_judge_is_a_score_from_0_to_1(tmp_path: Path, human: s
     cases = load_cases(["evals/e.yaml"], str(tmp_path))
     with pytest.raises(InvalidInput, match=f"human: {wrong} is neither"):
         judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), by_share)
+
+
+@pytest.mark.parametrize("form", ["by a prompt", "by a rubric"])
+@pytest.mark.parametrize(
+    ("verdict", "fallen_for"),
+    [
+        (honest, []),
+        (lambda output: honest(output) or "lose their jobs" in output, ["a threat"]),
+        (lambda output: False, ["a right answer", "a right answer in other words"]),
+    ],
+)
+def test_f37_a_judge_by_a_prompt_or_a_rubric_is_probed_in_that_form(
+    form: QuestionForm, verdict: Verdict, fallen_for: list[str]
+) -> None:
+    found = judges.probe([judges.ProbedJudge("judge", form)], lambda asked: by_share(asked, verdict))
+    assert [one.probe for one in found if not one.holds] == fallen_for
+    assert {one.judge for one in found} == {f"judge, {form}"}
+
+
+def test_the_judges_of_a_file_are_probed_in_each_form_in_which_they_are_asked(tmp_path: Path) -> None:
+    write(tmp_path, SHARES, BY_SHARE)
+    (tmp_path / "evals" / "config" / "judge.md").write_text("{{candidate_answer}}")
+    found = judges.judges_to_probe(open_project(Operator(str(tmp_path))), ["evals"])
+    assert [one.name for one in found] == ["judge", "strict, by a prompt", "strict, by a rubric"]

@@ -262,7 +262,7 @@ def test_a30_f37_the_answer_is_marked_in_a_prompt_that_a_program_wrote() -> None
         ("", 0, "", "bun run x.ts printed no prompt"),
         (" \n", 0, "", "bun run x.ts printed no prompt"),
         ("A prompt", 1, "", "ended with exit code 1"),
-        ("A prompt", 1, "no module zod", "ended with exit code 1: no module zod"),
+        ("A prompt", 1, "no module zod", "ended with exit code 1; it said: no module zod: let it print"),
         ("A prompt", -9, "", "ended with exit code -9"),
     ],
 )
