@@ -1,9 +1,11 @@
 """Rubrics: what their items are, what a judge is asked, what of its reply counts, and what it comes to."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from cases import RECIPE, judge
+from hypothesis import given, strategies as st
 
 from baselinekit.grade.by_rubric import RubricJudge
 from baselinekit.grade.graders import grade, problems_of
@@ -354,3 +356,49 @@ def test_a40_the_judge_is_asked_for_every_item_by_its_id() -> None:
         assert part in text
     assert "reference_answer" not in text
     assert (asked[0].temperature, asked[0].json) == (0, True)
+
+
+@given(st.sets(st.integers(1, 10)))
+def test_a42_any_bounds_that_begin_at_0_cover_every_score_once(others: set[int]) -> None:
+    ranges = {str(low): f"from {low}" for low in (0, *others)}
+    assert wrong([{"score_ranges": ranges}]) == []
+    (found,) = criteria_of([item(score_ranges=ranges)])
+    scores = [score for low, high, _ in found.ranges for score in range(low, high + 1)]
+    assert scores == list(range(11))
+    assert all(text == f"from {low}" for low, _, text in found.ranges)
+
+
+JUDGED_ITEMS = st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.booleans()), min_size=1, max_size=8)
+
+
+@given(JUDGED_ITEMS)
+def test_a41_the_score_is_exact_and_leaving_items_out_never_raises_it(
+    judged: list[tuple[int, bool, bool]],
+) -> None:
+    """Each item: ten times its weight, whether it is met, and whether the judge leaves it out."""
+    items = [item(id=f"i{n}", expected_outcome="x", weight=w / 10) for n, (w, _, _) in enumerate(judged)]
+    every = [met(f"i{n}", is_met) for n, (_, is_met, _) in enumerate(judged)]
+    some = [check for check, (_, _, is_left_out) in zip(every, judged, strict=True) if not is_left_out]
+    total = sum(w for w, _, _ in judged)
+    whole = graded(items, every)
+    assert whole.score == float(Fraction(sum(w for w, is_met, _ in judged if is_met), total))
+    if some:
+        less = graded(items, some)
+        assert less.score is not None
+        assert less.score == float(Fraction(sum(w for w, is_met, out in judged if is_met and not out), total))
+        assert less.score <= (whole.score or 0)
+
+
+def test_a_rubric_may_be_of_a_part_of_the_output() -> None:
+    asked: list[str] = []
+
+    def reply(nonce: str, ask: Ask) -> Any:
+        asked.append(ask.messages[1].content)
+        return {"nonce": nonce, "checks": [met("rubric-1")], "overall_reasoning": ""}
+
+    grader = Grader("rubric", "model", RubricJudge(["Is it short?"], of="title"))
+    case = Case("c", RECIPE, (grader,))
+    observation = Observation({"title": "Short", "body": "long"}, 0.1)
+    assert grade(grader, case, observation, judge(reply)).outcome == "passed"
+    assert ">>>\nShort\n<<<end of candidate_answer" in asked[0]
+    assert grade(grader, case, Observation({"body": "long"}, 0.1), judge(reply)).outcome == "failed"
