@@ -251,7 +251,7 @@ def _of_file(form: str, path: str, quote: Callable[[str], str]) -> str:
 
 
 def _values(asked: ConversationInput, start: _Start, folder: str, output: str) -> Values:
-    question = prompt_of(asked)
+    question = prompt_of(_without_given_files(asked, start.execution.command))
     prompt_file = os.path.join(folder, "prompt.txt")
     with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         file.write(question)
@@ -264,6 +264,25 @@ def _values(asked: ConversationInput, start: _Start, folder: str, output: str) -
         "OUTPUT_FILE": output,
     }
     return Values(texts, [*dict.fromkeys(asked.input_files)], start.execution.files_format)
+
+
+def _without_given_files(asked: ConversationInput, command: str | Sequence[str]) -> ConversationInput:
+    """The question with those files by their names alone that the command line hands over in another way."""
+    line = command if isinstance(command, str) else " ".join(command)
+    given = {*(asked.input_files if "{FILES}" in line else ())}
+    given |= {*(asked.guideline_files if "{GUIDELINES}" in line else ())}
+    if not given:
+        return asked
+
+    def named(part: Any) -> Any:
+        is_given = isinstance(part, dict) and part.get("path") in given
+        return {"type": "text", "value": f"<file: {part.get('value')}>"} if is_given else part
+
+    messages = [
+        replace(one, content=[named(part) for part in one.content]) if isinstance(one.content, list) else one
+        for one in asked.messages
+    ]
+    return replace(asked, messages=messages)
 
 
 def guidelines_of(asked: ConversationInput) -> str:

@@ -36,6 +36,7 @@ from baselinekit.replay.files import (
 from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.prompt import calls_as_json, flaw_of_calls, problems_of_collect
 from baselinekit.replay.settings import Setting, invalid, undefined_in
+from baselinekit.replay.traces import answer_of_value, is_told
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import NAME, unexpanded
 
@@ -280,6 +281,9 @@ def _verbatim(value: Json) -> Json:
 def _traced(observation: Observation, name: str) -> Observation:
     """The observation that the skill's answer describes; an answer of another form is an error."""
     answer = observation.output
+    if is_told(answer) and "output" not in answer:
+        told = answer_of_value(answer, observation.seconds, f"the skill {name}")
+        return replace(told, attempts=observation.attempts, environment=observation.environment)
     wrong = next(trace_faults(answer), None)
     if wrong is not None:
         what = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {wrong}"

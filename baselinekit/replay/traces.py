@@ -72,8 +72,8 @@ def answer_of_value(value: Json, seconds: float, who: str) -> Observation:
 
 
 def spoken(output: Json, seconds: float) -> Observation:
-    """An answer of which nothing else is known."""
-    return Observation(output, seconds, messages=(TraceMessage("assistant", output),))
+    """An answer of which nothing else is known: not even whether there were other messages."""
+    return Observation(output, seconds)
 
 
 def message_of(raw: dict[str, Json]) -> TraceMessage:

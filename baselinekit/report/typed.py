@@ -15,6 +15,9 @@ them."""
 ASKING = ("--offline", "--target", "--targets")
 """Options with a value that say who is asked, and whether."""
 
+TARGETS = ("--target", "--targets")
+"""Options with a value by which a run of evals says who is asked."""
+
 SELECTING = ("-k", "--id", "--tag", "--exclude-tag")
 NARROWING = ("--changed-since", "--shard")
 OTHERS = (
@@ -24,7 +27,7 @@ OTHERS = (
 _OPERATOR_FLAGS = ("--allow-exec",)
 _ASKING_FLAGS = ("--cache",)
 _NARROWING_FLAGS = ("--lf",)
-_WITH_VALUE = {*OPERATOR, *ASKING, *SELECTING, *NARROWING, *OTHERS}
+_WITH_VALUE = {*OPERATOR, *ASKING, *TARGETS, *SELECTING, *NARROWING, *OTHERS}
 _RESULT_FILE = ".json"
 _OTHER_FORMS = (".sarif.json", ".ctrf.json", ".eval.json")
 
@@ -53,7 +56,7 @@ def read_typed(command: str, results: str = "") -> Typed:
     is_compare = verb == "compare"
     return Typed(
         tuple(_again(pairs, OPERATOR, _OPERATOR_FLAGS)),
-        tuple(_again(pairs, ASKING, _ASKING_FLAGS)),
+        tuple(_again(pairs, (*ASKING, *TARGETS), _ASKING_FLAGS)),
         tuple(_again(pairs, SELECTING)) if is_compare else (),
         tuple(value for name, value in pairs if not name and value) if is_compare else (),
         any(name in (*NARROWING, *_NARROWING_FLAGS) for name, _ in pairs),

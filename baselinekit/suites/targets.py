@@ -97,6 +97,8 @@ class Targets:
         for listed in self.lists:
             if name in listed.stated:
                 return listed.target(name)
+        if self.problems:  # it may stand in the list that cannot be read
+            return None, list(self.problems)
         if name in self.models or name == DEFAULT:
             return NamedTarget(name, PromptExecution("prompt", model=name)), []
         known = list(dict.fromkeys([*(one for listed in self.lists for one in listed.stated), *self.models]))

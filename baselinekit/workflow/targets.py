@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.table import KINDS, kind_of
@@ -41,6 +42,7 @@ def open_targets(
 
     names = frozenset(config.models)
 
+    @cache  # many eval files may find the same
     def look(root: str, file: str) -> tuple[TargetList, list[Problem]]:
         return read_list(root, TargetsFile(file, declared, _FOUND_HINT + file, False, names))
 

@@ -177,6 +177,10 @@ def test_the_options_of_compare_are_known() -> None:
         ),
         ("baselinekit compare --var a=b=c --var 'd= e'", Typed(("--var", "a=b=c", "--var", "d= e"))),
         (
+            "baselinekit run evals --target fixed --targets=t.yaml",
+            Typed(asking=("--target", "fixed", "--targets", "t.yaml")),
+        ),
+        (
             "baselinekit compare --lf --cache --offline x",
             Typed(asking=("--cache", "--offline", "x"), narrowed=True),
         ),

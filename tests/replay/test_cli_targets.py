@@ -157,6 +157,24 @@ def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real
     assert replay(recipe, naming(real, recipe)).output == "x" * 200_000
 
 
+def test_files_that_the_command_line_hands_over_stand_in_the_question_by_their_names(
+    setting: Setting,
+) -> None:
+    parts = [
+        {"type": "text", "value": "Review:"},
+        {"type": "file", "value": "a.py", "path": "/r/a.py", "text": "x = 1"},
+        {"type": "file", "value": "r.md", "path": "/r/r.md", "text": "Be kind."},
+    ]
+    talk = ConversationInput([TraceMessage("user", parts)], ["/r/r.md"], ["/r/a.py"])
+    for command, question in (
+        ("echo {PROMPT}", "Review:\n\n=== a.py ===\nx = 1\n\n=== r.md ===\nBe kind."),
+        ("echo {PROMPT} {FILES}", "Review:\n\n<file: a.py>\n\n=== r.md ===\nBe kind."),
+        ("echo {PROMPT} {FILES} {GUIDELINES}", "Review:\n\n<file: a.py>\n\n<file: r.md>"),
+    ):
+        _, run = started(setting, cli(command, talk), Programs("x"))
+        assert run.argv[1] == question
+
+
 def test_several_messages_are_told_apart(setting: Setting) -> None:
     talk = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "Hi")])
     _, run = started(setting, cli("echo {PROMPT}", talk), Programs("x"))

@@ -323,6 +323,15 @@ def test_what_the_configuration_of_another_commit_names_is_only_found(tmp_path: 
         assert ("ANSWER" in scope.values) is is_current
 
 
+def test_a_found_list_that_is_broken_stops_only_who_asks_for_a_target(tmp_path: Path) -> None:
+    files = {TARGETS: "targets: 7\n", "evals/a.yaml": evals()}
+    assert ".agentv/targets.yaml:1:1: no list of targets" in problem(project(tmp_path, files))
+    grader = "{type: code, config: {method: regex, pattern: x}}"
+    case = f"{{id: a, input: {{type: prompt, content: Hi}}, grader: {grader}}}"
+    there = project(tmp_path, files | {"evals/a.yaml": case})
+    assert len(load_evals(["evals"], there.root, targets=there.targets).cases) == 1
+
+
 def test_nobody_describes_a_target() -> None:
     assert Targets().find("default")[0].execution == PromptExecution("prompt", model="default")
     _, (wrong,) = Targets().find("gpt")

@@ -250,7 +250,6 @@ class Loading:
         """With those who can be asked by a name from this file on, and the one whom the operator chose."""
         here = self.targets.of_file(self.root, file)
         defaults = replace(defaults, targets=here)
-        self.problems += [one for one in here.problems if one not in self.problems]
         if here.chosen is None or here.chosen == DEFAULT:
             return defaults
         target, problems = here.find(here.chosen)
