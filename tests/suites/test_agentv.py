@@ -23,6 +23,7 @@ from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.targets import Targets
 
 JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
 
@@ -569,3 +570,28 @@ def test_what_no_case_can_make_good_is_told_once_where_the_file_says_it(tmp_path
         """
     found = [line.partition(":")[2].split(":")[:2] for line in wrong(tmp_path, text)]
     assert found == [["4", "46"], ["5", "7"]]
+
+
+def test_two_files_of_one_name_are_told_how_their_ids_become_different(tmp_path: Path) -> None:
+    text = f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]"
+    files = [write(tmp_path, f"{folder}/evals/dataset.yaml", text) for folder in ("one", "two")]
+    with pytest.raises(
+        InvalidInput, match=r"BK109 two/.* or state a `dataset:` of its own in one of the two files"
+    ):
+        load_evals(files, str(tmp_path))
+    write(tmp_path, "two/evals/dataset.yaml", f"dataset: second\n{text}")
+    assert [case.id for case in load_evals(files, str(tmp_path)).cases] == ["dataset/a", "second/a"]
+
+
+def test_a5_a_case_says_whom_it_asks_and_what_its_judges_should_know(tmp_path: Path) -> None:
+    text = f"""
+        execution: {{target: small, {JUDGED}}}
+        evalcases:
+          - {{id: a, outcome: x, input: y, execution: {{target: big}}, sidecar: {{level: 2}}}}
+          - {{id: b, outcome: x, input: y}}
+        """
+    file = write(tmp_path, "evals/a.yaml", textwrap.dedent(text))
+    targets = Targets(models=frozenset(("big", "small")))
+    found = load_evals([file], str(tmp_path), targets=targets).cases
+    assert [case.recipe.execution.model for case in found] == ["big", "small"]
+    assert [case.wanted.sidecar for case in found] == [{"level": 2}, {}]

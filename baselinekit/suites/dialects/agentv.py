@@ -192,6 +192,7 @@ def _around(
         problems += [replace(one, at=at) for one in more]
         target = target if known else None  # told once, and of no case
     dataset = (stated.dataset or "").strip() or _dataset_of(document.file)
+    document.loading.renaming[document.file] = "state a `dataset:` of its own in one of the two files"
     return _Around(files, dataset, target, judged, tuple(stated.tags)), problems
 
 

@@ -189,8 +189,9 @@ class Loading:
     """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
     was found in a folder; `files`: all that are read; `beside`: what stands beside a file for all of its
-    cases, by that file; `fetch_file`: reads a file that is named by an address of a git repository.
-    `targets`: who can be asked by a name; `workers`: how many cases those are asked at once who say so."""
+    cases, by that file; `renaming`: how the ids of a file become other ones. `fetch_file`: reads a file that
+    is named by an address of a git repository; `targets`: who can be asked by a name; `workers`: how many
+    cases those are asked at once who say so."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -204,14 +205,22 @@ class Loading:
     files: frozenset[str] = frozenset()
     beside: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    renaming: dict[str, str] = field(default_factory=dict)
     fetch_file: Callable[[str], FetchedFile] | None = None
     targets: Targets = NO_TARGETS
     workers: list[int] = field(default_factory=list)
 
     def wrong(self) -> list[Problem]:
         """All that is wrong, once: a suite may be asked for twice."""
-        found = [*self.settings.problems, *self.problems, *same_ids(self.cases, self.root)]
-        return list(dict.fromkeys(found))
+        same = map(self._told_apart, same_ids(self.cases, self.root))
+        return list(dict.fromkeys([*self.settings.problems, *self.problems, *same]))
+
+    def _told_apart(self, problem: Problem) -> Problem:
+        """An id of two files, with how the ids of one of them are made different."""
+        file = problem.place.file if problem.place else ""
+        if file not in self.renaming or f"it is at {file}:" in problem.hint:
+            return problem
+        return replace(problem, hint=f"{problem.hint}, or {self.renaming[file]}")
 
     def finish(self) -> None:
         """Refuse what cannot be used, all at once."""
