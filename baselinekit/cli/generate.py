@@ -21,6 +21,7 @@ from baselinekit.cli.options import (
     project_of,
 )
 from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError
 from baselinekit.evals.rubricdrafts import Draft, EvalFileState, Lacking, diff, draft, load_states, write
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
@@ -81,21 +82,24 @@ def rubrics(options: RubricsOptions) -> int:
     with real_context() as context:
         drafts = ask_for_drafts(project, with_models(context, project, options.recording), lacking, options)
         interrupted = context.stop.is_set()
-    failed = [one for one in drafts if one.items is None]
     for one in drafts:
         print_draft(one, style)
+    done = 0
     for state in states:
         ready = [one for one in drafts if one.items is not None and one.lacking in state.lacking]
-        if ready and options.dry_run:
-            screen.show(screen.safe(diff(state, ready)))
-        elif ready:
-            write(project, state.file, ready)
-            screen.line(style.paint(f"written: {screen.safe_line(state.file)}", "dim"))
-    written = len(drafts) - len(failed)
+        try:
+            if ready and options.dry_run:
+                screen.show(screen.safe(diff(state, ready)))
+            elif ready:
+                write(project, state.file, ready)
+                screen.line(style.paint(f"written: {screen.safe_line(state.file)}", "dim"))
+            done += len(ready)
+        except BaselinekitError as error:  # the drafts for other files are not lost by it
+            screen.line(f"{style.paint('error', 'bold red')}    {screen.safe_line(str(error))}")
     what = "would get rubrics" if options.dry_run else "got rubrics"
-    undone = f", {many(len(failed), 'case')} did not" if failed else ""
-    screen.line(f"{many(written, 'case')} {what}{undone}")
-    return INTERRUPTED if interrupted else 3 if failed else 0
+    undone = len(lacking) - done
+    screen.line(f"{many(done, 'case')} {what}" + (f", {many(undone, 'case')} did not" if undone else ""))
+    return INTERRUPTED if interrupted else 3 if undone else 0
 
 
 def ask_for_drafts(

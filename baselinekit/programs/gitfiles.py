@@ -33,7 +33,8 @@ _PASSED = (
 """How the network is reached from here, and which certificates hold. Nothing by which git could log in."""
 
 # The shell bounds what git writes into one file, which is the whole of what a host sends, and its memory.
-_BOUNDED = 'trap "" XFSZ; ulimit -f "$0"; ulimit -v "$1" 2>/dev/null || :; shift; exec "$@"'
+_BOUNDED = 'trap "" XFSZ; ulimit -f "$0" 2>/dev/null || :; ulimit -v "$1" 2>/dev/null || :; shift; exec "$@"'
+_NO_PROGRAM = 127
 _BLOCK = 512
 _MEMORY_KB = 2_000_000
 _MOST_LISTED = 20_000_000
@@ -355,6 +356,8 @@ class RemoteGit:
         """Why git could not do it, as far as that can be told from its words."""
         if says(finished, _TOO_LARGE):
             return self.too_large(address)
+        if finished.exit_code == _NO_PROGRAM:
+            return cannot("BK681", "git is not found, and files of git repositories need it", "install git")
         for words, what, hint in _FAILURES:
             if says(finished, words):
                 return cannot("BK681", f"{address.clone_url} {what}", hint)

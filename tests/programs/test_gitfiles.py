@@ -357,6 +357,32 @@ def test_f45_what_git_is_handed(tmp_path: Path) -> None:
             assert spec.argv[spec.argv.index(f"{GITHUB}/o/r.git") - 1] == "--"
 
 
+SAID = [
+    (127, b"sh: 1: exec: git: not found", "git is not found"),
+    (
+        128,
+        b"fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+        "is private",
+    ),
+    (128, b"remote: Repository not found.\nfatal: repository 'x' not found", "does not exist"),
+    (128, b"fatal: unable to access 'x': The requested URL returned error: 403", "does not exist"),
+    (128, b"fatal: unable to update url base from redirection:\n asked for: x", "leads to another address"),
+    (128, b"fatal: unable to access 'x': Could not resolve host: github.com", "could not be fetched"),
+    (128, b"fatal: write error: File too large", "is larger than 100,000,000 bytes"),
+    (1, b"", "could not be fetched"),
+]
+
+
+@pytest.mark.parametrize(("code", "said", "what"), SAID)
+def test_what_git_says_becomes_a_message(code: int, said: bytes, what: str, tmp_path: Path) -> None:
+    cache = GitCache(str(tmp_path / "cache"), lambda: 0.0)
+    files = GitFiles(lambda spec: ProcessResult(code, b"", said, 0.1), cache)
+    with pytest.raises(BaselinekitError, match=what) as caught:
+        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
+    assert caught.value.problems[0].hint
+    assert "fatal" not in caught.value.problems[0].message  # nobody knows the secrets in it
+
+
 def test_only_the_hosts_that_are_allowed_are_asked(tmp_path: Path) -> None:
     trust = Trust(allow_hosts=("api.example.com",))
     cache = GitCache(str(tmp_path / "cache"), lambda: 0.0)
