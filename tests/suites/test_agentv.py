@@ -225,6 +225,9 @@ def test_a7_what_is_wrong_is_told_by_its_line(tmp_path: Path) -> None:
         "BK780 jsonl:3:1: a case without an expected outcome: add `expected_outcome:`, "
         "what a good answer does",
     ]
+    text = '{"id": "a", "outcome": "x", "input": "y"}\n{"id": "b", "criteria": "x", "input": "y"}'
+    (found,) = wrong(tmp_path, text, "evals/others.jsonl")
+    assert found.startswith("BK103 evals/others.jsonl:2:13: unknown key 'criteria': a later AgentV says so")
     assert "jsonl:2:6" in wrong(tmp_path, '{"id": "a"}\n{"id"\n', "evals/math.jsonl")[0]
 
 

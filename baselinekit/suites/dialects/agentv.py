@@ -94,7 +94,9 @@ def _is_case(raw: dict[str, Json]) -> bool:
         return True
     asked = raw.get("input")
     is_ours = isinstance(asked, dict) and asked.keys() >= {"type", "content"}
-    return "expected_outcome" in raw and not is_ours and not any(key in raw for key in _OF_OTHER_CASES)
+    if is_ours or any(key in raw for key in _OF_OTHER_CASES):
+        return False
+    return "expected_outcome" in raw or ("input" in raw and ("outcome" in raw or "criteria" in raw))
 
 
 def _is_sidecar(raw: dict[str, Json]) -> bool:
@@ -364,10 +366,10 @@ def _graders(
 ) -> tuple[tuple[Grader, ...], list[Problem]]:
     """Who judges: those of the case, else those of its file, else a model by the expected outcome; a case's
     own rubrics stand before them."""
-    found: tuple[Grader, ...] | None = None
-    problems: list[Problem] = []
-    if stated is not None:
-        found, problems = _judged((execution, ("execution",)), (stated, ()), around.files)
+    own = EvalFileFacts(
+        evaluators=raw.get("evaluators", ABSENT), evaluator=stated.evaluator if stated else None
+    )
+    found, problems = _judged((execution, ("execution",)), (own, ()), around.files)
     if found is None and around.evaluators is not None:
         found = tuple(replace(grader, at=()) for grader in around.evaluators)
     rubrics: list[Grader] = []
