@@ -203,6 +203,11 @@ def describe_grades(result: Result) -> Iterator[str]:
         yield f"{grade.outcome} {name}{where}" + (f": {why}" if why else "")
 
 
+def describe_parts(result: Result) -> list[str]:
+    """The same where a grader is made of others: its reason alone does not tell which of them failed."""
+    return list(describe_grades(result)) if any(grade.parts for grade in grades_of(result)) else []
+
+
 def named_metrics(report: Report) -> list[Metric]:
     """Each metric once, in the view that its name usually means: pass@k case by case, pass^k pooled."""
     metrics = report.suite.metrics if report.suite else ()

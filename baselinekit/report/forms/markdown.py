@@ -11,7 +11,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.report import beside
 from baselinekit.report.differences import blocks
 from baselinekit.report.evals import markdown as evalmarkdown
-from baselinekit.report.evals.evalreport import evidence
+from baselinekit.report.evals.evalreport import describe_parts, evidence
 from baselinekit.report.grouping import SharedChange, count_told, share
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.values import cut_line, first_lines, short
@@ -150,6 +150,8 @@ def _section(whole: Result, result: Result, page: _Page, opened: bool) -> str:
         head += f"{count_told(whole, result)}\n\n"
     if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
         head += "  \n".join(reason) + "\n\n"
+    if parts := [f"- {markdown_text(cut_line(line))}" for line in describe_parts(result)[:20]]:
+        head += "\n".join(parts) + "\n\n"
     changed, commits = describe_drift(result)
     drift = [
         f"{markdown_text(short(name))} {markdown_code(short(was))} → {markdown_code(short(now))}"

@@ -14,7 +14,7 @@ from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.report import beside
-from baselinekit.report.evals.evalreport import line_of
+from baselinekit.report.evals.evalreport import describe_parts, line_of
 from baselinekit.report.resultfile import summary_document
 from baselinekit.report.sides import pair
 from baselinekit.report.values import cut_line, encode, page
@@ -115,6 +115,8 @@ def result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
         text = f"{result.id}: {describe_reason(result) or result.outcome}"
         known = [result.file, result.id, rule, ""]
         facts |= {"verdict": result.verdict} if result.verdict else {}
+        parts = describe_parts(result)
+        facts |= {"graders": "; ".join(parts)} if parts else {}
         yield _document(rule, level, text, _location(folder, result.file, line_of(result)), known, facts)
 
 
