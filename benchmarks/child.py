@@ -18,6 +18,7 @@ SUBJECTS = {
     "peers": "the same checks by other tools",
     "startup": "starting up",
     "guards": "what the guards cost",
+    "judges": "eval cases that programs judge",
 }
 """The files of this folder that measure, in the order of the table."""
 

@@ -20,6 +20,8 @@ from baselinekit.tree.equality import is_number
 
 _LONGEST_SHOWN = 200
 _MOST_SAID = 50
+_LONGEST_FURTHER = 20_000
+_MOST_NAMED = 5
 _LONGEST_SAID = 500
 MOST_CALLS = 50
 """How often a program may ask a model where nobody says otherwise."""
@@ -99,10 +101,13 @@ def _ended(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
     """How it ended that did not end well, with the misses that it printed, else with its last words."""
     code = run.exit_code
     ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    last = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_SAID, mask)
-    said = "; ".join(misses or filter(None, map(str.strip, mask(last).splitlines())))
+    last = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_SAID, mask))
+    last = _STACK.sub("", last)
+    said = "; ".join(misses or filter(None, map(str.strip, last.splitlines())))
     told = f"; it said: {said}" if said else ""
     hint = "a judge that could judge ends with exit code 0, whatever its score"
+    if _NO_SDK in last:
+        hint = "start it with the Python that baselinekit is installed in, or install it in that one"
     return Problem("BK655", f"the judge {ended}{told}", hint)
 
 
@@ -112,6 +117,9 @@ _OWN = ("score", "hits", "misses", "reasoning")
 _ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
 _NEXT_OBJECT = re.compile(r"^\{", re.MULTILINE)
 _MOST_LOOKED_AT = 100
+_STACK = re.compile(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
+"""Where a Python was when it raised: of no use beside what it raised."""
+_NO_SDK = "No module named 'baselinekit'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,8 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     if not isinstance(reasoning, str | None):
         raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
     further = {key: value for key, value in said.items() if key not in _OWN and value is not None}
+    if (size := len(encode(further))) > _LONGEST_FURTHER:
+        further = {"left_out": f"{', '.join(sorted(further)[:_MOST_NAMED])}: {size:,} characters"}
     details: dict[str, Json] = {**{name: [*texts] for name, texts in lists.items() if texts}, **further}
     return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
 

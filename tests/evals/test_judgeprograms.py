@@ -325,13 +325,13 @@ MISBEHAVING = {
     ),
     "does not read": (SAYS_ONE, None, ""),
     "is killed": ("kill -9 $$", "BK655", "the judge was killed by signal 9"),
-    "leaves children": (f"sleep 97531 & setsid sleep 97531 & {SAYS_ONE}", None, ""),
+    "leaves children": (f"sleep MARK & setsid sleep MARK & {SAYS_ONE}", None, ""),
     "closes its pipes": (
         f"{SAYS_ONE}; exec >&- 2>&-; sleep 60",
         "BK321",
         "the judge did not end within 0.3 s",
     ),
-    "forks": ("for i in 1 2 3 4 5 6 7 8; do setsid sleep 97531 & done; wait", "BK321", "did not end"),
+    "forks": ("for i in 1 2 3 4 5 6 7 8; do setsid sleep MARK & done; wait", "BK321", "did not end"),
 }
 
 
@@ -340,7 +340,8 @@ def test_f48_a23_a_judge_that_misbehaves_is_bounded_reported_and_leaves_nobody_b
     world: Judged, named: str
 ) -> None:
     script, code, reason = MISBEHAVING[named]
-    world.script("check.sh", script)
+    mark = f"97{os.getpid()}"  # of this process: others run the same tests
+    world.script("check.sh", script.replace("MARK", mark))
     limit = 0.3 if code == "BK321" else 20
     began = time.monotonic()
     said = world.grade(replace(CHECK, timeout=limit))
@@ -348,7 +349,7 @@ def test_f48_a23_a_judge_that_misbehaves_is_bounded_reported_and_leaves_nobody_b
     assert said.code == code, said.reason
     assert reason in said.reason
     assert said.outcome == ("passed" if code is None else "error")
-    assert running("97531") == []
+    assert running(mark) == []
 
 
 def running(word: str) -> list[str]:

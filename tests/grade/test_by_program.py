@@ -101,6 +101,14 @@ def test_a22_the_misses_of_a_judge_that_ends_with_an_error_are_kept() -> None:
     assert said.details == {"misses": ["no key"]}
 
 
+TRACEBACK = b"""\
+Traceback (most recent call last):
+  File "check.py", line 3, in <module>
+    told["x"]
+KeyError: 'x'
+"""
+
+
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "stderr", "reason"),
     [
@@ -108,6 +116,21 @@ def test_a22_the_misses_of_a_judge_that_ends_with_an_error_are_kept() -> None:
         ('{"score": 1}', 2, b"a\n  b  \n", "the judge ended with exit code 2; it said: a; b:"),
         ("no JSON", 127, b"uv: not found\n", "the judge ended with exit code 127; it said: uv: not found:"),
         ("", -9, b"", "the judge was killed by signal 9:"),
+        ("", 1, TRACEBACK, "the judge ended with exit code 1; it said: KeyError: 'x': a judge that"),
+        (
+            "",
+            1,
+            b"log\n" + TRACEBACK,
+            "the judge ended with exit code 1; it said: KeyError: 'x': a judge that",
+        ),
+        (
+            "",
+            1,
+            TRACEBACK.replace(b"KeyError: 'x'", b"ModuleNotFoundError: No module named 'baselinekit'"),
+            "the judge ended with exit code 1; it said: ModuleNotFoundError: "
+            "No module named 'baselinekit': start "
+            "it with the Python that baselinekit is installed in",
+        ),
     ],
 )
 def test_a22_a_judge_that_failed_says_how_whatever_it_printed(
@@ -160,6 +183,8 @@ def test_what_a_judge_says_beyond_its_verdict_is_shown_and_nothing_of_it_is_endl
     assert len(said.details["hits"]) == 51
     assert said.details["hits"][-1] == "and 30 more"
     assert all(len(hit) < 600 for hit in said.details["hits"])
+    said = graded("x", JUDGE, clients=printing(json.dumps({"score": 1, "rows": ["x" * 100] * 1_000})))
+    assert said.details == {"left_out": "rows: 103,010 characters"}
 
 
 def test_a20_a_judge_is_told_the_case_on_its_standard_input() -> None:
