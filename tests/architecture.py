@@ -104,6 +104,7 @@ ENTRANCES = {
     "replay.settings": "what a replay is handed, and how much a file may ask for",
     "replay.environment": "where an output was captured",
     "replay.files": "the files that a recipe names",
+    "replay.traces": "what a target told, written down for a target of stored answers",
     "models.post": "what a model is handed, and what a form of it is made of, also in another package",
     "models.proxy": "a model for a program that judges",
     "models.recording": "answers kept of earlier questions",

@@ -60,6 +60,9 @@ class RunOptions:
     targets: str | None = option(
         metavar="FILE", help="The targets file; the default is `targets:`, then .agentv/targets.yaml."
     )
+    save_answers: str | None = option(
+        metavar="FILE", help="Write what was answered, a line of JSON each, for a target of stored answers."
+    )
     categories: tuple[str, ...] = several("--category", help="capability, regression, or a category.")
     ids: tuple[str, ...] = several("--id", metavar="GLOB", help="Only these ids.")
     cases: tuple[str, ...] = several(

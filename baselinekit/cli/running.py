@@ -2,7 +2,9 @@
 
 import json
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +13,8 @@ from baselinekit.cli.clients import LazyModels, real_context, with_models, with_
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.documents.jsontext import encode
+from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
@@ -21,16 +24,18 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.metrics import PRESETS
-from baselinekit.model.evals import Suite
+from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput
-from baselinekit.model.recipes import Ran
+from baselinekit.model.recipes import Observation, Ran
 from baselinekit.model.results import Report
 from baselinekit.programs.sandbox import Execute, Sandbox
+from baselinekit.replay.traces import row_of
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges
 from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.texts import many
 from baselinekit.workflow.judging import keep_report, mask_report
@@ -77,7 +82,8 @@ def run_suite(
 ) -> Report:
     """The run itself, with real clients. `lasting`: the journal of a plan of several suites."""
     doing = "" if options.quiet or options.as_json else "running"
-    with real_context() as context, with_progress(context, doing) as context:
+    saving = saved_answers(project, options.save_answers, options.resume)
+    with saving as answered, real_context() as context, with_progress(context, doing) as context:
         models = LazyModels(project, context.clients, options.recording, options.resume)
         context = models.added_to(context)
         sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
@@ -91,13 +97,42 @@ def run_suite(
             _choice(project, options),
             _policy(project, options, lasting),
             context,
-            Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check),
+            Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check, answered),
             command_line(project),
         )
         report = replace(report, spent=models.spent)
         if report.complete and not (report.interrupted or report.summary.error):
             models.forget()
     return report
+
+
+@contextmanager
+def saved_answers(
+    project: Project, path: str | None, go_on: bool
+) -> Iterator[Callable[[Case, int, Observation], None]]:
+    """Writes what was answered, a line each as it comes, without secrets; nothing where no file is named."""
+    if path is None:
+        yield lambda case, number, observation: None
+        return
+    lock = threading.Lock()
+    with ExitStack() as stack:
+        try:
+            mode = "a" if go_on else "w"
+            file = stack.enter_context(open(path, mode, encoding="utf-8", errors="backslashreplace"))
+        except OSError as error:
+            raise NotRecorded(cannot_write(path, error)) from None
+
+        def add(case: Case, number: int, observation: Observation) -> None:
+            redactor = project.redactor.knowing(observation.output)
+            line = encode(redactor.mask_value(row_of(case.id, number, observation)))
+            try:
+                with lock:
+                    file.write(f"{line}\n")
+                    file.flush()
+            except OSError as error:
+                raise NotRecorded(cannot_write(path, error)) from None
+
+        yield add
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:

@@ -130,7 +130,8 @@ _LONGEST_OUTPUT = 20_000
 @dataclass(frozen=True, slots=True)
 class Outside:
     """What only evals need of the world: a place to run a program in, started by the client that it is given,
-    and what people have said. `check` refuses beforehand what may not be run."""
+    and what people have said. `check` refuses beforehand what may not be run; `answered` hears of what was
+    answered to an attempt."""
 
     run: Callable[[FunctionOutput, str, Execute], Ran] = lambda method, code, execute: Ran(
         (), flaw="there is no sandbox to run the program in"
@@ -139,6 +140,7 @@ class Outside:
         "unscored", None, "it has no rating yet", verdict="pending"
     )
     check: Callable[[FunctionOutput], None] = lambda method: None
+    answered: Callable[[Case, int, Observation], None] = lambda case, number, observation: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,7 @@ class Examiner:
         if case.timeout is not None:  # the time of its case, where it has no shorter one of its own
             recipe = kind_of(recipe).within(recipe, case.timeout)
         observation, again = self._observed(recipe, setting)
+        self.outside.answered(case, number, observation)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
         trace.sent = is_prompt and not observation.recorded
         trace.environment = observation.environment

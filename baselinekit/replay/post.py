@@ -10,11 +10,10 @@ from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, question_of
 from baselinekit.kinds.post import KIND, PostExecution
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
-from baselinekit.model.traces import TraceMessage
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import Json
 from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.settings import Setting
-from baselinekit.replay.traces import answer_of_text, answer_of_value
+from baselinekit.replay.traces import answer_of_text, answer_of_value, message_as_json
 from baselinekit.variables import unexpanded_in
 
 _TIMEOUT = 120
@@ -91,18 +90,6 @@ def question_as_json(asked: ConversationInput, setting: Setting) -> dict[str, Js
         "guideline_files": asked.guideline_files,
         "input_files": asked.input_files,
     }
-
-
-def message_as_json(message: TraceMessage) -> dict[str, Json]:
-    calls = [
-        {"tool": call.name, "input": call.input}
-        | ({} if call.output is ABSENT else {"output": call.output})
-        | {key: value for key, value in (("id", call.id), ("error", call.error)) if value is not None}
-        for call in message.tool_calls
-    ]
-    written: dict[str, Json] = {"role": message.role, "content": message.content}
-    written |= {} if message.name is None else {"name": message.name}
-    return written | ({"tool_calls": [*calls]} if calls else {})
 
 
 def _answer(recipe: Recipe, observation: Observation, tried: int) -> Observation:

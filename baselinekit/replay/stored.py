@@ -95,7 +95,8 @@ def read_stored(file: str, text: str) -> StoredAnswers:
     """Of JSON Lines, a list in JSON or YAML, or the results of a run. InvalidInput with the line where a row
     is none: no answer is left out."""
     stored = StoredAnswers({}, {})
-    for number, row in _rows(file, text):
+    rows = sorted(_rows(file, text), key=lambda pair: _attempt(pair[1]))
+    for number, row in rows:
         name = next((row[key] for key in _IDS if isinstance(row.get(key), str) and row[key]), None)
         if name is None:
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
@@ -110,6 +111,12 @@ def read_stored(file: str, text: str) -> StoredAnswers:
     if not stored.answers:
         raise _unusable(file, 1, "there is no answer in it", "a line is {id, text} or {id, output_messages}")
     return stored
+
+
+def _attempt(row: dict[str, Any]) -> int:
+    """Which attempt it is, where it says so: several may have been written in any order."""
+    number = row.get("attempt")
+    return number if isinstance(number, int) else 0
 
 
 def _rows(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -99,6 +99,42 @@ def _said(content: Json) -> Json:
     return plain_text(content) if content is None or is_parts(content) else content
 
 
+# The same written down, so that it can be read again.
+
+
+def row_of(name: str, attempt: int, observation: Observation) -> dict[str, Json]:
+    """What a target answered to a case, as a target of stored answers reads it."""
+    usage, cost = observation.usage, observation.usage.cost_usd
+    messages = observation.messages
+    if not messages and observation.tool_calls is not None:
+        messages = (TraceMessage("assistant", observation.output, observation.tool_calls),)
+    row: dict[str, Json] = {"id": name, "attempt": attempt}
+    row |= (
+        {"output_messages": [message_as_json(one) for one in messages]}
+        if messages
+        else {"text": observation.output}
+    )
+    tokens = {theirs: getattr(usage, ours) for theirs, ours in _TOKENS.items()}
+    told = {key: count for key, count in tokens.items() if count is not None}
+    row |= {"token_usage": told} if told else {}
+    row |= {} if cost is None else {"cost_usd": cost}
+    return row | {"duration_ms": round(observation.seconds * 1000)}
+
+
+def message_as_json(message: TraceMessage) -> dict[str, Json]:
+    written: dict[str, Json] = {"role": message.role, "content": message.content}
+    written |= {} if message.name is None else {"name": message.name}
+    calls = [_call_as_json(call) for call in message.tool_calls]
+    return written | ({"tool_calls": [*calls]} if calls else {})
+
+
+def _call_as_json(call: ToolCall) -> dict[str, Json]:
+    written: dict[str, Json] = {"tool": call.name, "input": call.input}
+    written |= {} if call.output is ABSENT else {"output": call.output}
+    written |= {key: value for key, value in (("id", call.id), ("error", call.error)) if value is not None}
+    return written | ({} if call.seconds is None else {"duration_ms": round(call.seconds * 1000)})
+
+
 # What is wrong with it, each with its place.
 
 

@@ -3,20 +3,23 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from baselinekit.documents.jsontext import encode
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused, cannot
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.post import PostExecution
 from baselinekit.kinds.stored import ReplayExecution
-from baselinekit.model.recipes import Recipe, Request, Response, Usage
+from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import check, files_hash, replay
 from baselinekit.replay.settings import Setting
+from baselinekit.replay.traces import row_of
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope, Secret
 
@@ -234,9 +237,32 @@ def test_what_a_stored_answer_tells_of_itself(setting: Setting) -> None:
     assert (observation.usage.tokens_in, float(observation.usage.cost_usd or 0)) == (5, 0.5)
 
 
+def test_what_was_answered_comes_back_as_it_was(setting: Setting) -> None:
+    call = ToolCall("add", {"a": 1}, None, "c1", 0.25, "late")
+    said = (TraceMessage("assistant", "", (call,), "bot"), TraceMessage("assistant", {"x": [1]}))
+    usage = Usage(5, 2, Decimal("0.015"), 1)
+    for number, observation in enumerate(
+        (
+            Observation({"x": [1]}, 1.5, tool_calls=(call,), usage=usage, messages=said),
+            Observation("plain", 0.25),
+            Observation({"text": "a value"}, 0.0),
+            Observation(None, 0.0),
+        )
+    ):
+        text = "".join(f"{encode(row_of('one', turn, observation))}\n" for turn in (2, 1))
+        read = replay(stored(setting, text, f"{number}.jsonl"), setting)
+        assert replace(read, recorded=False) == observation
+    calls = Observation("x", 0.0, tool_calls=(call,))
+    read = replay(stored(setting, encode(row_of("one", 1, calls)), "calls.jsonl"), setting)
+    assert (read.output, read.tool_calls) == ("x", (call,))
+
+
 def test_each_attempt_has_its_answer(setting: Setting) -> None:
     recipe = stored(setting, '{"id": "one", "text": "1"}\n{"id": "one", "text": "2"}\n')
     assert [replay(recipe, replace(setting, turn=turn)).output for turn in (0, 1)] == ["1", "2"]
+    mixed = '{"id": "one", "attempt": 2, "text": "2"}\n{"id": "one", "attempt": 1, "text": "1"}\n'
+    turned = stored(setting, mixed, "mixed.jsonl")
+    assert [replay(turned, replace(setting, turn=turn)).output for turn in (0, 1)] == ["1", "2"]
     with pytest.raises(CannotReplay, match=r"BK795.*holds 2 answers for one, and this is attempt 3"):
         replay(recipe, replace(setting, turn=2))
     alone = stored(setting, '{"id": "one", "text": "1"}', "alone.jsonl")
