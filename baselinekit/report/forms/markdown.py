@@ -32,6 +32,7 @@ _MOST_ROWS = 100
 _MOST_OPEN = 3
 _LONGEST_CELL = 200
 _MOST_CASES = 20
+_MOST_PARTS = 20
 _MOST_LINES = 20
 _MOST_NAMED = 50
 _SIGNS = {"Expected": "-", "Actual": "+"}
@@ -150,8 +151,9 @@ def _section(whole: Result, result: Result, page: _Page, opened: bool) -> str:
         head += f"{count_told(whole, result)}\n\n"
     if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
         head += "  \n".join(reason) + "\n\n"
-    if parts := [f"- {markdown_text(cut_line(line))}" for line in describe_parts(result)[:20]]:
-        head += "\n".join(parts) + "\n\n"
+    parts = describe_parts(result)
+    if lines := [f"- {markdown_text(cut_line(line))}" for line in parts[:_MOST_PARTS]]:
+        head += "\n".join(lines) + "\n\n"
     changed, commits = describe_drift(result)
     drift = [
         f"{markdown_text(short(name))} {markdown_code(short(was))} → {markdown_code(short(now))}"
