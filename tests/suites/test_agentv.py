@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from storehelp import write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
@@ -22,6 +23,7 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.programs.gitaddress import FetchedFile
+from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_cases, load_evals
 from baselinekit.suites.targets import Targets
 
@@ -300,7 +302,7 @@ def test_a6_who_judges(tmp_path: Path) -> None:
         ("{name: a, type: code_juge}", ["there is no evaluator of the type 'code_juge' (string): did you"]),
         (
             "{name: a, type: contains, value: x}",
-            ["there is no evaluator of the type 'contains' (string): a later"],
+            ["there is no evaluator of the type 'contains' (string): other versions"],
         ),
         ("{name: a, type: code_judge, scripts: x}", ["a code_judge without a script: `script: [python3, "]),
         ("{name: a, type: code_judge, script: x, weight: -1}", ["the weight is -1.0: a number from 0"]),
@@ -487,7 +489,10 @@ def test_a50_a_composite_is_made_of_evaluators(tmp_path: Path) -> None:
             "unknown key 'thr",
         ),
         ("{name: a, type: tool_trajectory, mode: some_order}", "BK105"),
-        ("{name: a, type: execution_metrics, max_tokens: 1}", "a later AgentV has it; here: say each limit"),
+        (
+            "{name: a, type: execution_metrics, max_tokens: 1}",
+            "other versions of AgentV have it; here: say each limit",
+        ),
     ],
 )
 def test_a4_a_config_that_cannot_be_used(tmp_path: Path, evaluator: str, told: str) -> None:
@@ -598,3 +603,13 @@ def test_a5_a_case_says_whom_it_asks_and_what_its_judges_should_know(tmp_path: P
     found = load_evals([file], str(tmp_path), targets=targets).cases
     assert [case.recipe.execution.model for case in found] == ["big", "small"]
     assert [case.wanted.sidecar for case in found] == [{"level": 2}, {}]
+
+
+def test_editors_know_the_form(tmp_path: Path) -> None:
+    validator = Draft202012Validator(json_schema())
+    case = {"id": "a", "expected_outcome": "x", "input": "y"}
+    evaluators = [{"name": "fast", "type": "latency", "threshold": 9}]
+    assert validator.is_valid({"$schema": "agentv-eval-v2", "evaluators": evaluators, "evalcases": [case]})
+    for more in ({"sidecars": {}}, {"evaluators": [{"type": "latency"}]}, {"input": 42}):
+        assert not validator.is_valid({"evalcases": [{**case, **more}]})
+    assert not validator.is_valid({"evalcases": []})

@@ -33,8 +33,9 @@ _LATER = {
     "llm_grader": "llm_judge",
     "rubrics": "rubric, with `rubrics:`",
     "agent_judge": "llm_judge",
+    "expected_messages": "tool_trajectory, mode in_order, with the calls as `expected`",
 }
-"""Types of later versions, and what does the same here."""
+"""Types of other versions, and what does the same here."""
 
 _CHECKS = (
     "contains",
@@ -132,9 +133,9 @@ def _unknown_type(raw: Mapping[str, Json]) -> Problem:
         return Problem("BK783", "an evaluator without a type", known, at=())
     word = str(type).replace("-", "_")
     if word in _CHECKS:
-        hint = f"a later AgentV has it; here it is {_CHECKED}"
+        hint = f"other versions of AgentV have it; here it is {_CHECKED}"
     elif word in _LATER:
-        hint = f"a later AgentV has it; here: {_LATER[word]}"
+        hint = f"other versions of AgentV have it; here: {_LATER[word]}"
     else:
         hint = nearest(word, _TYPES) or known
     return Problem("BK783", f"there is no evaluator of the type {describe_value(type)}", hint, at=("type",))
