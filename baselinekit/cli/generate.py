@@ -21,10 +21,11 @@ from baselinekit.cli.options import (
     project_of,
 )
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rubricdrafts import Draft, EvalFileState, Lacking, diff, draft, load_states, write
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
+from baselinekit.suites.targets import DEFAULT
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.project import Project
@@ -51,7 +52,10 @@ class RubricsOptions:
         also={"--target": {"help": "The same, as AgentV calls it."}},
         metavar="NAME",
         default=_JUDGE,
-        help=f"The model that drafts, by its name in `models:` ({_JUDGE}).",
+        help=f"The model that drafts, by its name in `models:` or in the targets file ({_JUDGE}).",
+    )
+    targets: str | None = option(
+        metavar="FILE", help="The targets file; the default is `targets:` of the configuration."
     )
     check: bool = flag(help="Ask nobody and write nothing: exit 1 if any case has no rubrics.")
     dry_run: bool = flag(help="Ask, and print what would be written.")
@@ -68,7 +72,7 @@ def generate() -> None:
 
 
 def rubrics(options: RubricsOptions) -> int:
-    project = project_of(options.project, options.recording.offline is not None)
+    project = project_of(options.project, options.recording.offline is not None, options.targets)
     states = load_states(project, options.files, lambda file: decode(read(project.root, file), file).body)
     style = screen.style_of(options.color, options.verbose)
     lacking = [one for state in states for one in state.lacking]
@@ -102,11 +106,24 @@ def rubrics(options: RubricsOptions) -> int:
     return INTERRUPTED if interrupted else 3 if undone else 0
 
 
+def check_model(project: Project, name: str) -> None:
+    """A target may be meant that is none, or that is wrong; what is no name at all the models tell."""
+    if name in project.models:
+        return
+    target, problems = project.targets.find(name)
+    if placed := [problem for problem in problems if problem.place is not None]:  # else it is none
+        raise InvalidInput(*placed)
+    if target is not None and target.model is None and target.name != DEFAULT:
+        hint = "name one of `models:`, or a target of a provider of models"
+        raise InvalidInput(Problem("BK696", f"the target {name!r} is no model, and cannot draft", hint))
+
+
 def ask_for_drafts(
     project: Project, context: RunContext, lacking: Sequence[Lacking], options: RubricsOptions
 ) -> list[Draft]:
     """All that were drafted before the run was interrupted, if it was."""
     models, mask = context.clients.models, project.redactor.mask_declared
+    check_model(project, options.model)
     models.check(options.model)
 
     def work(one: Lacking) -> Draft:

@@ -98,7 +98,7 @@ def load_states(project: Project, paths: Sequence[str], read: Callable[[str], st
     """The files, valid as they are; or everything that is wrong with any of them. `read`: the text of one."""
     files = list(dict.fromkeys(named_by_operator(project, path) for path in paths))
     cases = defaultdict(list)
-    for case in load_cases(files, project.root, fetch_file=project.fetch_file):
+    for case in load_cases(files, project.root, fetch_file=project.fetch_file, targets=project.targets):
         cases[case.source.file].append(case)
     for file in files:
         if not cases[file] or forms_in(project.root, file) != {FORM}:
