@@ -19,7 +19,7 @@ from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, named_at, place_problems
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.project import link_at, read, unreadable
+from baselinekit.store.project import link_at, project_root, read, unreadable
 from baselinekit.store.records import beside
 from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import graders
@@ -250,7 +250,11 @@ def resolve_named(root: str, file: str, name: str) -> str:
 
 
 def named_text(root: str, file: str, name: str) -> str:
-    """What stands in a text file that an eval file names."""
+    """What stands in a text file that an eval file names. One that the operator named elsewhere has its own
+    repository."""
+    if posixpath.isabs(file):
+        own = project_root(None, posixpath.dirname(file))
+        root, file = own, posixpath.relpath(file, own)
     path = resolve_named(root, file, name)
     return decode(read(root, path), path).body.replace("\r\n", "\n")
 

@@ -25,6 +25,7 @@ from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.programs.gitaddress import FetchedFile
 from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.settings import named_text
 from baselinekit.suites.targets import Targets
 
 JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
@@ -613,3 +614,18 @@ def test_editors_know_the_form(tmp_path: Path) -> None:
     for more in ({"sidecars": {}}, {"evaluators": [{"type": "latency"}]}, {"input": 42}):
         assert not validator.is_valid({"evalcases": [{**case, **more}]})
     assert not validator.is_valid({"evalcases": []})
+
+
+def test_an_eval_file_elsewhere_has_its_own_repository(tmp_path: Path) -> None:
+    (tmp_path / "there/.git").mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    for name in ("there/judge.md", "there/guide.md", "outside.md"):
+        write(tmp_path, name, "Judge {{candidate_answer}}")
+    text = "evalcases: [{id: a, outcome: x, input: [{type: file, value: ../guide.md}], "
+    text += "evaluators: [{name: j, type: llm_judge, prompt: %s}]}]"
+    file = str(tmp_path / write(tmp_path, "there/evals/a.yaml", text % "../judge.md"))
+    (case,) = load_evals([file], str(tmp_path / "here")).cases
+    assert case.wanted.input_files == (str(tmp_path / "there/guide.md"),)
+    assert named_text(str(tmp_path / "here"), file, case.graders[0].method.prompt).startswith("Judge")
+    with pytest.raises(BaselinekitError, match="BK404"):
+        named_text(str(tmp_path / "here"), file, "../../outside.md")
