@@ -105,7 +105,7 @@ def without_places(how: Composite) -> Composite:
     def moved(grader: Grader) -> Grader:
         inner = grader.method
         method = without_places(inner) if isinstance(inner, Composite) else inner
-        return replace(grader, at=(), says_required=False, method=method)
+        return replace(grader, at=(), config_at=(), says_required=False, method=method)
 
     judge = None if how.judge is None else moved(how.judge)
     return replace(how, graders=tuple(map(moved, how.graders)), judge=judge)

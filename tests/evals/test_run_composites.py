@@ -111,7 +111,7 @@ def test_only_what_is_all_of_one_kind_is_asked_for_by_it() -> None:
 
 def test_where_a_grader_stands_changes_no_fingerprint(tmp_path: Path) -> None:
     inner = says("yes", "facts")
-    moved = replace(inner, at=("graders", 7))
+    moved = replace(inner, at=("graders", 7), config_at=())
     prints = []
     for one in (inner, moved):
         report = World(tmp_path).run(suite(case("a", "yes", made_of(made_of(one)))))
