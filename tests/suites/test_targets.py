@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
@@ -330,6 +330,17 @@ def test_a_found_list_that_is_broken_stops_only_who_asks_for_a_target(tmp_path: 
     case = f"{{id: a, input: {{type: prompt, content: Hi}}, grader: {grader}}}"
     there = project(tmp_path, files | {"evals/a.yaml": case})
     assert len(load_evals(["evals"], there.root, targets=there.targets).cases) == 1
+
+
+def test_a_service_that_the_configuration_names_may_be_sent_its_secrets(tmp_path: Path) -> None:
+    config = (
+        "variables: {token: {value: s3cret-0123456789, secret: true}}\n"
+        "targets: {agent: {type: post, url: 'https://agents.example.com/ask', headers: {X: '{{token}}'}}}\n"
+    )
+    there = project(tmp_path, {"baselinekit.yaml": config})
+    there.trust.check_request("https://agents.example.com/ask", there.scope.secrets.items())
+    with pytest.raises(Refused, match="BK402"):
+        there.trust.check_request("https://other.example.com/ask", there.scope.secrets.items())
 
 
 def test_nobody_describes_a_target() -> None:
