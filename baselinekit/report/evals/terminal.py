@@ -38,7 +38,7 @@ _NOTES = {
 """Details that are shown as well, with the words before them."""
 _TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
 _STATE_COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
-_MOST_GRADES = 10
+_MOST_GRADES = 20
 _MOST_GRADE_LINES = 20
 _MOST_WORDS = 2_000
 _MOST_LINES = 12
@@ -109,6 +109,8 @@ def format_grades(
         yield f"{line}  {style.paint(place, 'cyan')}" if place else line
         if not brief:
             yield from grade_lines(grade, style, known)
+    if len(grades) > _MOST_GRADES:
+        yield style.paint(f"    … and {len(grades) - _MOST_GRADES:,} more graders", "dim")
 
 
 def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:

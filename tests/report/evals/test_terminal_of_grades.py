@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from report.reports import report, result
 
-from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.grades import Attempt, Grade, PassRule
 from baselinekit.model.results import CaseFacts, Result
 from baselinekit.report.evals import terminal
 from baselinekit.report.wording import Style
@@ -45,6 +45,28 @@ def test_without_v_each_of_several_graders_has_a_line() -> None:
     told = terminal.format_failure(failed, PLAIN)
     assert "    failed   brief (code) 0.00, optional  it has 12 words\n" in told
     assert "accuracy" not in told
+
+
+def test_the_parts_of_a_grade_stand_below_it_by_their_way_and_how_they_count() -> None:
+    parts = (
+        Grade("facts", "code", "passed", 1.0, weight=2, required=False),
+        Grade("safe", "code", "failed", 0.0, "it says how", line=9),
+    )
+    gate = Grade("gate", "code", "failed", 0.67, "safe had to hold", required=False, parts=parts)
+    by_mean = replace(case(Attempt(1, "failed", 0.67, (gate,)), outcome="failed", reason="no"), line=3)
+    assert by_mean.case is not None
+    by_mean = replace(by_mean, case=replace(by_mean.case, pass_rule=PassRule("mean")))
+    assert terminal.format_failure(by_mean, PLAIN).splitlines()[-3:] == [
+        "    failed   gate (code) 0.67  safe had to hold",
+        "    passed   gate/facts (code) 1.00, weight 2",
+        f"    failed   gate/safe (code) 0.00, required  it says how  {by_mean.file}:9",
+    ]
+
+
+def test_graders_that_are_not_shown_are_counted() -> None:
+    many = tuple(replace(OPTIONAL, grader=f"g{number}") for number in range(23))
+    told = terminal.format_failure(case(Attempt(1, "failed", 0.0, many), outcome="failed"), PLAIN)
+    assert "    … and 3 more graders" in told.splitlines()
 
 
 @pytest.mark.parametrize("verbose", [False, True])
