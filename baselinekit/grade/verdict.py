@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Grade, Outcome, PassRule
 
 
+@lru_cache(maxsize=1024)
 def exact(number: float) -> Fraction:
     """The simplest fraction that this float stands for: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
     value = Fraction(number)
