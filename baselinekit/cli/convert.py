@@ -29,7 +29,7 @@ from baselinekit.suites.writing.conversion import (
     name_of_place,
     stem_of,
 )
-from baselinekit.suites.writing.sayings import LeftBehind, Wish
+from baselinekit.suites.writing.sayings import CaseReader, LeftBehind, Wish
 from baselinekit.texts import many
 from baselinekit.trust import check_inside
 from baselinekit.workflow.project import Project
@@ -101,13 +101,14 @@ def convert(options: ConvertOptions | ImportOptions) -> int:
         raise InvalidInput(
             Problem("BK776", f"{options.path} is no file of promptfoo and no evals.json", hint)
         )
+    reader = CaseReader(project.root, project.fetch_file, project.targets)
     stem = stem_of(options.path) if draft is None else _stem(draft, options.path)
     place = name_of_place(project.root, _typed_place(options, form, project, stem))
     if draft is None:
         source = name_of_place(project.root, options.path)
-        made = converted(source, project.root, form, place, today)
+        made = converted(source, reader, form, place, today)
     else:
-        wish = Wish((), project.root, stem, today=today)
+        wish = Wish((), reader, stem, today=today)
         made = imported(draft, options.path, wish, form, place)
     return _Told(options, project, form, made, draft).written()
 

@@ -15,7 +15,7 @@ from baselinekit.model.values import Json
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.writing import conversion, eva
 from baselinekit.suites.writing.conversion import FORMS, Conversion, converted
-from baselinekit.suites.writing.sayings import lost_between, sayings
+from baselinekit.suites.writing.sayings import CaseReader, lost_between, sayings
 
 TODAY = "2026-03-01"
 PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "evals/out.eval.yaml"}
@@ -23,7 +23,7 @@ PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "e
 
 def convert(root: Path, path: str, to: str) -> Conversion:
     before = set(root.rglob("*"))
-    made = converted(path, str(root), FORMS[to], PLACES[to], TODAY)
+    made = converted(path, CaseReader(str(root)), FORMS[to], PLACES[to], TODAY)
     assert set(root.rglob("*")) == before  # what was read back is gone again
     return made
 
@@ -307,3 +307,103 @@ def test_the_name_of_a_file_without_its_endings() -> None:
         "p/b/": "b",
     }
     assert {path: conversion.stem_of(path) for path in named} == named
+
+
+JUDGES: dict[str, Json] = {
+    "plain": {"name": "llm_judge", "type": "llm_judge"},
+    "prompt": {"name": "depth", "type": "llm_judge", "prompt": "Is {{candidate_answer}} deep?", "weight": 2},
+    "program": {
+        "name": "p",
+        "type": "code_judge",
+        "script": ["python3", "c.py"],
+        "target": {"max_calls": 3},
+        "own": 1,
+    },
+    "rubric": {
+        "name": "r",
+        "type": "rubric",
+        "rubrics": [{"id": "a", "expected_outcome": "Says a", "weight": 2}],
+    },
+    "ranges": {
+        "name": "s",
+        "type": "rubric",
+        "rubrics": [{"id": "b", "score_ranges": {"0": "bad", "6": "good"}}],
+    },
+    "latency": {"name": "l", "type": "latency", "threshold": 1500, "required": True},
+    "cost": {"name": "c", "type": "cost", "budget": 0.5},
+    "tokens": {"name": "t", "type": "token_usage", "max_total": 100},
+    "trajectory": {
+        "name": "w",
+        "type": "tool_trajectory",
+        "mode": "exact",
+        "expected": [{"tool": "x", "args": {"k": 1}, "max_duration_ms": 20}],
+    },
+    "fields": {"name": "f", "type": "field_accuracy", "fields": [{"path": "a.b", "match": "date"}]},
+}
+COMPOSITE = {"name": "both", "type": "composite", "evaluators": [JUDGES["latency"], JUDGES["program"]]}
+JUDGES["mean"] = {**COMPOSITE, "aggregator": {"type": "weighted_average", "weights": {"l": 3}}}
+JUDGES["judged"] = {
+    **COMPOSITE,
+    "name": "weighed",
+    "aggregator": {"type": "llm_judge", "prompt": "Weigh {{candidate_answer}}."},
+}
+MESSAGES: list[Json] = [
+    "Why?",
+    [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why {{x}}?"}],
+    [
+        {
+            "role": "user",
+            "content": [{"type": "text", "value": "Read"}, {"type": "file", "value": "./notes.md"}],
+        }
+    ],
+    {"a": [1, None]},
+]
+REFERENCES: list[Json] = [
+    None,
+    "b",
+    [{"role": "assistant", "content": "b", "tool_calls": [{"tool": "x", "input": {"k": 1}, "output": None}]}],
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([*JUDGES]), max_size=3, unique=True),
+            st.sampled_from(MESSAGES),
+            st.sampled_from(REFERENCES),
+            st.sampled_from(
+                [
+                    {},
+                    {"sidecar": {"k": [1]}},
+                    {"rubrics": ["Says b"]},
+                    {"tags": ["t"]},
+                    {"conversation_id": "c"},
+                ]
+            ),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_agentv_there_and_back_is_the_same(
+    stated: list[tuple[list[str], Json, Json, dict[str, Json]]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        write(root, "evals/notes.md", "Notes.\n")
+        cases = []
+        for number, (judges, asked, reference, more) in enumerate(stated):
+            one = agentv_case(id=f"c {number}", input=asked, **more)
+            one |= {"expected_output": reference} if reference is not None else {}
+            one |= {"execution": {"evaluators": [JUDGES[name] for name in judges]}} if judges else {}
+            cases.append(one)
+        there = convert(root, agentv_file(root, *cases), "cases")
+        assert (there.count, lines(there)) == (len(cases), [])
+        back = convert(root, put(root, there), "agentv")
+        assert (back.count, lines(back)) == (len(cases), [])
+        put(root, back)
+        first, again = (load_cases([file], folder) for file in ("evals/av.yaml", PLACES["agentv"]))
+        for old, new in zip(first, again, strict=True):
+            assert list(lost_between(sayings(old, folder), sayings(new, folder))) == []
+            assert (old.wanted.asked, old.wanted.input_files) == (new.wanted.asked, new.wanted.input_files)

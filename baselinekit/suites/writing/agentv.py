@@ -15,7 +15,16 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.suites.dialects.agentvforms import CASES
 from baselinekit.suites.dialects.evaluators import JUDGE, RUBRIC, TYPES
-from baselinekit.suites.writing.sayings import LeftBehind, Wish, Written, question_of, said, stated_fields
+from baselinekit.suites.targets import DEFAULT
+from baselinekit.suites.writing.sayings import (
+    LeftBehind,
+    Wish,
+    Written,
+    question_of,
+    said,
+    stated_fields,
+    tidy,
+)
 from baselinekit.variables import Scope
 
 _MILLISECONDS = 1000
@@ -34,8 +43,11 @@ def write(wish: Wish) -> Written:
     shared = Counter(tag for case in cases for tag in case.tags)
     tags = [tag for tag, count in shared.items() if count == len(cases)]
     document |= {"tags": tags} if tags else {}
+    targets = Counter(_target(case) for case in cases)
+    target = targets.most_common(1)[0][0]
+    document |= {"execution": {"target": target}} if target else {}
     taken: set[str] = set()
-    document[CASES] = [_case(case, tags, taken, wish) for case in cases]
+    document[CASES] = [_case(case, tags, target, taken, wish) for case in cases]
     return Written({f"{document['dataset']}.yaml": dump_yaml(document)}, tuple(cases), tuple(lost))
 
 
@@ -57,7 +69,7 @@ def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
     return not why
 
 
-def _case(case: Case, shared: Sequence[str], taken: set[str], wish: Wish) -> dict[str, Json]:
+def _case(case: Case, shared: Sequence[str], target: str, taken: set[str], wish: Wish) -> dict[str, Json]:
     wanted = case.wanted
     made: dict[str, Json] = {"id": _id(case, taken)}
     made |= {"description": case.description} if case.description else {}
@@ -72,9 +84,17 @@ def _case(case: Case, shared: Sequence[str], taken: set[str], wish: Wish) -> dic
     if graders and _is_plain_rubric(graders[0]):
         made["rubrics"] = stated_fields(graders.pop(0).method)["rubrics"]
     evaluators = [evaluator for grader in graders if (evaluator := _evaluator(grader))]
+    execution: dict[str, Json] = {"target": _target(case) or DEFAULT} if _target(case) != target else {}
     if evaluators and evaluators != [{"name": JUDGE, "type": JUDGE}]:
-        made["execution"] = {"evaluators": evaluators}
-    return made
+        execution["evaluators"] = evaluators
+    return made | ({"execution": execution} if execution else {})
+
+
+def _target(case: Case) -> str:
+    """By what name it is asked: a target's, or a model's of the configuration; none for the usual one."""
+    execution = case.recipe.execution
+    name = getattr(execution, "target", "") or getattr(execution, "model", "")
+    return "" if name == DEFAULT else str(name)
 
 
 def _id(case: Case, taken: set[str]) -> str:
@@ -107,7 +127,7 @@ def _evaluator(grader: Grader) -> dict[str, Json] | None:
     if config is None or type not in TYPES:
         return None
     made: dict[str, Json] = {"name": grader.name, "type": type}
-    made |= {"weight": grader.weight} if grader.weight != 1 else {}
+    made |= {"weight": tidy(grader.weight)} if grader.weight != 1 else {}
     made |= {"required": True} if grader.required else {}
     return made | config
 
@@ -116,11 +136,11 @@ def _config(type: str, grader: Grader) -> dict[str, Json]:
     config: dict[str, Json] = stated_fields(grader.method)
     for key, (old, new, per) in _OTHER_NAMES.items():
         if key == type and new in config:
-            config[old] = config.pop(new) * per
+            config[old] = tidy(config.pop(new) * per)
     if isinstance(grader.method, ToolTrajectory):
         for call in config.get("expected", ()):
             if "max_seconds" in call:
-                call["max_duration_ms"] = call.pop("max_seconds") * _MILLISECONDS
+                call["max_duration_ms"] = tidy(call.pop("max_seconds") * _MILLISECONDS)
     return config
 
 

@@ -15,9 +15,17 @@ from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
 from baselinekit.store.project import name_in_project
-from baselinekit.suites.loading import forms_in, load_cases, load_evals
+from baselinekit.suites.loading import forms_in
 from baselinekit.suites.writing import agentv, eva, ours
-from baselinekit.suites.writing.sayings import Equivalent, LeftBehind, Wish, Written, lost_between, sayings
+from baselinekit.suites.writing.sayings import (
+    CaseReader,
+    Equivalent,
+    LeftBehind,
+    Wish,
+    Written,
+    lost_between,
+    sayings,
+)
 
 _STAGED = ".converted-"
 
@@ -70,22 +78,23 @@ class Conversion:
     notes: tuple[str, ...] = ()
 
 
-def converted(path: str, root: str, form: WrittenForm, place: str, today: str) -> Conversion:
+def converted(path: str, reader: CaseReader, form: WrittenForm, place: str, today: str) -> Conversion:
     """The cases below a path, in another form."""
-    suite = load_evals([path], root)
+    suite = reader.suite(path)
     if not suite.cases:
         hint = "name a file of test cases, a prompt folder or its eval file"
         raise InvalidInput(Problem("BK776", f"{path} holds no case", hint))
-    of = {one for case in suite.cases for one in forms_in(root, case.source.file)}
+    of = {one for case in suite.cases for one in forms_in(reader.root, case.source.file)}
     if of and of <= {*form.dialects}:
         raise InvalidInput(Problem("BK776", f"{path} is {form.what} already", "choose another form: --to"))
     named = suite.name if suite.file else _name_of(path, suite.cases)
-    return rewritten(Wish(suite.cases, root, named, suite.description, today), form, place)
+    return rewritten(Wish(suite.cases, reader, named, suite.description, today), form, place)
 
 
 def _name_of(path: str, cases: Sequence[Case]) -> str:
-    folders = {case.folder.id for case in cases if case.folder is not None}
-    return folders.pop() if len(folders) == 1 else stem_of(path)
+    """What the ids of all cases begin with, else what the file is called."""
+    names = {case.id.partition("/")[0] if "/" in case.id else "" for case in cases}
+    return names.pop() or stem_of(path) if len(names) == 1 else stem_of(path)
 
 
 def stem_of(path: str) -> str:
@@ -103,7 +112,7 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     after: list[Mapping[str, Any]] = []
     if written.files:
         try:
-            after = read_back(written.files, wish.root, form, place)
+            after = read_back(written.files, wish.reader, form, place)
         except InvalidInput as error:
             usable = [case for case in wish.cases if not _unreadable(case, wish, form, place, lost)]
             if len(usable) == len(wish.cases):
@@ -129,7 +138,7 @@ def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: lis
     alone = form.write(replace(wish, cases=(case,)))
     try:
         if alone.files:
-            read_back(alone.files, wish.root, form, place)
+            read_back(alone.files, wish.reader, form, place)
     except InvalidInput as error:
         problem = error.problems[0]
         lost.append(LeftBehind(problem.message, problem.hint, case))
@@ -154,10 +163,10 @@ def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place:
     own = place if form is CASES else CASES.place(draft.name)
     usable = _stated_cases(draft)
     try:
-        cases = _loaded(draft, usable, wish.root, own)
+        cases = _loaded(draft, usable, wish.reader, own)
     except InvalidInput:  # one by one: of which is it?
-        usable = [raw for raw in usable if not _is_unreadable(draft, raw, wish.root, own, lost)]
-        cases = _loaded(draft, usable, wish.root, own)
+        usable = [raw for raw in usable if not _is_unreadable(draft, raw, wish.reader, own, lost)]
+        cases = _loaded(draft, usable, wish.reader, own)
     if form is not CASES:
         made = rewritten(replace(wish, cases=tuple(cases)), form, place)
         return replace(made, lost=(*lost, *made.lost), notes=(*draft.notes, *made.notes))
@@ -170,19 +179,21 @@ def _stated_cases(draft: DraftEvals) -> list[Json]:
     return stated if isinstance(stated, list) else []
 
 
-def _loaded(draft: DraftEvals, stated: Sequence[Json], root: str, place: str) -> list[Case]:
+def _loaded(draft: DraftEvals, stated: Sequence[Json], reader: CaseReader, place: str) -> list[Case]:
     """Cases of a draft as they will be read."""
     if not stated:
         return []
     text = dump_yaml({**draft.document, "test_cases": list(stated)})
-    with staged({posixpath.basename(place): text}, root, CASES, place) as file:
-        return load_cases([file], root)
+    with staged({posixpath.basename(place): text}, reader.root, CASES, place) as file:
+        return reader.cases(file)
 
 
-def _is_unreadable(draft: DraftEvals, raw: Json, root: str, place: str, lost: list[LeftBehind]) -> bool:
+def _is_unreadable(
+    draft: DraftEvals, raw: Json, reader: CaseReader, place: str, lost: list[LeftBehind]
+) -> bool:
     """Whether one case cannot be read, which is told."""
     try:
-        _loaded(draft, [raw], root, place)
+        _loaded(draft, [raw], reader, place)
     except InvalidInput as error:
         problem = error.problems[0]
         name = raw.get("name") or raw.get("id") if isinstance(raw, dict) else ""
@@ -194,10 +205,12 @@ def _is_unreadable(draft: DraftEvals, raw: Json, root: str, place: str, lost: li
 # Read back from where it is to stand, so that what it names is found, and what suites say holds.
 
 
-def read_back(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -> list[Mapping[str, Any]]:
+def read_back(
+    files: Mapping[str, str], reader: CaseReader, form: WrittenForm, place: str
+) -> list[Mapping[str, Any]]:
     """What the cases of files say that are not there yet, as they will be read at this place."""
-    with staged(files, root, form, place) as file:
-        return [sayings(case, root, form.equivalent) for case in load_cases([file], root)]
+    with staged(files, reader.root, form, place) as file:
+        return [sayings(case, reader.root, form.equivalent) for case in reader.cases(file)]
 
 
 @contextmanager

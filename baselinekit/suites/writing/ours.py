@@ -24,6 +24,7 @@ from baselinekit.suites.writing.sayings import (
     said,
     stated,
     stated_fields,
+    tidy,
 )
 
 _DEFAULT_EXECUTION = {"type": "prompt"}
@@ -174,6 +175,6 @@ def _grader(grader: Grader, lost: list[LeftBehind], case: Case) -> dict[str, Jso
     made: dict[str, Json] = {"type": grader.kind}
     made |= {"name": grader.name} if grader.name != row.name else {}
     made["config"] = config
-    made |= {"weight": grader.weight} if grader.weight != 1 else {}
+    made |= {"weight": tidy(grader.weight)} if grader.weight != 1 else {}
     usual = case.pass_rule.by == "all"
     return made | ({"required": grader.required} if grader.required is not usual else {})

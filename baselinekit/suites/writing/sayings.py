@@ -4,19 +4,21 @@ one of them has lost."""
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.grade.graders import positions, row_of
 from baselinekit.kinds.messages import is_parts, plain_text
-from baselinekit.model.evals import Case, Expected, Wanted
+from baselinekit.model.evals import Case, Expected, Suite, Wanted
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.prompts import TEMPLATE
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
+from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Scope, names_in, unexpanded
 
@@ -63,6 +65,11 @@ def stated_fields(record: Any) -> dict[str, Any]:
         if value is not ABSENT and (usual is MISSING or value != usual or type(value) is not type(usual)):
             found[one.name] = stated(value)
     return found
+
+
+def tidy(number: float) -> float | int:
+    """A number as somebody writes it."""
+    return int(number) if float(number).is_integer() else number
 
 
 # What a case asks, as it is sent.
@@ -335,12 +342,31 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseReader:
+    """Eval files as the project reads them: from its root, with whom it can ask by a name, and what reads the
+    files of git repositories."""
+
+    root: str
+    fetch_file: FetchFile | None = None
+    targets: Targets = NO_TARGETS
+
+    def suite(self, path: str) -> Suite:
+        return load_evals([path], self.root, fetch_file=self.fetch_file, targets=self.targets)
+
+    def cases(self, file: str) -> list[Case]:
+        return load_cases([file], self.root, fetch_file=self.fetch_file, targets=self.targets)
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """What is to be written. `name`: what the cases are called together; `today`: as files state a day."""
 
     cases: tuple[Case, ...]
-    root: str
+    reader: CaseReader
     name: str
     description: str | None = None
     today: str = ""
-    taken: set[str] = field(default_factory=set)
+
+    @property
+    def root(self) -> str:
+        return self.reader.root
