@@ -142,6 +142,7 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
     source = SourceText(path, read_text("import", path, "an eval file"))
     importer = eval_importer_of(source)
     if importer is None:
+        _ = source.value  # one that cannot be read at all is told where
         return None
     folder = os.path.realpath(os.path.dirname(path) or ".")
 
