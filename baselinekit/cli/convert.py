@@ -97,6 +97,8 @@ def convert(options: ConvertOptions | ImportOptions) -> int:
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)
     if draft is None and isinstance(options, ImportOptions):
+        if os.path.isfile(options.path):
+            _ = SourceText(options.path, read_text("import", options.path, "an eval file")).value
         hint = f"a form of ours is written in another one by: baselinekit convert {options.path} --to …"
         raise InvalidInput(
             Problem("BK776", f"{options.path} is no file of promptfoo and no evals.json", hint)
@@ -142,7 +144,6 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
     source = SourceText(path, read_text("import", path, "an eval file"))
     importer = eval_importer_of(source)
     if importer is None:
-        _ = source.value  # one that cannot be read at all is told where
         return None
     folder = os.path.realpath(os.path.dirname(path) or ".")
 

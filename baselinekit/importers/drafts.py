@@ -80,6 +80,9 @@ class ImportChoices:
 
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _LONGEST_ID = 60
+_NUMBERED = frozenset(("responses", "score_ranges", "labels"))
+"""Below these, the keys of files that others write are numbers."""
+
 _MERGE_KEY = re.compile(r"^([ \t]*(?:- +)*)<<([ \t]*:)", re.MULTILINE)
 
 
@@ -95,7 +98,7 @@ class SourceText:
         if self.is_json:
             return JSON.load(self.text, self.name)[0]
         quoted = _MERGE_KEY.sub(r'\1"<<"\2', self.text)  # of the foreign files some have merge keys
-        documents = YAML.load(quoted, self.name, numbered=frozenset({"responses"}))
+        documents = YAML.load(quoted, self.name, numbered=_NUMBERED)
         return _with_merges(documents[0]) if documents else None
 
     def lines(self, paths: Sequence[Path]) -> list[int]:

@@ -11,6 +11,8 @@ from promptfiles import META, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
+from baselinekit.importers.drafts import SourceText
+from baselinekit.importers.evalforms import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.writing import conversion, eva
@@ -407,3 +409,28 @@ def test_agentv_there_and_back_is_the_same(
         for old, new in zip(first, again, strict=True):
             assert list(lost_between(sayings(old, folder), sayings(new, folder))) == []
             assert (old.wanted.asked, old.wanted.input_files) == (new.wanted.asked, new.wanted.input_files)
+
+
+# What is read as it is written elsewhere is no file of another tool.
+
+
+RANGES = """\
+evalcases:
+  - id: a
+    expected_outcome: Is right
+    input: Why?
+    rubrics:
+      - id: depth
+        score_ranges: {0: wrong, 6: right}
+"""
+
+
+def test_numbers_as_keys_are_no_mistake_of_the_file() -> None:
+    assert eval_importer_of(SourceText("x.yaml", RANGES)) is None
+
+
+def test_lines_of_cases_are_converted(tmp_path: Path) -> None:
+    line = json.dumps({"id": "a", "expected_outcome": "Is right", "input": "Why?"})
+    write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
+    assert eval_importer_of(SourceText("x.jsonl", (tmp_path / "evals/x.jsonl").read_text())) is None
+    assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
