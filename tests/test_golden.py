@@ -88,7 +88,19 @@ def _write(
             target.write_bytes(content)
 
 
-DEAR = {"capture-curl", "capture-many", "gate", "judges", "prompt-folder-run", "prompt-rules"}
+DEAR = {
+    *(
+        "capture-curl",
+        "capture-many",
+        "capture-secrets",
+        "convert",
+        "gate",
+        "generate-rubrics",
+        "grade-queue",
+    ),
+    *("judges", "prompt-folder-capture", "prompt-folder-project", "prompt-folder-promote"),
+    *("prompt-folder-run", "prompt-rules", "repeats", "same-change", "shards", "shards-differ", "told-apart"),
+}
 """Dozens of commands, or of judged texts, in each: not on every save."""
 
 

@@ -147,10 +147,8 @@ def test_no_two_options_of_a_command_fill_one_field(name: str) -> None:
     assert found is not None
     for each in found.commands.values() if isinstance(found, click.Group) else [found]:
         flags = [one.opts for one in each.params if isinstance(one, click.Option)]
-        shared = (
-            ["--trigger"],
-            ["--var-file"],
-        )  # made to fill those of --phase and --var, in the order typed
+        # made to fill those of --phase and --var, in the order typed, and that of --model
+        shared = [["--trigger"], ["--var-file"], *([["--target"]] if each.name == "rubrics" else [])]
         names = [one.name for one in each.params if one.opts not in shared]
         assert len({flag for opts in flags for flag in opts}) == sum(map(len, flags)), each.name
         assert len(set(names)) == len(names), each.name

@@ -8,6 +8,7 @@ import pytest
 from storehelp import EXAMPLES
 
 from baselinekit.documents.languages import YAML
+from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.store.dialects.native import json_schema
@@ -81,7 +82,10 @@ def test_it_has_every_key_of_the_model() -> None:
     for part in (Known, Metadata, Rules, HttpRequest):
         assert set(SCHEMA["$defs"][part.__name__]["properties"]) == {field.name for field in fields(part)}
     assert "default" not in SCHEMA["$defs"]["HttpRequest"]["properties"]["json"]
-    assert len(SCHEMA["$defs"]["Record"]["properties"]["current"]["oneOf"]) == 6
+    current = SCHEMA["$defs"]["Record"]["properties"]["current"]["oneOf"]
+    assert {one["$ref"].removeprefix("#/$defs/") for one in current} == {
+        f"{kind.capitalize()}Current" for kind in (*KINDS, "flow")
+    }
 
 
 HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
