@@ -4,7 +4,7 @@ its own rule, and one score of all."""
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
@@ -164,7 +164,7 @@ _PARTS = {
     "SSS": r"(?P<fraction>\d{1,9})",
     "A": r"(?P<half>[ap]m)",
     "a": r"(?P<half>[ap]m)",
-    "Z": r"(?P<zone>z|[+-]\d{2}:?\d{2})",
+    "Z": r"(?P<zone>z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)",
 }
 _TOKEN = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
 USUAL_FORMATS = (
@@ -254,12 +254,13 @@ def _same_time(left: Moment, right: Moment) -> bool:
         return left[0] == right[0]
     if left[2] is None or right[2] is None:
         return left[:2] == right[:2]
-    return _utc(left) == _utc(right)
+    return _since_year_1(left) == _since_year_1(right)
 
 
-def _utc(moment: Moment) -> datetime:
+def _since_year_1(moment: Moment) -> timedelta:
+    """How long after the first moment of year 1, in UTC. As a time and no date it can lie before that."""
     day, at, zone = moment
-    return datetime.combine(day, at or time(), timezone(zone or timedelta())).astimezone(UTC)
+    return datetime.combine(day, at or time()) - datetime.min - (zone or timedelta())
 
 
 # What is wrong before anything is asked.
