@@ -22,6 +22,7 @@ from baselinekit.report.typed import (
     result_file,
     without_secrets,
 )
+from baselinekit.suites.dialects.agentvforms import LATER
 
 pytestmark = pytest.mark.slow
 
@@ -163,6 +164,15 @@ def test_the_options_of_compare_are_known() -> None:
     options = [one for one in command.params if isinstance(one, click.Option)]
     taking = {name for one in options if not one.is_flag for name in one.opts}
     assert {*OPERATOR, *ASKING, *SELECTING, *NARROWING, *OTHERS} == taking
+
+
+def test_what_stands_for_a_key_of_a_later_agentv_is_an_option_of_run() -> None:
+    command = cli.get_command(click.Context(cli), "run")
+    assert command is not None
+    known = {name for one in command.params for name in one.opts}
+    named = {word for hint in LATER.values() for word in re.findall(r"(?<!\S)--?[a-z][a-z-]*", hint)}
+    assert {"--attempts", "-j", "--cache", "--max-cost", "--fail-under"} == named
+    assert named <= known
 
 
 @pytest.mark.parametrize(

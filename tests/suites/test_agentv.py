@@ -363,6 +363,12 @@ def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "in/link.md").symlink_to("../outside.md")
     for name in ("../../outside.md", "/../outside.md", "/link.md", "/.git/config"):
         assert "BK404" in wrong(tmp_path / "in", text % name)[0]
+    write(tmp_path / "in", "evals/near.md", "x")
+    (tmp_path / "in/evals/out.md").symlink_to("../../outside.md")
+    (tmp_path / "in/near.md").symlink_to("../outside.md")
+    assert "BK404" in wrong(tmp_path / "in", text % "./out.md")[0]
+    (case,) = cases(tmp_path / "in", text % "./near.md")
+    assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
 
 
 def test_a12_guidelines_are_told_from_other_files(tmp_path: Path) -> None:

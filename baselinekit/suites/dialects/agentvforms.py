@@ -23,7 +23,8 @@ LATER = {
     "rubric": "`rubrics`",
     "trials": "the option --attempts N",
     "workers": "the option -j N",
-    "cache": "the option --record-models of the command",
+    "cache": "the option --cache",
+    "cost_limit_usd": "the option --max-cost USD",
     "targets": "`target`: one a run",
     "threshold": "the option --fail-under",
 }

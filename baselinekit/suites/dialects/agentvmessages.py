@@ -85,7 +85,7 @@ class NamedFiles:
 
     def find(self, name: str, folders: bool = False) -> str:
         """The path of a file from the root; `folders`: of a folder. An error tells all places where it is
-        not; one that only leads out of the repository is refused."""
+        not. One that only leads out of the repository is refused, and so is the first that is a link out."""
         tried: list[str] = []
         refused: Refused | None = None
         for start in [""] if name.startswith("/") else self.folders:
@@ -93,6 +93,8 @@ class NamedFiles:
             try:
                 there = resolve(self.root, path)
             except Refused as error:
+                if path.split("/")[0] != "..":
+                    raise
                 refused = refused or error
                 continue
             if os.path.isdir(there) if folders else os.path.isfile(there):
