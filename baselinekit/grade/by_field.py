@@ -260,7 +260,8 @@ def _same_time(left: Moment, right: Moment) -> bool:
 def _since_year_1(moment: Moment) -> timedelta:
     """How long after the first moment of year 1, in UTC. As a time and no date it can lie before that."""
     day, at, zone = moment
-    return datetime.combine(day, at or time()) - datetime.min - (zone or timedelta())
+    first = datetime.combine(date.min, time())
+    return datetime.combine(day, at or time()) - first - (zone or timedelta())
 
 
 # What is wrong before anything is asked.
