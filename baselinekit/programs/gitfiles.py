@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, cannot, nearest
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
@@ -18,6 +19,8 @@ from baselinekit.programs.git import Execute
 from baselinekit.programs.gitaddress import HOSTS, FetchedFile, GitAddress, HostForm, parse_address
 from baselinekit.programs.gitcache import GitCache, is_commit
 from baselinekit.texts import Mask
+
+T = TypeVar("T")
 
 _SETTINGS = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass=", "credential.helper="),
@@ -125,13 +128,8 @@ class GitFiles:
         self._permit(address.clone_url)
         with self._lock:
             if url not in self._files:
-                if address.clone_url in self._failed:  # who did not answer once is not waited for again
-                    raise self._failed[address.clone_url]
                 try:
                     self._files[url] = self._find(address)
-                except CannotReplay as error:
-                    self._failed[address.clone_url] = error
-                    raise
                 except OSError as error:
                     what = f"the cache of git files {self.cache.folder} cannot be used"
                     hint = "set BASELINEKIT_GIT_CACHE to a folder that can be written"
@@ -173,7 +171,7 @@ class GitFiles:
         asked = address.clone_url, address.words[0] == _HEAD
         if asked not in self._refs:
             with self.cache.aside() as folder:
-                self._refs[asked] = self._git.refs(address, folder, deadline)
+                self._refs[asked] = self._once(address, lambda: self._git.refs(address, folder, deadline))
         refs = self._refs[asked]
         if name in refs:
             return Revision(name, *refs[name])
@@ -183,6 +181,17 @@ class GitFiles:
         if begun and len({commit for _, commit in begun}) == 1:
             return Revision(name, *begun[0])
         return Revision(name, None, noted if noted and noted.startswith(name) else name)
+
+    def _once(self, address: GitAddress, ask: Callable[[], T]) -> T:
+        """What its host says. One that did not answer is not waited for again; what is kept is read all the
+        same."""
+        if address.clone_url in self._failed:
+            raise self._failed[address.clone_url]
+        try:
+            return ask()
+        except CannotReplay as error:
+            self._failed[address.clone_url] = error
+            raise
 
     def _read(
         self, address: GitAddress, revision: Revision, path: str, deadline: float
@@ -216,7 +225,9 @@ class GitFiles:
                 raise self._unknown(address)
             with self.cache.aside() as folder:
                 repository = os.path.join(folder, "repository")
-                fetched = self._git.fetch(address, revision, repository, deadline)
+                fetched = self._once(
+                    address, lambda: self._git.fetch(address, revision, repository, deadline)
+                )
                 if fetched is None:
                     raise self._unknown(address)
                 commit = fetched

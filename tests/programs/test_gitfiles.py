@@ -265,6 +265,23 @@ def test_a11_offline_nobody_is_asked(desk: Desk) -> None:
     assert desk.asked() == 0
 
 
+def test_a11_one_file_that_cannot_be_had_costs_no_other_one_its_own(desk: Desk) -> None:
+    """What is kept is read, whatever a file before it of the same repository came to."""
+    commit = desk.repository("team/lib").commit({"a.md": "one"})
+    assert desk.read("team/lib/blob/main/a.md") == b"one"
+    offline = desk.files(offline=True)
+    for name in ("other", "third"):
+        with pytest.raises(CannotReplay, match=f"BK682 .*/blob/{name}/a.md was never fetched"):
+            offline.fetch_file(desk.url(f"team/lib/blob/{name}/a.md"))
+    assert offline.fetch_file(desk.url("team/lib/blob/main/a.md")).data == b"one"
+    os.rename(desk.folder / "served", desk.folder / "gone")
+    files = desk.files()
+    for name in ("main", "other"):
+        with pytest.raises(CannotReplay, match="BK681"):
+            files.fetch_file(desk.url(f"team/lib/blob/{name}/a.md"))
+    assert files.fetch_file(desk.url(f"team/lib/blob/{commit}/a.md")).data == b"one"
+
+
 @pytest.mark.slow
 def test_f45_what_is_no_file_is_not_followed(desk: Desk) -> None:
     repository = desk.repository("team/lib")
