@@ -153,10 +153,15 @@ def _faults(value: dict[str, Json]) -> Iterator[str]:
     for key in _TOKENS:
         count = usage.get(key)
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
-            yield f"`token_usage.{key}` is a number of tokens, not a JSON {json_type(count)}"
+            yield f"`token_usage.{key}` is a number of tokens, not {_shown(count)}"
     for key in ("cost_usd", "duration_ms"):
         if not _is_amount(value.get(key)):
-            yield f"`{key}` is a number of 0 or more, not a JSON {json_type(value[key])}"
+            yield f"`{key}` is a number of 0 or more, not {_shown(value[key])}"
+
+
+def _shown(value: Json) -> str:
+    """A number that will not do; of anything else its type."""
+    return str(value) if json_type(value) == "number" else f"a JSON {json_type(value)}"
 
 
 def message_faults(raw: Any) -> Iterator[str]:

@@ -198,6 +198,14 @@ def test_a3_what_was_answered_well(tmp_path: Path, stated: str, wanted: tuple[Tr
                 "BK103 yaml:4:78: unknown key 'text': a part has type, value",
             ],
         ),
+        (
+            "- {id: a, expected_outcome: x, input: [{role: user, content: [{type: fil, value: y}]}]}",
+            ["BK781 yaml:4:72: unknown type of content 'fil' (string): did you mean 'file'?"],
+        ),
+        (
+            "- {id: a, outcome: x, input: [{role: user, content: [{type: image, value: y.png}]}]}",
+            ["BK781 yaml:4:63: unknown type of content 'image' (string): text or file"],
+        ),
     ],
 )
 def test_a4_no_case_is_lost_unseen(tmp_path: Path, stated: str, told: list[str]) -> None:
@@ -354,6 +362,7 @@ def test_a10_a_missing_file_tells_where_it_was_looked_for(tmp_path: Path) -> Non
         "BK782 yaml:2:61: there is no file '/docs/gide.md': looked for docs/gide.md: did you mean 'guide.md'?"
     ]
     assert "looked for evals/no.md, no.md: check the name" in wrong(tmp_path, text % "no.md")[0]
+    assert "looked for docs: docs is a folder" in wrong(tmp_path, text % "/docs")[0]
 
 
 def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:

@@ -102,9 +102,11 @@ class NamedFiles:
             tried.append(path)
         if refused is not None and not tried:
             raise refused
-        what = f"there is no {'folder' if folders else 'file'} {name!r}"
-        hint = self._near(tried) or "check the name"
-        raise InvalidInput(Problem("BK782", f"{what}: looked for {', '.join(tried)}", hint))
+        kind, other = ("folder", "file") if folders else ("file", "folder")
+        what = f"there is no {kind} {name!r}: looked for {', '.join(tried)}"
+        others = [path for path in tried if os.path.exists(os.path.join(self.root, path))]
+        hint = f"{others[0]} is a {other}" if others else self._near(tried) or "check the name"
+        raise InvalidInput(Problem("BK782", what, hint))
 
     def _near(self, tried: Sequence[str]) -> str:
         for path in tried:
@@ -234,7 +236,7 @@ def _message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Pr
     problems += below(wrong, ("tool_calls",))
     if content is None and not calls and not wrong:
         problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
-    read_content, wrong = _content("" if content is None else content, files)
+    read_content, wrong = _content("" if content is None else content, files, of_message=True)
     problems += below(wrong, ("content",))
     if problems:
         return None, problems
@@ -290,9 +292,9 @@ def _call(raw: Json) -> tuple[ToolCall | None, list[Problem]]:
 # Their contents.
 
 
-def _content(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
+def _content(raw: Json, files: NamedFiles, of_message: bool = False) -> tuple[Json, list[Problem]]:
     """A text, a value as it is, or parts with what stands in the files that they name."""
-    if not _looks_like_parts(raw):
+    if not _looks_like_parts(raw) and not (of_message and _has_their_form(raw)):
         return raw, []
     parts: list[Json] = []
     problems: list[Problem] = []
@@ -309,6 +311,20 @@ def _looks_like_parts(raw: Json) -> bool:
         return False
     return is_parts(raw) or any(
         isinstance(one, dict) and one.get("type") in _TYPES and "value" in one for one in raw
+    )
+
+
+def _has_their_form(raw: Json) -> bool:
+    """Whether the content of a message is a list of parts by all but their types."""
+    return (
+        bool(raw)
+        and isinstance(raw, list)
+        and all(
+            isinstance(one, dict)
+            and one.keys() == {*_PART}
+            and all(isinstance(one[key], str) for key in _PART)
+            for one in raw
+        )
     )
 
 
