@@ -24,6 +24,9 @@ _MOST_OF_ALL = 20_000_000
 """Bytes of questions: of one request, and of all that a program sends."""
 
 _MOST_CONNECTIONS = 32
+"""At once; further ones wait in the queue of the system, for a program may ask all its questions together."""
+
+_QUEUE = 1_024
 _AT_ONCE = 8
 _PATIENCE = 10.0
 _LINGER = 1.0
@@ -47,7 +50,9 @@ class Proxy:
         self._asking = 0
         self._closed = False
         self._changed = threading.Condition()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=_MOST_CONNECTIONS)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=_QUEUE)
+        self._listener.setblocking(False)  # who waits may be gone when there is room
+        self._room = threading.Semaphore(_MOST_CONNECTIONS)
         self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name="target proxy", daemon=True)
         self._thread.start()
@@ -71,6 +76,7 @@ class Proxy:
                 return
             self._closed = True
         self._wake.send(b"x")
+        self._room.release()  # it may be waiting for room
         self._thread.join()
         with self._changed:
             self._changed.wait_for(lambda: not self._asking)
@@ -86,18 +92,20 @@ class Proxy:
             selector.register(self._woken, selectors.EVENT_READ)
             while not self._closed:
                 ready = {key.fileobj for key, _ in selector.select()}
-                if self._listener in ready and not self._closed:
-                    with suppress(OSError):
-                        self._admit(*self._listener.accept())
+                if self._listener in ready:
+                    self._room.acquire()
+                    if not self._closed:
+                        self._admit()
 
-    def _admit(self, connection: socket.socket, where: Any) -> None:
-        with self._changed:
-            admitted = len(self._open) < _MOST_CONNECTIONS
-            if admitted:
-                self._open.add(connection)
-        if not admitted:
-            connection.close()
+    def _admit(self) -> None:
+        """Talk to the next one that waits. There is room for it."""
+        try:
+            connection, where = self._listener.accept()
+        except OSError:  # it is gone
+            self._room.release()
             return
+        with self._changed:
+            self._open.add(connection)
         threading.Thread(target=self._talk, args=(connection, where), daemon=True).start()
 
     def _talk(self, connection: socket.socket, where: Any) -> None:
@@ -110,6 +118,7 @@ class Proxy:
             with self._changed:
                 self._open.discard(connection)
             connection.close()
+            self._room.release()
 
     def knows(self, stated: str) -> bool:
         """Whether this is the token, in a time that does not tell how much of it is right."""

@@ -305,26 +305,50 @@ def test_f48_nobody_is_connected_to_where_it_was(judges: Judges) -> None:
     proxy.close()
 
 
-def test_f48_connections_that_say_nothing_leave_room_for_nobody_and_do_no_harm(judges: Judges) -> None:
+def test_a25_all_calls_that_are_allowed_can_be_made_at_once(judges: Judges) -> None:
+    judges.wait.clear()
+    with Proxy(judges.ask, "judge", 50, 60.0) as proxy:
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: statuses.append(sent(proxy, "/invoke", QUESTION)[0]))
+            for _ in range(60)
+        ]
+        for thread in threads:
+            thread.start()
+        assert judges.begun.wait(10)
+        judges.wait.set()
+        for thread in threads:
+            thread.join()
+    assert sorted(statuses) == [200] * 50 + [429] * 10, "nobody is hung up on"
+    assert len(judges.asked) == 50
+
+
+def test_f48_connections_that_say_nothing_take_the_room_of_others_and_do_no_harm(judges: Judges) -> None:
     with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
         url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
         where = (str(url.hostname), url.port or 0)
         silent = [socket.create_connection(where, timeout=10) for _ in range(32)]
-        deadline = time.monotonic() + 10
-        refused = b"x"
-        while refused and time.monotonic() < deadline:
-            with socket.create_connection(where, timeout=0.5) as one:
-                try:
-                    refused = one.recv(1)
-                except TimeoutError:
-                    silent.append(one.dup())
-        assert refused == b"", "one too many is hung up on"
+        statuses: list[int] = []
+        thread = threading.Thread(target=lambda: statuses.append(sent(proxy, "/invoke", QUESTION)[0]))
+        thread.start()
+        assert not judges.begun.wait(0.2), "there is no room, so it waits"
         for one in silent:
             one.close()
-        while time.monotonic() < deadline:
-            try:
-                if sent(proxy, "/invoke", QUESTION)[0] == 200:
-                    break
-            except OSError:
-                time.sleep(0.001)
+        thread.join(10)
+        assert statuses == [200]
     assert len(judges.asked) == 1
+
+
+def test_f48_it_is_closed_while_others_wait_for_room(judges: Judges) -> None:
+    before = threading.active_count()
+    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
+        url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+        where = (str(url.hostname), url.port or 0)
+        silent = [socket.create_connection(where, timeout=10) for _ in range(100)]
+    for one in silent:
+        with one, suppress(ConnectionResetError):
+            assert one.recv(1) == b"", "nobody is left there"
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert threading.active_count() == before
