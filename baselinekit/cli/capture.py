@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from baselinekit.cli.options import (
+    Number,
     ProjectOptions,
     RecordingOptions,
     argument,
@@ -51,7 +52,7 @@ class RuleOptions:
         help="Compare texts by meaning: judge (facts), words (near-verbatim), embedding (topic).",
     )
     min_similarity: float | None = option(
-        type=click.FloatRange(0, 1),
+        type=Number(0, 1),
         metavar="0..1",
         help="The similarity that texts must reach; makes the type semantic.",
     )
@@ -219,7 +220,7 @@ class HttpOptions:
         type=click.IntRange(0, 20),
         help="How many redirects to follow; the default is none.",
     )
-    timeout: float | None = option("-m", "--max-time", "--timeout", type=float, metavar="SECONDS")
+    timeout: float | None = option("-m", "--max-time", "--timeout", type=Number(), metavar="SECONDS")
     allow: bool = allow_option()
     many: ManyOptions = including(ManyOptions)
     new: NewBaselineOptions = including(NewBaselineOptions)
@@ -251,7 +252,7 @@ class SkillOptions(AskingOptions):
     input: str = option(
         metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
     )
-    timeout: float | None = option(type=float, metavar="SECONDS")
+    timeout: float | None = option(type=Number(), metavar="SECONDS")
 
 
 @dataclass(frozen=True)
@@ -263,14 +264,14 @@ class PromptOptions(AskingOptions):
     inputs_from: str | None = option(metavar="FILE", help="A YAML or JSON file of inputs.")
     model: str = option(default="default", show_default=True, help="A name under `models:`.")
     system: str | None = option(metavar="TEXT", help="The system prompt; @FILE reads it.")
-    temperature: float | None = option(type=float)
+    temperature: float | None = option(type=Number())
     max_answer: int | None = option(
         type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be."
     )
     parse: str | None = option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
     json_mode: bool = flag(help="Ask the server for JSON mode, if it has one.")
     tools: str | None = option(metavar="FILE", help="The tools that the model may call, in YAML or JSON.")
-    timeout: float | None = option(type=float, metavar="SECONDS")
+    timeout: float | None = option(type=Number(), metavar="SECONDS")
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
@@ -285,7 +286,7 @@ class CommandOptions:
         "--file", metavar="PATH", help="A file that it writes, compared as well."
     )
     parse: str | None = option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
-    timeout: float | None = option(type=float, metavar="SECONDS")
+    timeout: float | None = option(type=Number(), metavar="SECONDS")
     new: NewBaselineOptions = including(NewBaselineOptions)
     storing: StoringOptions = including(StoringOptions)
     project: ProjectOptions = including(ProjectOptions)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli.options import (
+    Number,
     ProjectOptions,
     RecordingOptions,
     SelectionOptions,
@@ -46,7 +47,7 @@ class CompareOptions:
         type=click.IntRange(1, 1000), default=1, metavar="N", help="Replay each N times: is it flaky?"
     )
     min_pass_rate: float = option(
-        type=click.FloatRange(0, 1, min_open=True),
+        type=Number(0, 1, min_open=True),
         default=1.0,
         metavar="RATE",
         help="With --repeat: the share of replays that must pass, such as 0.8; the default is all.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import argument, color_option, flag, option, several
+from baselinekit.cli.options import Number, argument, color_option, flag, option, several
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.earlier import check_parts
 from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
@@ -46,7 +46,7 @@ class CompareRunsOptions:
     partial: bool = flag(help="Cases that only BEFORE has leave nothing undecided.")
     mean: bool = flag("--mean-delta", help="Decide by the mean of the score differences, as AgentV does.")
     threshold: float | None = option(
-        type=click.FloatRange(0, 1),
+        type=Number(0, 1),
         metavar="X",
         help=f"With --mean-delta: from which difference a case is a win or a loss ({_THRESHOLD}).",
     )

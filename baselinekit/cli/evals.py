@@ -7,6 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from baselinekit.cli.options import (
+    Number,
     ProjectOptions,
     RecordingOptions,
     argument,
@@ -94,7 +95,7 @@ class RunOptions:
     jobs: int | None = jobs_option("How many at once; the default is set by the suite.")
     resume: bool = flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = option(
-        type=click.FloatRange(0, 1),
+        type=Number(0, 1),
         metavar="RATE",
         help="The share of cases that must pass; the default is all.",
     )
@@ -146,7 +147,7 @@ class GateOptions:
         "--require", metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; can be repeated."
     )
     required_pass_rate: float | None = option(
-        type=click.FloatRange(0, 1), metavar="X", help="The share of cases that must pass."
+        type=Number(0, 1), metavar="X", help="The share of cases that must pass."
     )
     named_plans: tuple[str, ...] = several(
         "--phase",

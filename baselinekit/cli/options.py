@@ -31,6 +31,18 @@ if TYPE_CHECKING:
 Options = TypeVar("Options")
 
 
+class Number(click.FloatRange):
+    """A finite number. NaN is none: no comparison with it holds, so it would be within any bounds."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
+
+
 def option(
     *flags: str,
     also: Mapping[str, str | dict[str, str]] | None = None,

@@ -116,8 +116,18 @@ def _why_low(grades: Sequence[Grade], low: Sequence[Grade], score: Fraction, rul
     gates = [one for grade in low if not (grade.failed_gates and grade.reason) for one in gates_of([grade])]
     missed = f"{', '.join(gates)} had to hold" if gates else ""
     if not gates_of(low) and not (len(grades) == 1 and grades[0].reason):
-        missed = f"the mean is {float(score):.3g}, and {rule.pass_at:g} passes"
+        missed = f"the mean is {apart(score, rule.pass_at)}, and {rule.pass_at:g} passes"
     return "; ".join(filter(None, (missed, _reasons(low, len(grades) > 1))))
+
+
+def apart(score: Fraction, limit: float) -> str:
+    """A score that misses a limit, in as few digits as tell the two apart, three at least: a reader who is
+    shown both the same would look for the fault elsewhere."""
+    for digits in range(3, 18):
+        shown = f"{float(score):.{digits}g}"
+        if exact(float(shown)) != exact(limit):
+            return shown
+    return f"less than {limit:g}"
 
 
 def _reasons(telling: Sequence[Grade], named: bool) -> str:

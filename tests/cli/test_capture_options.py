@@ -1,12 +1,15 @@
 """What is typed after `capture` about the comparison, and the rules that it becomes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import click
 import pytest
 
 from baselinekit.cli.capture import RuleOptions, cost_option
-from baselinekit.cli.options import command, including
+from baselinekit.cli.main import cli
+from baselinekit.cli.options import Number, command, including
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.errors import InvalidInput
 
@@ -90,3 +93,27 @@ def test_other_words_are_told(words: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         typed(words)
     assert all(problem.code == "BK508" for problem in raised.value.problems)
+
+
+def commands(group: click.Group) -> Iterator[click.Command]:
+    for name in group.list_commands(click.Context(group)):
+        found = group.get_command(click.Context(group), name)
+        assert found is not None, name
+        yield from commands(found) if isinstance(found, click.Group) else (found,)
+
+
+def test_no_option_takes_what_is_no_finite_number() -> None:
+    """NaN is within any bounds, as no comparison with it holds. `--max-cost` is checked where it is read."""
+    types = {
+        f"{one.name} --{parameter.name}": parameter.type
+        for one in commands(cli)
+        for parameter in one.params
+        if isinstance(parameter.type, click.types.FloatParamType) and parameter.name != "max_cost"
+    }
+    assert types.keys() >= {"compare-runs --threshold", "gate --required_pass_rate"}
+    for where, kind in types.items():
+        assert isinstance(kind, Number), where
+        for text in ("nan", "-NaN", "inf", "-inf", "1e400"):
+            with pytest.raises(click.BadParameter):
+                kind.convert(text, None, None)
+    assert Number(0, 1).convert("0.1", None, None) == 0.1

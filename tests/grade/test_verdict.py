@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.grade.verdict import combined, exact, verdict_of, weighted_mean
+from baselinekit.grade.verdict import apart, combined, exact, verdict_of, weighted_mean
 from baselinekit.model.grades import Grade, Outcome, PassRule
 
 MEAN = PassRule("mean")
@@ -76,3 +76,17 @@ def test_the_verdict_is_that_of_the_fractions(raws: list[tuple[int, int]]) -> No
     mean = Fraction(sum(raw * weight for raw, weight in raws), 10 * sum(weight for _, weight in raws))
     found = combined([graded(raw / 10, weight=float(weight)) for raw, weight in raws], MEAN)
     assert (found[0], found[3]) == verdict_of(mean, MEAN)
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [
+        (Fraction(23, 30), "0.767"),
+        (Fraction("0.7999999"), "0.7999999"),
+        (Fraction("0.7996"), "0.7996"),
+        (Fraction(0), "0"),
+        (Fraction(4, 5) - Fraction(1, 10**30), "less than 0.8"),
+    ],
+)
+def test_a_score_that_misses_the_limit_is_not_shown_as_the_limit(score: Fraction, shown: str) -> None:
+    assert apart(score, 0.8) == shown
