@@ -269,7 +269,7 @@ def test_what_nobody_expected_is_told_as_ours_and_not_printed(
 
 def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(judges: Judges) -> None:
     judges.wait.clear()
-    before = threading.active_count()
+    before = set(threading.enumerate())
     proxy = Proxy(judges.ask, "judge", 5, 60.0)
 
     def ask() -> None:
@@ -292,9 +292,9 @@ def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(ju
         assert idle.recv(1) == b"", "nobody is left there"
     assert proxy.usage == Usage(3, 2)
     deadline = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < deadline:
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert threading.active_count() == before
+    assert not set(threading.enumerate()) - before
 
 
 def test_f48_nobody_is_connected_to_where_it_was(judges: Judges) -> None:
@@ -340,7 +340,7 @@ def test_f48_connections_that_say_nothing_take_the_room_of_others_and_do_no_harm
 
 
 def test_f48_it_is_closed_while_others_wait_for_room(judges: Judges) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
         url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
         where = (str(url.hostname), url.port or 0)
@@ -349,6 +349,6 @@ def test_f48_it_is_closed_while_others_wait_for_room(judges: Judges) -> None:
         with one, suppress(ConnectionResetError):
             assert one.recv(1) == b"", "nobody is left there"
     deadline = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < deadline:
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert threading.active_count() == before
+    assert not set(threading.enumerate()) - before
