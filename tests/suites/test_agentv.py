@@ -86,6 +86,17 @@ def test_a1_every_key_of_a_case_is_read(tmp_path: Path) -> None:
     assert case.recipe.input == PromptInput(messages=[Message("user", "What is 15 + 27?")])
 
 
+def test_a1_a_case_may_name_its_own_dataset(tmp_path: Path) -> None:
+    text = f"""
+        dataset: arithmetic
+        {JUDGED}
+        evalcases:
+          - {{id: a, outcome: x, input: y}}
+          - {{id: a, outcome: x, input: y, dataset: letters}}
+        """
+    assert [case.id for case in cases(tmp_path, text)] == ["arithmetic/a", "letters/a"]
+
+
 def test_x3_what_is_wanted_is_no_value_to_be_equal_to(tmp_path: Path) -> None:
     case = one(tmp_path, 'input: hi\nexpected_output: "42"')
     assert case.expected is None

@@ -293,12 +293,13 @@ def _add_case(
     problems += wrong
     if stated is None or target is None or problems:
         return problems
+    dataset = (stated.dataset or "").strip() or around.dataset
     files = split_files(asked, around.files)
     recipe, problems = _recipe(asked, files, target.execution, raw)
     if recipe is None or problems:
         return problems
     case = Case(
-        f"{defaults.before}{around.dataset}/{stated.id}",
+        f"{defaults.before}{dataset}/{stated.id}",
         recipe,
         judged_by(judges, target.judge),
         name=stated.id,

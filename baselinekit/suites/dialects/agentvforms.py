@@ -77,6 +77,7 @@ class EvalFileCase:
     rubrics: Json = ABSENT
     sidecar: dict[str, Json] = field(default_factory=dict)
     conversation_id: str | None = None
+    dataset: str | None = None
     description: str | None = None
     note: str | None = None
     tags: list[str] = field(default_factory=list)
