@@ -53,11 +53,22 @@ class Problem:
 
     def __str__(self) -> str:
         where = f" {self.place}:" if self.place else ""
-        hint = f": {self.hint}" if self.hint else ""
-        return f"{self.code}{where} {self.message}{hint}"
+        return f"{self.code}{where} {self.with_hint}"
+
+    @property
+    def with_hint(self) -> str:
+        """What is wrong and what to do about it, as one text."""
+        return f"{self.message}: {self.hint}" if self.hint else self.message
 
     def placed(self, place: Place | None) -> "Problem":
         return replace(self, place=place) if self.place is None else self
+
+
+def how_ended(exit_code: int) -> str:
+    """What became of a program, as the end of a sentence about it."""
+    if exit_code < 0:
+        return f"was killed by signal {-exit_code}"
+    return f"ended with exit code {exit_code}"
 
 
 def count_of(problems: Iterable[Problem]) -> int:

@@ -69,6 +69,10 @@ class Scope:
             return self
         return Scope({**self.values, **saved}, self.secrets, self.unset)
 
+    def declared(self, name: str) -> Json:
+        """The value of a variable; None where it has none."""
+        return self.secrets[name].value if name in self.secrets else self.values.get(name)
+
     def lookup(self, name: str, at: Path = ()) -> Json:
         if name in self.secrets and name not in self.values:
             return self.secrets[name].value

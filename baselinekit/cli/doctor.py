@@ -36,12 +36,12 @@ from baselinekit.report.next_commands import explain_commands
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
+from baselinekit.suites.targets import describe_targets
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings, find_short_secrets
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.targets import describe_targets
 
 # `baselinekit doctor`.
 

@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -23,6 +24,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 
 if TYPE_CHECKING:
+    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
     from baselinekit.model.values import Json
@@ -310,14 +312,19 @@ def project_of(
     """The project that these options describe; from now on nothing of its secrets is printed. `offline`:
     files of git repositories are those that were fetched before. `targets`: the file of those whom eval
     files can ask by a name, and `target` whom to ask of them."""
-    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.workflow.project import open_project
 
     operator = dataclasses.replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
-    fetch_file = RemoteFiles(project, offline).fetch_file
-    project = dataclasses.replace(project, fetch_file=fetch_file)
+
+    @cache
+    def remote_files() -> RemoteFiles:
+        from baselinekit.cli.remotefiles import RemoteFiles  # most commands read none
+
+        return RemoteFiles(project, offline)
+
+    project = dataclasses.replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
     screen.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
         there = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"

@@ -358,8 +358,7 @@ def without_output(
     number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
 ) -> Attempt:
     problem = error.problems[0]
-    reason = problem.message + (f": {problem.hint}" if problem.hint else "")
-    return Attempt(number, outcome, None, (), reason, problem.code, verdict)
+    return Attempt(number, outcome, None, (), problem.with_hint, problem.code, verdict)
 
 
 def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:

@@ -25,7 +25,7 @@ from baselinekit.grade.task import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, Ask, ProcessSpec, Surroundings
 from baselinekit.models.proxy import Proxy
-from baselinekit.programs.children import child_environment, configured_argv, program_at
+from baselinekit.programs.children import SHELL, child_environment, configured_argv, needs_shell, program_at
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.settings import Execute
 from baselinekit.texts import Mask
@@ -33,7 +33,6 @@ from baselinekit.trust import is_read
 from baselinekit.workflow.project import Project
 
 _TIMEOUT = 120
-_FOR_A_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~!{}\n]|^\s*\w+=")
 _INTERRUPTED = "BK330"
 _CALLED = "the judge"
 
@@ -53,7 +52,7 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
     """The words of a command; None for a text that only a shell can read."""
     if not isinstance(command, str):
         return [*command]
-    if _FOR_A_SHELL.search(command):
+    if needs_shell(command):
         return None
     try:
         return shlex.split(command)
@@ -86,7 +85,7 @@ def ready_program(project: Project, case: Case, stated: JudgeProgram) -> ReadyJu
     if not project.trust.allow_exec:
         raise Refused(Problem("BK403", f"{_named(told)} is not named in the configuration", _hint(told)))
     if told.words is None:
-        return ReadyJudge(("/bin/sh", "-c", str(told.command)), told.cwd, _content(told))
+        return ReadyJudge((SHELL, "-c", str(told.command)), told.cwd, _content(told))
     program, *further = told.words
     first = program_at(program, told.cwd, "install it, or correct its name")
     return ReadyJudge((first, *further), told.cwd, _content(told))

@@ -20,6 +20,7 @@ from baselinekit.errors import (
     Problem,
     Refused,
     cannot,
+    how_ended,
 )
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
@@ -227,11 +228,9 @@ def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
 
 def _how_it_ended(file: str, finished: ProcessResult, mask: Mask) -> str:
     """With the end of what it said: on its standard error, else on its standard output."""
-    code = finished.exit_code
-    ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     said = (finished.stderr.strip() or finished.stdout.strip()).decode("utf-8", "replace")
     last = "; ".join(filter(None, map(str.strip, mask(end_of(said, _LONGEST_SAID, mask)).splitlines())))
-    return f"{file} {ended}" + (f"; it said: {last}" if last else "")
+    return f"{file} {how_ended(finished.exit_code)}" + (f"; it said: {last}" if last else "")
 
 
 def run_before(

@@ -7,7 +7,7 @@ one verdict in it, and a verdict that stands in the text already counts for noth
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.grade.judging import (
@@ -15,6 +15,7 @@ from baselinekit.grade.judging import (
     UnreadableReply,
     between_marks,
     question_again,
+    retries_problems,
     short_digest,
     unusable,
 )
@@ -35,7 +36,6 @@ from baselinekit.texts import already_masked, clipped
 
 _SCALE = (1, 5)
 _MOST_TOKENS = 1_000
-_MOST_RETRIES = 5
 _LONGEST_REPLY = 2_000
 _LONGEST_QUOTED = 300
 _HAS_LETTER = re.compile(r"[^\W\d_]")
@@ -163,13 +163,6 @@ def _unparseable(
     )
 
 
-def _retries_problems(how: Any) -> Iterator[Problem]:
-    if not 0 <= how.retries_on_unreadable <= _MOST_RETRIES:
-        what = f"`retries_on_unreadable` is {how.retries_on_unreadable}"
-        hint = f"from 0 to {_MOST_RETRIES}"
-        yield Problem("BK702", what, hint, at=("config", "retries_on_unreadable"))
-
-
 # score_line
 
 
@@ -218,7 +211,7 @@ def score_problems(task: Task) -> Iterator[Problem]:
     if not how.rubric.strip():
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     yield from threshold_problems(how.pass_threshold, _SCALE, ("config", "pass_threshold"))
-    yield from _retries_problems(how)
+    yield from retries_problems(how.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 SCORE_LINE = GraderType(
@@ -299,7 +292,7 @@ def decision_problems(task: Task) -> Iterator[Problem]:
         if any(DECISION.stands_in(how.wanted, text) for text in texts):
             what = f"`{key}` gives DECISION={how.wanted} itself, and what a judged text says is no verdict"
             yield never_passes(what, "remove it from the text", "config", key)
-    yield from _retries_problems(how)
+    yield from retries_problems(how.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 DECISION_LINE = GraderType(

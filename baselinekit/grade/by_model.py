@@ -18,6 +18,7 @@ from baselinekit.grade.judging import (
     question,
     question_again,
     reply,
+    retries_problems,
     short_digest,
     unusable,
 )
@@ -46,7 +47,6 @@ _PASSING_SHARE = 0.75
 """Of the range, where nobody says otherwise: 4 of 1 to 5."""
 
 _SLACK = 1e-9
-_MOST_RETRIES = 5
 _SLOT = re.compile(r"\{(rubric|input|output|expected)\}")
 _PROMPT = """\
 You are an expert evaluator. Grade the output by the rubric.
@@ -306,9 +306,8 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
                 complaints.append(problem.message)
                 if not left:
                     details: dict[str, Json] = {"replies_that_could_not_be_read": complaints}
-                    reason = f"{problem.message}: {problem.hint}"
                     return task.grader.graded(
-                        "error", None, reason, code=problem.code, details=details, usage=usage
+                        "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
                     )
                 asked = question_again(first, error.why, clients.mask)
     ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
@@ -358,9 +357,7 @@ def problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
     if how.samples < 1:
         yield Problem("BK702", f"{how.samples} samples of a judgement", "1 or more; an odd number decides")
-    if not 0 <= how.retries_on_unreadable <= _MOST_RETRIES:
-        what = f"`retries_on_unreadable` is {how.retries_on_unreadable}"
-        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}")
+    yield from retries_problems(how.retries_on_unreadable)
 
 
 _WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}

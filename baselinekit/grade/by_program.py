@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, encode, to_bytes
-from baselinekit.errors import CannotReplay, Problem, cannot
+from baselinekit.errors import CannotReplay, Problem, cannot, how_ended
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
 from baselinekit.grade.verdict import exact, verdict_of
 from baselinekit.grade.wire import wire_of
 from baselinekit.model.grades import Grade
-from baselinekit.model.recipes import Observation, Seconds
+from baselinekit.model.recipes import Observation, Seconds, Usage
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask, clipped, end_of
 from baselinekit.tree.equality import is_number
@@ -63,20 +63,16 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
     try:
         run = clients.program(task.case, program)
     except JudgeStopped as stopped:
-        problem = stopped.problems[0]
-        reason = problem.message + (f": {problem.hint}" if problem.hint else "")
-        details = _calls(how, stopped.calls)
-        graded = task.grader.graded("error", None, reason, code=problem.code, details=details)
-        return replace(graded, usage=stopped.usage)
+        return _error(task, stopped.problems[0], _calls(how, stopped.calls), stopped.usage)
     details = _calls(how, run.calls, run.failed_calls)
     try:
         said = verdict_in(run.stdout, clients.mask)
     except CannotReplay as error:
         problem = error.problems[0] if run.exit_code == 0 else _ended(run, (), clients.mask)
-        return _error(task, problem, details, run)
+        return _error(task, problem, details, run.usage)
     details |= said.details
     if run.exit_code != 0:
-        return _error(task, _ended(run, said.misses, clients.mask), details, run)
+        return _error(task, _ended(run, said.misses, clients.mask), details, run.usage)
     outcome, word = verdict_of(exact(said.score), task.case.pass_rule)
     reason = said.reasoning or ("" if outcome == "passed" else "; ".join(said.misses))
     reason = reason or ("" if outcome == "passed" else f"it scores {said.score:g}")
@@ -84,10 +80,10 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
     return replace(graded, usage=run.usage)
 
 
-def _error(task: Task, problem: Problem, details: dict[str, Json], run: JudgeRun) -> Grade:
-    reason = problem.message + (f": {problem.hint}" if problem.hint else "")
-    graded = task.grader.graded("error", None, reason, code=problem.code, details=details)
-    return replace(graded, usage=run.usage)
+def _error(task: Task, problem: Problem, details: dict[str, Json], usage: Usage) -> Grade:
+    return task.grader.graded(
+        "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
+    )
 
 
 def _calls(how: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
@@ -99,8 +95,6 @@ def _calls(how: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
 
 def _ended(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
     """How it ended that did not end well, with the misses that it printed, else with its last words."""
-    code = run.exit_code
-    ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     last = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_SAID, mask))
     last = _STACK.sub("", last)
     said = "; ".join(misses or filter(None, map(str.strip, last.splitlines())))
@@ -108,7 +102,7 @@ def _ended(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
     hint = "a judge that could judge ends with exit code 0, whatever its score"
     if _NO_SDK in last:
         hint = "start it with the Python that baselinekit is installed in, or install it in that one"
-    return Problem("BK655", f"the judge {ended}{told}", hint)
+    return Problem("BK655", f"the judge {how_ended(run.exit_code)}{told}", hint)
 
 
 # What a judge prints.

@@ -8,8 +8,15 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from baselinekit.errors import Problem
-from baselinekit.grade.by_template import BY_SHARE, retries_problems, too_low
-from baselinekit.grade.judging import ask_until_readable, question, reply, short_digest, unusable
+from baselinekit.grade.by_template import BY_SHARE, too_low
+from baselinekit.grade.judging import (
+    ask_until_readable,
+    question,
+    reply,
+    retries_problems,
+    short_digest,
+    unusable,
+)
 from baselinekit.grade.rubricitems import HIGHEST, RubricCriterion, RubricItem, criteria_of, item_problems
 from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task
 from baselinekit.grade.verdict import verdict_of, weighted_mean
@@ -24,7 +31,6 @@ from baselinekit.tree.equality import is_number
 _HIT = 7
 """From this score on an item is listed as a hit. It decides nothing."""
 
-_MOST_RETRIES = 5
 _TOKENS, _TOKENS_AN_ITEM = 800, 150
 _NO_OUTCOME = "(what the items ask for)"
 
@@ -227,7 +233,7 @@ def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfi
 def problems(task: Task) -> Iterator[Problem]:
     for problem in item_problems(task.method.rubrics):
         yield replace(problem, at=("config", "rubrics", *(problem.at or ())))
-    yield from retries_problems(task.method.retries_on_unreadable)
+    yield from retries_problems(task.method.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 RUBRIC_JUDGE = GraderType(

@@ -17,6 +17,7 @@ from baselinekit.grade.judging import (
     between_marks,
     question_in_form,
     reply,
+    retries_problems,
     short_digest,
     unusable,
 )
@@ -31,7 +32,6 @@ from baselinekit.texts import end_of
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import as_text
 
-_MOST_RETRIES = 5
 _MOST_LISTED = 4
 _MOST_TOKENS = 1_500
 _LONGEST_TAIL = 500
@@ -320,7 +320,7 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
 
 def problems(task: Task) -> Iterator[Problem]:
     how: TemplateJudge = task.method
-    yield from retries_problems(how.retries_on_unreadable)
+    yield from retries_problems(how.retries_on_unreadable, "config", "retries_on_unreadable")
     at = ("config", "prompt")
     file = prompt_file(how)
     if isinstance(how.prompt, PromptScript):
@@ -341,13 +341,6 @@ def problems(task: Task) -> Iterator[Problem]:
     elif not task.case.wanted.outcome.strip() and not task.expected:
         hint = "add `expected_outcome` to the case, or a `prompt` that says it"
         yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
-
-
-def retries_problems(retries: int) -> Iterator[Problem]:
-    if not 0 <= retries <= _MOST_RETRIES:
-        at = ("config", "retries_on_unreadable")
-        what = f"`retries_on_unreadable` is {retries}"
-        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}", at=at)
 
 
 def share_verdict(how: object, rule: PassRule, said: bool | int | float | str) -> bool | None:

@@ -115,8 +115,7 @@ def _grade_at(
         raise
     except BaselinekitError as error:
         problem = error.problems[0]
-        reason = problem.message + (f": {problem.hint}" if problem.hint else "")
-        return grader.graded("error", None, reason, code=problem.code)
+        return grader.graded("error", None, problem.with_hint, code=problem.code)
 
 
 def grade_all(

@@ -178,6 +178,16 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
         yield item["fact"], item["verdict"]
 
 
+_MOST_RETRIES = 5
+
+
+def retries_problems(retries: int, *at: str) -> Iterator[Problem]:
+    """What is wrong with how often a judge is asked again."""
+    if not 0 <= retries <= _MOST_RETRIES:
+        what = f"`retries_on_unreadable` is {retries}"
+        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}", at=at or None)
+
+
 # Judges that reply with one object: asked again where the reply is none, and told what was wrong with it.
 
 
@@ -201,9 +211,7 @@ class Heard(Generic[T]):
     def unreadable(self, grader: Grader) -> Grade:
         """The grade where no reply could be used: an error, and no low score."""
         problem = self.error.problems[0] if self.error else Problem("BK640", "the judge was not asked")
-        return self.told(
-            grader.graded("error", None, f"{problem.message}: {problem.hint}", code=problem.code)
-        )
+        return self.told(grader.graded("error", None, problem.with_hint, code=problem.code))
 
 
 def ask_until_readable(

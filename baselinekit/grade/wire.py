@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from baselinekit.grade.task import Task, input_of
-from baselinekit.kinds.messages import plain_text
+from baselinekit.kinds.messages import message_as_json, milliseconds, plain_text
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
@@ -55,31 +55,9 @@ def messages_of(task: Task, observation: Observation) -> dict[str, Json]:
     )
     conversations = (_asked(task), _reference(task), said)
     return {
-        name: [on_wire(message) for message in messages]
+        name: [message_as_json(message) for message in messages]
         for name, messages in zip(MESSAGES, conversations, strict=True)
     }
-
-
-def on_wire(message: TraceMessage) -> dict[str, Json]:
-    """A message with what is known of it."""
-    told: dict[str, Json] = {"role": message.role}
-    if message.name is not None:
-        told["name"] = message.name
-    told["content"] = message.content
-    if message.tool_calls:
-        told["tool_calls"] = [_call_on_wire(call) for call in message.tool_calls]
-    return told
-
-
-def _call_on_wire(call: ToolCall) -> dict[str, Json]:
-    told: dict[str, Json] = {"tool": call.name, "input": call.input}
-    optional = {"output": call.output, "id": call.id, "error": call.error}
-    told |= {key: value for key, value in optional.items() if value is not ABSENT and value is not None}
-    if call.output is None:  # a tool that gave null gave something
-        told["output"] = None
-    if call.seconds is not None:
-        told["duration_ms"] = _milliseconds(call.seconds)
-    return told
 
 
 def calls_of(observation: Observation) -> Sequence[ToolCall] | None:
@@ -108,11 +86,7 @@ def trace_summary(observation: Observation) -> dict[str, Json] | None:
         told["token_usage"] = known
     if usage.cost_usd is not None:
         told["cost_usd"] = float(usage.cost_usd)
-    return {**told, "duration_ms": _milliseconds(observation.seconds)}
-
-
-def _milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)
+    return {**told, "duration_ms": milliseconds(observation.seconds)}
 
 
 def _asked(task: Task) -> Sequence[TraceMessage]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from baselinekit.errors import Problem
+from baselinekit.errors import Problem, how_ended
 from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
@@ -49,9 +49,7 @@ class ExitCode(OutcomePlace):
         return 2 if number < 0 else int(number > 0)
 
     def describe(self, number: int) -> str:
-        if number < 0:
-            return f"the program was killed by signal {-number}"
-        return f"the program ended with exit code {number}"
+        return f"the program {how_ended(number)}"
 
 
 _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}

@@ -9,8 +9,8 @@ from baselinekit.documents.jsontext import pretty
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, says_nothing
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.model.traces import TraceMessage
-from baselinekit.model.values import Json
+from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import Mask, clipped
 from baselinekit.variables import unexpanded_in
 
@@ -125,3 +125,30 @@ def _texts(parts: Json) -> Iterator[str]:
     for part in parts:
         text = str(part.get("text", part.get("value", "")))
         yield f"=== {part.get('value', '')} ===\n{text}" if part["type"] == "file" else text
+
+
+# Messages as JSON: in what programs and services are told, and in what is stored of a target's answers.
+
+
+def message_as_json(message: TraceMessage) -> dict[str, Json]:
+    """A message with what is known of it."""
+    told: dict[str, Json] = {"role": message.role}
+    if message.name is not None:
+        told["name"] = message.name
+    told["content"] = message.content
+    if message.tool_calls:
+        told["tool_calls"] = [call_as_json(call) for call in message.tool_calls]
+    return told
+
+
+def call_as_json(call: ToolCall) -> dict[str, Json]:
+    """A tool call; an output of null is one, as a tool that gave null gave something."""
+    told: dict[str, Json] = {"tool": call.name, "input": call.input}
+    if call.output is not ABSENT:
+        told["output"] = call.output
+    told |= {key: value for key, value in (("id", call.id), ("error", call.error)) if value is not None}
+    return told if call.seconds is None else {**told, "duration_ms": milliseconds(call.seconds)}
+
+
+def milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -2,6 +2,7 @@
 last words are quoted."""
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,6 +10,8 @@ from baselinekit.errors import cannot
 from baselinekit.texts import Mask, already_masked, clipped
 
 _LONGEST_QUOTE = 300
+_FOR_A_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~!{}\n]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
+SHELL = "/bin/sh"
 _PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
 
 
@@ -20,6 +23,11 @@ def child_environment(names: Iterable[str] = (), own: Mapping[str, str] | None =
     folder = os.path.dirname(sys.executable)
     found["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH", os.defpath), folder)))
     return {**found, **(own or {})}
+
+
+def needs_shell(command: str) -> bool:
+    """Whether a command line holds what only a shell understands, or sets a variable before its program."""
+    return _FOR_A_SHELL.search(command) is not None
 
 
 def configured_argv(argv: Sequence[str], root: str, hint: str) -> list[str]:

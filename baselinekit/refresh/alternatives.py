@@ -78,8 +78,7 @@ def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf
             if not template.accepts(actual(plan, change), {}):
                 return f"it does not accept the new value at {render(change.path)}"
     except BaselinekitError as error:
-        problem = error.problems[0]
-        return f"{problem.message}: {problem.hint}" if problem.hint else problem.message
+        return error.problems[0].with_hint
     return ""
 
 

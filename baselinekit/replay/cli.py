@@ -12,18 +12,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused, cannot
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    Problem,
+    Refused,
+    cannot,
+    how_ended,
+)
 from baselinekit.kinds.cli import KIND, PLACEHOLDER, CliExecution, Healthcheck
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, plain_text, prompt_of
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessResult, ProcessSpec, Recipe
 from baselinekit.model.values import Path
-from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
+from baselinekit.programs.children import (
+    SHELL,
+    child_environment,
+    configured_argv,
+    needs_shell,
+    program_at,
+    said_last,
+)
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.http import replay_http
 from baselinekit.replay.post import question_as_json
-from baselinekit.replay.settings import Setting, invalid, is_named, undefined_in
+from baselinekit.replay.settings import Setting, check_defined, invalid, is_named
 from baselinekit.replay.traces import answer_of_text, answer_of_value, is_told
 
 _TIMEOUT = 120.0
@@ -33,9 +48,6 @@ _LONGEST_WORD = 131_071
 """Bytes of one word of a command line: a system takes no longer one."""
 
 _TOO_LATE = "BK321"
-_SHELL = "/bin/sh"
-_SHELL_SIGNS = re.compile(r"[|&;<>()$`*?~#!{}\[\]\\\n]")
-_ASSIGNMENT = re.compile(r"\s*[A-Za-z_][A-Za-z0-9_]*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +83,7 @@ def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
 
 def check_cli(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, a command line that cannot be filled in safely, a program that may not run."""
-    problems = [
-        *undefined_in(recipe.input, setting.scope, INPUT),
-        *undefined_in(recipe.execution, setting.scope, EXECUTION),
-    ]
-    if problems:
-        raise InvalidInput(*problems)
+    check_defined(recipe, setting)
     execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
     start = _Start(recipe, execution, setting)
     start.words(execution.command, (*EXECUTION, "command"), start.folder(execution.cwd))
@@ -123,7 +130,7 @@ class _Start:
         around = self.setting.surroundings
         if line.text:
             if not self.is_named:
-                self._refuse(_SHELL, at)
+                self._refuse(SHELL, at)
             return line
         known = None if self.is_named else around.commands.get(line.argv[0])
         if known is not None:
@@ -160,7 +167,7 @@ class _Start:
     def run(
         self, line: CommandLine, values: "Values", cwd: str, timeout: float, stdin: bytes = b""
     ) -> ProcessResult:
-        argv = (_SHELL, "-c", values.in_shell(line.text)) if line.text else tuple(values.in_words(line.argv))
+        argv = (SHELL, "-c", values.in_shell(line.text)) if line.text else tuple(values.in_words(line.argv))
         longest = max(argv, key=lambda word: len(word.encode("utf-8", "surrogatepass")))
         if len(longest.encode("utf-8", "surrogatepass")) > _LONGEST_WORD:
             what = f"{self.who}: the question is too long for a command line ({len(longest):,} characters)"
@@ -191,7 +198,7 @@ def read_line(command: str | Sequence[str], at: Path) -> CommandLine:
     if not isinstance(command, str):
         return CommandLine(tuple(command))
     bare, quoted = _outside_quotes(command, at)
-    if not _SHELL_SIGNS.search(PLACEHOLDER.sub("", bare)) and not _ASSIGNMENT.match(command):
+    if not needs_shell(PLACEHOLDER.sub("", bare)):
         return CommandLine(tuple(shlex.split(command)))
     if inner := PLACEHOLDER.search(quoted):
         hint = f"write {inner[0]} without quotes: it is quoted when it is filled in"
@@ -370,10 +377,10 @@ def _written(asked: ConversationInput, start: _Start, ending: str, stdin: bytes 
         finished = start.run(line, _values(asked, start, folder, output), cwd, timeout, stdin)
         mask = start.setting.redactor.mask
         if finished.exit_code:
-            code = finished.exit_code
-            ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             said = said_last(finished.stderr.strip() or finished.stdout, mask)
-            raise cannot("BK790", f"{start.who} {ended}{said}", "run its command line by hand")
+            raise cannot(
+                "BK790", f"{start.who} {how_ended(finished.exit_code)}{said}", "run its command line by hand"
+            )
         content = finished.stdout
         if "{OUTPUT_FILE}" in (line.text or "\0".join(line.argv)):
             around = replace(start.setting.surroundings, root=folder, folder=folder)

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from baselinekit.errors import InvalidInput
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, question_of
 from baselinekit.kinds.mock import KIND, MockExecution
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.replay.settings import Setting, undefined_in
+from baselinekit.replay.settings import Setting, check_defined
 from baselinekit.replay.traces import answer_of_value, spoken
 
 _QUESTION = "{question}"
@@ -26,10 +25,5 @@ def replay_mock(recipe: Recipe, setting: Setting) -> Observation:
 
 def check_mock(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and an answer that nobody could read."""
-    problems = [
-        *undefined_in(recipe.input, setting.scope, INPUT),
-        *undefined_in(recipe.execution, setting.scope, EXECUTION),
-    ]
-    if problems:
-        raise InvalidInput(*problems)
+    check_defined(recipe, setting)
     replay_mock(replace(recipe, execution=replace(recipe.execution, delay=None)), setting)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
-from baselinekit.kinds.messages import ConversationInput, question_of
+from baselinekit.kinds.messages import ConversationInput, message_as_json, question_of
 from baselinekit.kinds.post import KIND, PostExecution
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.settings import Setting
-from baselinekit.replay.traces import answer_of_text, answer_of_value, message_as_json
+from baselinekit.replay.traces import answer_of_text, answer_of_value
 from baselinekit.variables import unexpanded_in
 
 _TIMEOUT = 120

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
-from baselinekit.kinds.kind import EXECUTION
+from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import (
     Answer,
@@ -252,6 +252,16 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             yield from undefined_in(getattr(value, field.name), scope, (*at, field.name))
+
+
+def check_defined(recipe: Recipe, setting: Setting) -> None:
+    """InvalidInput for the variables that nobody has defined."""
+    problems = [
+        *undefined_in(recipe.input, setting.scope, INPUT),
+        *undefined_in(recipe.execution, setting.scope, EXECUTION),
+    ]
+    if problems:
+        raise InvalidInput(*problems)
 
 
 # The URL of a request: put together, checked, and written in its one spelling.

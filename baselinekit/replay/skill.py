@@ -35,7 +35,7 @@ from baselinekit.replay.files import (
 )
 from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.prompt import calls_as_json, flaw_of_calls, problems_of_collect
-from baselinekit.replay.settings import Setting, invalid, undefined_in
+from baselinekit.replay.settings import Setting, check_defined, invalid
 from baselinekit.replay.traces import answer_of_value, is_told
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import NAME, unexpanded
@@ -77,12 +77,8 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
 
 def check_skill(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and a skill that nobody declares, or that does not work as it is declared."""
-    problems = [
-        *undefined_in(recipe.input, setting.scope, INPUT),
-        *undefined_in(recipe.execution, setting.scope, EXECUTION),
-    ]
-    if problems:
-        raise InvalidInput(*problems)
+    check_defined(recipe, setting)
+    problems: list[Problem] = []
     execution, skill = _declared(recipe, setting)
     name, collect = execution.skill_name, execution.collect or ()
     if skill.folder is not None:

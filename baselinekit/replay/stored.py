@@ -8,12 +8,12 @@ from typing import Any
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
-from baselinekit.kinds.kind import EXECUTION, INPUT
+from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.stored import KIND, ReplayExecution
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay.files import read_text
-from baselinekit.replay.settings import Setting, is_named, undefined_in
+from baselinekit.replay.settings import Setting, check_defined, is_named
 from baselinekit.replay.traces import answer_of_value, is_told, spoken
 
 _IDS = ("id", "eval_id", "test_id", "case")
@@ -53,10 +53,7 @@ def replay_stored(recipe: Recipe, setting: Setting) -> Observation:
 
 def check_stored(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and a file that cannot be read."""
-    problems = list(undefined_in(recipe.execution, setting.scope, EXECUTION))
-    problems += undefined_in(recipe.input, setting.scope, INPUT)
-    if problems:
-        raise InvalidInput(*problems)
+    check_defined(recipe, setting)
     _stored(recipe, setting)
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard, get_args
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import cannot
-from baselinekit.kinds.messages import is_parts, plain_text
+from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, json_type
@@ -119,20 +119,6 @@ def row_of(name: str, attempt: int, observation: Observation) -> dict[str, Json]
     row |= {"token_usage": told} if told else {}
     row |= {} if cost is None else {"cost_usd": cost}
     return row | {"duration_ms": round(observation.seconds * 1000)}
-
-
-def message_as_json(message: TraceMessage) -> dict[str, Json]:
-    written: dict[str, Json] = {"role": message.role, "content": message.content}
-    written |= {} if message.name is None else {"name": message.name}
-    calls = [_call_as_json(call) for call in message.tool_calls]
-    return written | ({"tool_calls": [*calls]} if calls else {})
-
-
-def _call_as_json(call: ToolCall) -> dict[str, Json]:
-    written: dict[str, Json] = {"tool": call.name, "input": call.input}
-    written |= {} if call.output is ABSENT else {"output": call.output}
-    written |= {key: value for key, value in (("id", call.id), ("error", call.error)) if value is not None}
-    return written | ({} if call.seconds is None else {"duration_ms": round(call.seconds * 1000)})
 
 
 # What is wrong with it, each with its place.

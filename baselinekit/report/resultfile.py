@@ -32,7 +32,6 @@ from baselinekit.model.results import (
     SuiteFacts,
 )
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.report.confusion import classes_documents
 from baselinekit.report.values import page, pieces
 from baselinekit.report.wording import count_differences
 from baselinekit.schema.records import (
@@ -112,6 +111,15 @@ def _resolved(result: Result) -> Json:
         if size > MOST_RESOLVED:
             return ABSENT
     return result.resolved if result.outcome == "failed" else ABSENT
+
+
+def _classified(report: Report) -> list[Json]:
+    """What graders put into classes: only the cases of evals have graders."""
+    if all(result.case is None for result in report.results):
+        return []
+    from baselinekit.report.confusion import classes_documents
+
+    return classes_documents(report)
 
 
 # What stands under each key, in the order in which it is written: first attempts, grades and metrics, which
@@ -334,7 +342,7 @@ _RUN = RecordForm(
     interrupted=Field(bool, optional=True),
     spent=record(_SPENT, optional=True),
     suite=record(SUITE, optional=True),
-    classified=Field(list, optional=True, derived=True, of=classes_documents),
+    classified=Field(list, optional=True, derived=True, of=_classified),
     earlier=record(EARLIER, optional=True),
     warnings=texts(optional=True),
     not_recorded=texts(optional=True),

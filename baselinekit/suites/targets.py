@@ -46,6 +46,19 @@ class NamedTarget:
     workers: int | None = None
     model: Model | None = None
 
+    @property
+    def recipe(self) -> Recipe | None:
+        """What it would be asked, with a question that says nothing; None for a kind that takes no text."""
+        question = KINDS[self.execution.type].input_of_text("?", None)
+        return None if question is None else Recipe(question, self.execution)
+
+    def addresses(self) -> Iterator[str]:
+        """Where it leads, its variables unexpanded."""
+        return iter(()) if self.recipe is None else KINDS[self.execution.type].addresses(self.recipe)
+
+
+Lookup = Callable[[str], Json]
+"""The value of a variable by its name; None where it may not be used or is not set."""
 
 ReadTarget = Callable[[str, Json], tuple[NamedTarget | None, list[Problem]]]
 
@@ -75,21 +88,14 @@ class TargetList:
 @dataclass(frozen=True, slots=True)
 class Targets:
     """All that can be asked by a name. `chosen`: whom the operator wants asked; `models`: the names under
-    `models:`; `look`: reads a targets file that was found beside eval files, where one counts."""
+    `models:`; `declared`: the value of a variable of the configuration, for a targets file that is found
+    beside eval files; None where no such file counts."""
 
     lists: tuple[TargetList, ...] = ()
     chosen: str | None = None
     models: frozenset[str] = frozenset()
-    look: Callable[[str, str], tuple[TargetList, list[Problem]]] | None = None
+    declared: Lookup | None = None
     problems: tuple[Problem, ...] = ()
-
-    def of_file(self, root: str, file: str) -> "Targets":
-        """With those that are found from this eval file on."""
-        found = next(_found(root, file), None) if self.look is not None else None
-        if found is None or self.look is None:
-            return self
-        listed, problems = self.look(root, found)
-        return replace(self, lists=(*self.lists, listed), problems=tuple(problems))
 
     def find(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
         """Whom a name means. An unknown one: a problem without a place. A model of the configuration is a
@@ -116,6 +122,16 @@ class Targets:
 NO_TARGETS = Targets()
 
 
+def describe_targets(targets: Targets, config_file: str) -> Iterator[str]:
+    """Each target that the operator or the configuration names and that starts a program."""
+    for target in targets.readable():
+        if target.recipe is None:
+            continue
+        family, program = KINDS[target.execution.type].asks(target.recipe)
+        if family == "commands":
+            yield f"target {target.name} runs {program}: allowed by `targets:` of {config_file or 'a file'}"
+
+
 def judged_by(graders: Sequence[Grader], model: str | None) -> tuple[Grader, ...]:
     """The graders with this model as their judge, where they name none; those within graders too."""
     return tuple(graders) if model is None else tuple(_judged_by(grader, model) for grader in graders)
@@ -133,7 +149,7 @@ def _judged_by(grader: Grader, model: str) -> Grader:
     return replace(grader, method=replace(method, **changed)) if changed else grader
 
 
-def _found(root: str, file: str) -> Iterator[str]:
+def found_files(root: str, file: str) -> Iterator[str]:
     """The targets files above an eval file, the nearest first."""
     folder = posixpath.dirname(file)
     while True:
@@ -184,10 +200,8 @@ class _Beside:
 
 def _faults(target: NamedTarget) -> Iterator[Problem]:
     """What is wrong with it beyond the types, as far as that can be told without a question."""
-    kind = KINDS[target.execution.type]
-    question = kind.input_of_text("?", None)
-    if question is not None:
-        for problem in kind.check(Recipe(question, target.execution)):
+    if target.recipe is not None:
+        for problem in KINDS[target.execution.type].check(target.recipe):
             at = problem.at or ()
             if at[: len(EXECUTION)] == EXECUTION:
                 yield replace(problem, at=at[len(EXECUTION) :])

@@ -1,29 +1,39 @@
 """A targets file as AgentV has it: `targets: [{name, provider, …}]`. Keys are written with underscores or
 with humps, and `${{ NAME }}` is a variable."""
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.documents.languages import YAML
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.model.recipes import Execution, Model
+from baselinekit.model.recipes import Config, Execution, Model
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, place_problems
-from baselinekit.store.project import read
-from baselinekit.suites.targets import MARKED, NamedTarget, TargetList
-from baselinekit.variables import as_text, unexpanded
+from baselinekit.secrets.names import is_secret_key
+from baselinekit.store.project import place_in_config, read
+from baselinekit.suites.targets import (
+    MARKED,
+    Lookup,
+    NamedTarget,
+    TargetList,
+    Targets,
+    found_files,
+    own_list,
+)
+from baselinekit.variables import Scope, Secret, as_text, unexpanded
 
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
-Lookup = Callable[[str], Json]
-"""The value of a variable by its name; None where it may not be used or is not set."""
+_FOUND_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
+_HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,73 @@ def read_list(root: str, about: TargetsFile) -> tuple[TargetList, list[Problem]]
         else:
             stated[name] = (raw, ("targets", number))
     return replace(empty, stated=stated, place=placed), placed(problems)
+
+
+# Which lists count for a run, and where the variables in them come from.
+
+
+ReadList = tuple[TargetList, list[Problem]]
+
+
+def with_found(targets: Targets, root: str, file: str, known: dict[str, ReadList]) -> Targets:
+    """With those that are found from this eval file on. `known`: the files that were read before, as many
+    eval files may find the same."""
+    found = None if targets.declared is None else next(found_files(root, file), None)
+    if found is None or targets.declared is None:
+        return targets
+    if found not in known:
+        about = TargetsFile(found, targets.declared, _FOUND_HINT + found, False, targets.models)
+        known[found] = read_list(root, about)
+    listed, problems = known[found]
+    return replace(targets, lists=(*targets.lists, listed), problems=tuple(problems))
+
+
+def with_named(
+    targets: Targets,
+    config: Config,
+    config_file: str | None,
+    root: str,
+    scope: Scope,
+    environ: Mapping[str, str],
+    file: str | None,
+    is_current: bool,
+) -> tuple[Targets, Scope]:
+    """With those that the operator (`file`) or the configuration names; and the variables with those of the
+    operator's environment for which they ask. `is_current`: whether the configuration is the one that stands
+    there now: a file that another commit names may say what it likes by now, and is one that was only
+    found."""
+    used: dict[str, str] = {}
+
+    def in_environment(name: str) -> Json:
+        value = scope.declared(name)
+        if value is None and name in environ:
+            value = used[name] = environ[name]
+        return value
+
+    if file is not None or isinstance(config.targets, str):
+        is_named = file is not None or is_current
+        path = os.path.normpath(os.path.join(root, file or str(config.targets)))
+        shown = os.path.relpath(path, root)
+        shown = path if shown.startswith(os.pardir) else shown
+        lookup = in_environment if is_named else scope.declared
+        listed, problems = read_list(root, TargetsFile(shown, lookup, _HINT, is_named, targets.models))
+        if problems:
+            raise InvalidInput(*problems)
+    elif isinstance(config.targets, dict) and config_file is not None:
+        relative = os.path.relpath(config_file, root)
+
+        def placed(problems: Sequence[Problem]) -> list[Problem]:
+            return place_in_config(root, relative, problems) if is_current else list(problems)
+
+        listed = own_list(config.targets, placed)
+    else:
+        return targets, scope
+    for name in listed.stated:
+        listed.target(name)  # which asks for its variables
+    secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
+    values = {name: value for name, value in used.items() if name not in secrets}
+    known = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
+    return replace(targets, lists=(listed,), declared=targets.declared if file is None else None), known
 
 
 # A target of a targets file, by its provider.

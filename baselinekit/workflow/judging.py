@@ -222,7 +222,7 @@ class BaselineRunner:
             tried = judged()
         except Exception as error:  # without whom it asks: to word that may be what went wrong
             problem = fault_of_ours(error).problems[0]
-            reason = self._project.redactor.mask(f"{problem.message}: {problem.hint}")
+            reason = self._project.redactor.mask(problem.with_hint)
             return self._result(baseline, outcome="error", reason=reason, code=problem.code)
         why = ""
         try:
@@ -248,8 +248,9 @@ class BaselineRunner:
             comparison = compare_settled(matcher, observation, setting)
         except OutOfBudget as error:
             problem = error.problems[0]
-            reason = f"{problem.message}: {problem.hint}"
-            return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
+            return Tried(
+                self._result(baseline, outcome="skipped", reason=problem.with_hint, code=problem.code)
+            )
         except BaselinekitError as error:
             return Tried(self._error(baseline, error))
         kinds = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
@@ -337,11 +338,10 @@ class BaselineRunner:
 
     def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
         problem = shown(error, self._project.redactor.mask).problems[0]
-        hint = f": {problem.hint}" if problem.hint else ""
         return self._result(
             baseline,
             outcome="error",
-            reason=problem.message + hint,
+            reason=problem.with_hint,
             code=problem.code,
             verdict="refused" if isinstance(error, Refused) else None,
             at=problem.at or (),

@@ -30,12 +30,9 @@ from baselinekit.store.project import load_config, nearest_config, project_root
 from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
-from baselinekit.workflow.targets import addresses_of, open_targets
 
 if TYPE_CHECKING:  # most runs read no such file
     from baselinekit.programs.gitaddress import FetchedFile
-
-# The project as one run sees it: the configuration, what the operator said, and what follows from both.
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +176,7 @@ def open_project(operator: Operator) -> Project:
     secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
     values = {name: value for name, value in scope.values.items() if name not in keys}
     scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
-    file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
-    targets, scope = open_targets(
-        config, path, root, scope, operator.environ, file, operator.config_from is None
-    )
+    targets, scope = _targets(operator, config, path, root, scope)
     asked = list(targets.readable()) if targets.lists else []
     described = {one.name: one.model for one in asked if one.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
@@ -192,7 +186,7 @@ def open_project(operator: Operator) -> Project:
         base_url,
         operator.base_url,
         *(model.base_url for model in models.values()),
-        *(_expanded(address, scope) for one in asked for address in addresses_of(one)),
+        *(_expanded(address, scope) for one in asked for address in one.addresses()),
     )
     names_hosts = config.allow_hosts is not None or operator.allow_hosts
     trust = Trust(
@@ -225,6 +219,20 @@ def open_project(operator: Operator) -> Project:
         targets=replace(targets, models=frozenset(models), chosen=operator.target),
         executions={one.name: one.execution for one in asked},
     )
+
+
+def _targets(
+    operator: Operator, config: Config, config_file: str | None, root: str, scope: Scope
+) -> tuple[Targets, Scope]:
+    """Whom eval files can ask by a name, and the variables with those that they ask for."""
+    targets = Targets(models=frozenset(config.models), declared=scope.declared)
+    if operator.targets is None and not config.targets:
+        return targets, scope
+    from baselinekit.suites.targetsfile import with_named  # most projects name no targets
+
+    file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
+    is_current = operator.config_from is None
+    return with_named(targets, config, config_file, root, scope, operator.environ, file, is_current)
 
 
 def _configuration(operator: Operator) -> tuple[str | None, Config]:
@@ -327,9 +335,6 @@ def _env_files(paths: Sequence[str]) -> dict[str, Json]:
             what = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
             raise InvalidInput(Problem("BK502", what, "check the name")) from None
     return values
-
-
-# Where a run takes place, how that differs from the capture, and what is noted beside an output.
 
 
 # Where a run takes place, and which of a baseline's known-good outputs is meant for such a place.

@@ -26,6 +26,7 @@ from baselinekit.store.records import beside
 from baselinekit.suites.dialects.agentvmessages import USER, NamedFiles, read_messages
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
+from baselinekit.suites.targetsfile import ReadList, with_found
 from baselinekit.variables import unexpanded
 
 # What a dialect is, and one load of eval files: what their items give, each read by its dialect.
@@ -190,7 +191,8 @@ class Loading:
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
     was found in a folder; `files`: all that are read; `beside`: what stands beside a file for all of its
     cases, by that file; `renaming`: how the ids of a file become other ones. `fetch_file`: reads a file that
-    is named by an address of a git repository; `targets`: who can be asked by a name; `workers`: how many
+    is named by an address of a git repository; `targets`: who can be asked by a name, and
+    `found_targets` the lists of them that stand beside eval files; `workers`: how many
     cases those are asked at once who say so."""
 
     root: str
@@ -208,6 +210,7 @@ class Loading:
     renaming: dict[str, str] = field(default_factory=dict)
     fetch_file: Callable[[str], FetchedFile] | None = None
     targets: Targets = NO_TARGETS
+    found_targets: dict[str, ReadList] = field(default_factory=dict)
     workers: list[int] = field(default_factory=list)
 
     def wrong(self) -> list[Problem]:
@@ -257,7 +260,7 @@ class Loading:
 
     def _with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """With those who can be asked by a name from this file on, and the one whom the operator chose."""
-        here = self.targets.of_file(self.root, file)
+        here = with_found(self.targets, self.root, file, self.found_targets)
         defaults = replace(defaults, targets=here)
         if here.chosen is None or here.chosen == DEFAULT:
             return defaults
