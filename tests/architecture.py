@@ -282,7 +282,6 @@ STANDS_ALONE = {
     "demo.skills": "imported by name, from the configuration of a project",
     "codes": "the Python beside the pages",
     "importers.table": _TABLE,
-    "importers.evalforms": _TABLE,
     "kinds.table": _TABLE,
     "report.forms.table": _TABLE,
     "suites.dialects.table": _TABLE,

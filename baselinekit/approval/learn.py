@@ -22,8 +22,14 @@ from baselinekit.placeholders.nature import (
     nature_of_change,
 )
 from baselinekit.refresh.alternatives import unescaped
-from baselinekit.refresh.evidence import is_handwritten, still_true
-from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.refresh.learning import (
+    ReplayView,
+    UnlearnablePlace,
+    Volatile,
+    is_handwritten,
+    learn_places,
+    still_true,
+)
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.settings import Setting
 from baselinekit.report.values import short

@@ -26,7 +26,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.programs.git import Git
 from baselinekit.refresh.changes import Ways, changes_of, merge_accepted
-from baselinekit.refresh.evidence import still_true
+from baselinekit.refresh.learning import still_true
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.settings import Clients
 from baselinekit.report.next_commands import check_commands

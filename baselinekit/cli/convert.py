@@ -16,7 +16,7 @@ from baselinekit.documents.languages import yaml_flow
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
-from baselinekit.importers.evalforms import eval_importer_of
+from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text

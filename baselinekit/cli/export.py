@@ -19,10 +19,10 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import found_by_operator
 from baselinekit.model.baselines import Source
-from baselinekit.model.prompts import INPUTS, PromptFolder
+from baselinekit.model.prompts import PromptFolder
 from baselinekit.report.differences import unified
 from baselinekit.report.wording import format_lines
-from baselinekit.store.project import read
+from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites.promptfolders import folders_below, sound_folder

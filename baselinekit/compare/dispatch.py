@@ -34,7 +34,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.texts import many
 from baselinekit.tree.equality import is_number
 from baselinekit.tree.paths import Pattern, parse, suggest
-from baselinekit.tree.segments import Wild
+from baselinekit.tree.places import Wild
 
 # What a file's `comparison:` says, ready to use: the mode of the whole and the path rules, rooted in the
 # form of the output.

@@ -11,8 +11,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import seconds
 from baselinekit.tree.paths import Pattern, find, leads_somewhere
-from baselinekit.tree.places import children
-from baselinekit.tree.segments import Key, OneOf, Segment, Wild, fits
+from baselinekit.tree.places import Key, OneOf, Segment, Wild, children, fits
 
 _DAY = 86_400.0
 

@@ -22,7 +22,7 @@ from baselinekit.model.baselines import (
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.paths import Pattern, Specificity
-from baselinekit.tree.segments import FilterSegment, Key, Slice, Wild, fits
+from baselinekit.tree.places import FilterSegment, Key, Slice, Wild, fits
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What stands where in an output: a whole response of a kind, the headers in one, or responses by name."""

@@ -12,19 +12,11 @@ from baselinekit.documents.text import Splice, decode, mark, spliced
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
-from baselinekit.model.prompts import (
-    METAS,
-    TEMPLATE,
-    EvalRow,
-    PromptFolder,
-    Status,
-    UsageRow,
-    is_prompt_folder,
-)
+from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema.records import place_problems
 from baselinekit.store import atomic, promptlogs
-from baselinekit.store.project import read
+from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
 from baselinekit.store.promptlogs import Log
 from baselinekit.suites.promptfolders import names_of_all, sound_folder
 from baselinekit.texts import many

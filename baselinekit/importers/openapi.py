@@ -21,8 +21,7 @@ from baselinekit.importers.drafts import (
     SourceText,
     slug,
 )
-from baselinekit.importers.openapidocument import OpenApiDocument
-from baselinekit.importers.openapifiles import Bundle
+from baselinekit.importers.openapidocument import Bundle, OpenApiDocument
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import many

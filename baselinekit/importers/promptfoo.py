@@ -22,14 +22,18 @@ from baselinekit.importers.promptfooasserts import (
     in_set,
     typed,
 )
-from baselinekit.importers.promptfooproviders import NOBODY, Provider, model_named, provider_of, providers_of
 from baselinekit.importers.promptfootests import (
     BESIDE,
     FILE,
+    NOBODY,
     PROGRAMS,
+    Provider,
     StatedTest,
     listed,
     mapping,
+    model_named,
+    provider_of,
+    providers_of,
     stated_tests,
     values_of,
 )

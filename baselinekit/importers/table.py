@@ -1,12 +1,13 @@
-"""Every form of file that `capture from` reads requests from. A further form is one more file and one more
-row here."""
+"""Every form of file that `capture from` reads requests from, and every form of another tool's eval files
+that is read into test cases. A further form is one more file and one more row here."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.importers import har, lines, openapi
+from baselinekit.importers import har, lines, openapi, promptfoo, skillevals
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
+from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 
 
 class Importer(NamedTuple):
@@ -24,5 +25,24 @@ def importer_of(source: SourceText) -> Importer | None:
     """The form that a file has by its content; None: it is for baselines, or for nobody."""
     try:
         return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
+    except BaselinekitError:  # neither JSON nor YAML
+        return None
+
+
+class EvalImporter(NamedTuple):
+    """A form: what it is called, whether a text has it, and what the text says."""
+
+    form: str
+    recognises: Callable[[SourceText], bool]
+    read: Callable[[SourceText, EvalFiles], DraftEvals]
+
+
+EVAL_IMPORTERS = tuple(EvalImporter(one.FORM, one.recognises, one.read) for one in (skillevals, promptfoo))
+
+
+def eval_importer_of(source: SourceText) -> EvalImporter | None:
+    """The form that a file has by its content; None: it is of ours, or of nobody."""
+    try:
+        return next((importer for importer in EVAL_IMPORTERS if importer.recognises(source)), None)
     except BaselinekitError:  # neither JSON nor YAML
         return None

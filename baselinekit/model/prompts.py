@@ -1,22 +1,10 @@
 """Prompt folders: a prompt with its description, its cases and its scripts, and what was noted of its runs
 and uses."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.model.values import Json
-
-TEMPLATE = "prompt.xml"
-METAS = ("meta.yml", "meta.yaml")
-EVALS = ("eval.yml", "eval.yaml", "evals.yml", "evals.yaml")
-INPUTS = "inputs.yml"
-
-
-def is_prompt_folder(names: Collection[str]) -> bool:
-    """By the names of what lies in it."""
-    return TEMPLATE in names or (any(meta in names for meta in METAS) and any(one in names for one in EVALS))
-
 
 Status = Literal["draft", "tested", "ready"]
 """How far a prompt has come; `promote` takes it one step further."""

@@ -2,20 +2,28 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.grammar import Token, escape, split
-from baselinekit.placeholders.moments import unit_of
-from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone, narrowest
+from baselinekit.placeholders.grammar import Token, escape, has_marker, split
+from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, moments_in, unit_of
+from baselinekit.placeholders.narrowest import (
+    PlaceholderProposal,
+    accepts_all,
+    around_what_varies,
+    is_alone,
+    narrowest,
+)
+from baselinekit.placeholders.nature import looks_like_id, moment_of, named
 from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import of_any_row, render
-from baselinekit.tree.places import children, value_at
-from baselinekit.tree.segments import Wild
+from baselinekit.tree.places import Wild, children, places, value_at
 
 # The replays are set beside each other place by place. Where that would be a guess (rows in another order, a
 # key that comes and goes) nothing is learnt, and it is said why.
@@ -278,3 +286,132 @@ def is_moment(value: Json) -> bool:
     if isinstance(value, str):
         return _CLOCK.search(value) is not None
     return is_number(value) and unit_of([value]) is not None
+
+
+# What stands behind the placeholders that were learnt: which of them it is about, and what is left of it when
+# the output changes.
+
+
+_INDEX = re.compile(r"\[[0-9]+\]")
+_VARIABLE = "var"
+"""It equals the value of a variable: a capture writes it, and it stands for one value only."""
+
+
+def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
+    """The line about a place: its own, that of all rows, or that of another row, from which a refresh gave
+    this one its placeholder."""
+    own = next((learnt[key] for key in _keys(path) if key in learnt), None)
+    if own is not None:
+        return own
+    shape = render(of_any_row(path))
+    return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
+
+
+def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
+    """Whether a person has said what stands for the values of a place."""
+    return bool(_placeholders_of(value)) and evidence_for(path, learnt) is None
+
+
+def still_true(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
+    """The lines of which a placeholder still stands where it stood: a refreshed output may have lost it, or
+    hold another one."""
+    stood, stands = _held(learnt, before), _held(learnt, after)
+    return {key: line for key, line in learnt.items() if stood.get(key, set()) & stands.get(key, set())}
+
+
+def _held(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
+    """The placeholders at the places that each line is about."""
+    held: dict[str, set[str]] = {}
+    for path, value in _leaves(output) if learnt else ():
+        for key in _keys(path):
+            if key in learnt:
+                held.setdefault(key, set()).update(_placeholders_of(value))
+    return held
+
+
+def _leaves(output: Json) -> Iterator[tuple[Path, Json]]:
+    yield (), output
+    yield from places(output)
+
+
+def _keys(path: Path) -> tuple[str, str]:
+    return render(path) or "$", render(of_any_row(path))
+
+
+def _placeholders_of(value: Json) -> set[str]:
+    if not isinstance(value, str) or not has_marker(value):
+        return set()
+    try:
+        return {part.text for part in split(value) if isinstance(part, Token) and part.name != _VARIABLE}
+    except InvalidInput:
+        return set()
+
+
+# What was the same in every replay of a recipe, and yet is not the service's word for ever: a moment of now,
+# which is learnt as if it had varied, and what looks like an id, which is only told.
+
+
+def steady_places(outputs: Sequence[Json], known: Collection[Path]) -> Iterator[tuple[Path, Json]]:
+    """Each value that is the same in all outputs, beside and below the places that are `known` already."""
+    for path, value in places(outputs[0]):
+        if not isinstance(value, str | int | float) and json_type(value) != "number":
+            continue
+        if any(path[:end] in known for end in range(len(path) + 1)):
+            continue
+        with suppress(LookupError, TypeError):
+            if all(same_json(value_at(output, path), value) for output in outputs[1:]):
+                yield path, value
+
+
+def looks_volatile(value: Json, path: Path) -> bool:
+    """Whether a moment, a day or what looks like an id is in a value."""
+    if looks_like_id(value, path) or moment_of(value) is not None:
+        return True
+    return isinstance(value, str) and (any(moments_in(value)) or any(days_in(value)))
+
+
+def moments_of_now(
+    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: Words
+) -> Iterator[Volatile]:
+    """The values that are a moment within minutes of now or the day of today, or texts with one in them."""
+    words = replace(words, now=now)
+    for path, value in steady:
+        if isinstance(value, str) and not is_of_now(value, now):
+            template = around_what_varies([value, value], write, words)
+            if template is not None and not template.says_little:
+                proposal = PlaceholderProposal(template.text, "a moment of now in it")
+                yield Volatile(path, (path,), (value,), proposal)
+            continue
+        when = moment_of(value)
+        if isinstance(value, str) or (when is not None and abs(when - now) <= NEAR):
+            proposal = narrowest([value], write, words)[0]
+            if not proposal.says_little:
+                reason = f"{proposal.reason}, of now"
+                yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
+
+
+def lookalikes(
+    steady: Iterable[tuple[Path, Json]],
+    output: Json,
+    is_compared: Callable[[Sequence[Path]], Collection[Path]],
+    write: Write,
+    words: Words,
+) -> Iterator[Volatile]:
+    """What looks like an id, with the placeholder that could stand there: one for all rows where each of them
+    has one. `is_compared` tells which of some places the rules look at."""
+    found = {path: value for path, value in steady if looks_like_id(value, named(path, output))}
+    compared = is_compared(list(found)) if found else ()
+    by_shape: dict[Shape, list[Path]] = {}
+    for path in found:
+        if path in compared:
+            by_shape.setdefault(of_any_row(path), []).append(path)
+    for shape, paths in by_shape.items():
+        values = tuple(found[path] for path in paths)
+        proposal = narrowest(values, write, words)[0]
+        if proposal.says_little and len(paths) > 1:
+            yield from (
+                Volatile(path, (path,), (found[path],), narrowest([found[path]], write, words)[0])
+                for path in paths
+            )
+        else:
+            yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)

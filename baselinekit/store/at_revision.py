@@ -9,11 +9,19 @@ from dataclasses import replace
 from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Baseline, Known, Variant
-from baselinekit.model.prompts import EVALS, METAS, TEMPLATE, is_prompt_folder
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
-from baselinekit.store.project import CONFIG_NAME, MAX_BYTES, MAX_OUTPUT_BYTES, read_config
+from baselinekit.store.project import (
+    CONFIG_NAME,
+    EVALS,
+    MAX_BYTES,
+    MAX_OUTPUT_BYTES,
+    METAS,
+    TEMPLATE,
+    is_prompt_folder,
+    read_config,
+)
 
 _MOST_LINKS = 8
 

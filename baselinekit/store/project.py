@@ -4,7 +4,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import PurePath
@@ -384,3 +384,16 @@ def _known_later(problem: Problem) -> Problem:
             problem, message=f"this version does not read {problem.at[0]!r} yet", hint="remove it for now"
         )
     return problem
+
+
+# The folders of prompts in a project.
+
+TEMPLATE = "prompt.xml"
+METAS = ("meta.yml", "meta.yaml")
+EVALS = ("eval.yml", "eval.yaml", "evals.yml", "evals.yaml")
+INPUTS = "inputs.yml"
+
+
+def is_prompt_folder(names: Collection[str]) -> bool:
+    """By the names of what lies in it."""
+    return TEMPLATE in names or (any(meta in names for meta in METAS) and any(one in names for one in EVALS))

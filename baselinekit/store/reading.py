@@ -13,12 +13,20 @@ from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import Marks, decode, mark, mark_each, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source, known_path
-from baselinekit.model.prompts import EVALS, INPUTS, METAS, is_prompt_folder
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
-from baselinekit.store.project import CONFIG_NAME as CONFIG, MAX_OUTPUT_BYTES, name_in_project, read
+from baselinekit.store.project import (
+    CONFIG_NAME as CONFIG,
+    EVALS,
+    INPUTS,
+    MAX_OUTPUT_BYTES,
+    METAS,
+    is_prompt_folder,
+    name_in_project,
+    read,
+)
 from baselinekit.store.records import MARK
 
 # From a path in a baseline to file, line and column: the file is parsed again, but only when asked.

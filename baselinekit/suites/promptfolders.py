@@ -13,17 +13,18 @@ from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.grade.judging import short_digest
-from baselinekit.model.prompts import (
+from baselinekit.model.prompts import PromptFolder, PromptMeta
+from baselinekit.model.values import Json
+from baselinekit.store.project import (
+    CONFIG_NAME,
     EVALS,
     INPUTS,
     METAS,
     TEMPLATE,
-    PromptFolder,
-    PromptMeta,
     is_prompt_folder,
+    name_in_project,
+    read,
 )
-from baselinekit.model.values import Json
-from baselinekit.store.project import CONFIG_NAME, name_in_project, read
 from baselinekit.store.reading import discover
 from baselinekit.suites.dialects.dialect import BESIDE
 from baselinekit.suites.promptmeta import DataFile, read_meta

@@ -15,7 +15,7 @@ from operator import ge, gt, le, lt
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import decimal, is_number, same_json
-from baselinekit.tree.segments import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
+from baselinekit.tree.places import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
 MOST_INDEX = 2**53 - 1
 _DEEPEST = 20

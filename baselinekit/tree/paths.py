@@ -13,8 +13,7 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import already_masked, clipped
-from baselinekit.tree.places import children
-from baselinekit.tree.segments import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, fits
+from baselinekit.tree.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 _DOTTED = re.compile(

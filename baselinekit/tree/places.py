@@ -1,6 +1,10 @@
-"""Values at their places: keys and indexes from the root, as they stand in one document."""
+"""Values at their places: keys and indexes from the root, as they stand in one document. And the steps of a
+path, which may lead to many places."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
 
 from baselinekit.model.values import Json, Path
 
@@ -46,3 +50,75 @@ def places(value: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     yield path, value
     for key, child in children(value):
         yield from places(child, (*path, key))
+
+
+# The steps of a path, and where each of them leads.
+
+
+class Wild(Enum):
+    ANY = "*"
+    """Any key, any index."""
+    DEEP = "**"
+    """Any number of steps, none included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    start: int | None
+    stop: int | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A name that looks like a number: the key of an object, and never an index."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    keys: "tuple[Segment, ...]"
+
+
+class Filter(Protocol):
+    """What is asked of an element; it can be a key of a mapping."""
+
+    def holds(self, value: Json) -> bool: ...
+
+    def reads(self, value: Json) -> Iterator[Json]:
+        """The values that the answer depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSegment:
+    """Elements, or the members of an object, for which a filter holds."""
+
+    filter: Filter
+
+
+Segment = str | int | Wild | Slice | Key | OneOf | FilterSegment
+Unknown = Callable[[Json], bool]
+"""Whether a value that a filter reads says nothing yet, as a placeholder does."""
+
+
+def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unknown | None = None) -> bool:
+    """Whether a step leads to `key`, which holds `value` and has `size - 1` siblings."""
+    if isinstance(segment, str):
+        return segment == str(key)
+    if isinstance(segment, int):
+        return key == (segment if segment >= 0 else segment + size) and isinstance(key, int)
+    if segment is Wild.ANY:
+        return True
+    if isinstance(segment, OneOf):
+        return any(fits(choice, key, value, size, unknown) for choice in segment.keys)
+    if isinstance(segment, Slice):
+        picked = range(*slice(segment.start, segment.stop, segment.step).indices(size))
+        return isinstance(key, int) and key in picked
+    if isinstance(segment, Key):
+        return key == segment.name
+    if isinstance(segment, FilterSegment):
+        return segment.filter.holds(value) or (
+            unknown is not None and any(map(unknown, segment.filter.reads(value)))
+        )
+    return False

@@ -18,7 +18,7 @@ from baselinekit.model.baselines import (
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.refresh.evidence import evidence_for
+from baselinekit.refresh.learning import evidence_for
 from baselinekit.replay.settings import Clients
 from baselinekit.secrets.short import SHORTEST_WITHIN
 from baselinekit.store.project import place_in_config

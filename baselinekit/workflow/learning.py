@@ -20,10 +20,13 @@ from baselinekit.refresh.learning import (
     UnlearnablePlace,
     Volatile,
     learn_places,
+    lookalikes,
+    looks_volatile,
+    moments_of_now,
+    steady_places,
 )
 from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.made import made_by_write
-from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.report.values import short
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.short import KnownValues, with_variables

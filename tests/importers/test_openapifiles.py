@@ -11,7 +11,7 @@ from baselinekit.cli.main import run
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers import openapi
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.openapifiles import Bundle
+from baselinekit.importers.openapidocument import Bundle
 
 ROOT = """\
 openapi: 3.0.3

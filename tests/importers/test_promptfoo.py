@@ -11,9 +11,9 @@ from baselinekit.grade.graders import grade
 from baselinekit.grade.task import GradeClients
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
-from baselinekit.importers.evalforms import eval_importer_of
 from baselinekit.importers.nunjucks import Logic, filled
 from baselinekit.importers.promptfooasserts import Assertion, NotCarried, from_short, graded, typed
+from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.suites.loading import load_cases

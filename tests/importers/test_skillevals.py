@@ -10,7 +10,7 @@ from baselinekit.grade.by_rubric import RubricJudge
 from baselinekit.grade.by_template import TemplateJudge
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
-from baselinekit.importers.evalforms import eval_importer_of
+from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.suites.loading import load_cases
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from baselinekit.model.values import Path
-from baselinekit.refresh.evidence import evidence_for, is_handwritten, still_true
+from baselinekit.refresh.learning import evidence_for, is_handwritten, still_true
 
 BEFORE: Any = {
     "at": "<<any_iso_datetime>>",

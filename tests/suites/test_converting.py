@@ -12,7 +12,7 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers.drafts import SourceText
-from baselinekit.importers.evalforms import eval_importer_of
+from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.writing import conversion, eva

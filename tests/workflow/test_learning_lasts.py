@@ -19,8 +19,13 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path as Place
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker, split
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_places
-from baselinekit.refresh.steady import moments_of_now, steady_places
+from baselinekit.refresh.learning import (
+    ReplayView,
+    UnlearnablePlace,
+    learn_places,
+    moments_of_now,
+    steady_places,
+)
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, with_values
 

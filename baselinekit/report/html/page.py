@@ -22,8 +22,8 @@ from baselinekit.report.evals.evalreport import format_share
 from baselinekit.report.grouping import SharedChange, share
 from baselinekit.report.history import format_rate, worst_first
 from baselinekit.report.html import markup, results
-from baselinekit.report.html.confusion import classes_section
 from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table
+from baselinekit.report.html.results import classes_section
 from baselinekit.report.next_commands import typed_of
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (

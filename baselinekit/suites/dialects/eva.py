@@ -14,12 +14,12 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.grades import Grader
-from baselinekit.model.prompts import TEMPLATE, PromptFolder
+from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, or_null, ref
 from baselinekit.schema.records import below, check, named_at
-from baselinekit.store.project import read
+from baselinekit.store.project import TEMPLATE, read
 from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.assertions import (
     OPS,

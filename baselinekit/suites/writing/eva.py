@@ -14,8 +14,8 @@ from baselinekit.importers.evaldrafts import own_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
-from baselinekit.model.prompts import EVALS, METAS, TEMPLATE
 from baselinekit.model.values import Json
+from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.suites.dialects.assertions import JUDGE, SCALE
 from baselinekit.suites.dialects.triggering import LISTS
 from baselinekit.suites.writing.sayings import (

@@ -13,9 +13,9 @@ from baselinekit.grade.graders import positions, row_of
 from baselinekit.kinds.messages import is_parts, plain_text
 from baselinekit.model.evals import Case, Expected, Suite, Wanted
 from baselinekit.model.grades import Grader, Method, PassRule
-from baselinekit.model.prompts import TEMPLATE
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.store.project import TEMPLATE
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
