@@ -330,6 +330,7 @@ def test_f45_who_never_answers_is_waited_for_once(desk: Desk) -> None:
         with pytest.raises(CannotReplay, match=r"BK681 .* was not fetched within 0\.5 s"):
             files.fetch_file(desk.url(f"silent/lib/blob/main/{path}"))
     assert time.monotonic() - before < 4
+    assert desk.asked() == 1
     assert desk.left() == []
 
 
