@@ -58,6 +58,11 @@ _TEST_KEYS = (
     *("description", "vars", "assert", "options", "threshold", "provider"),
     *("metadata", "prompts", "providers"),
 )
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "assert": ((list,), "list"),
+    "options": ((dict,), "mapping"),
+    "vars": ((dict, str), "mapping"),
+}
 _LOST_IN_TESTS = {
     "transform": "judge the answer as it is",
     "assertScoringFunction": "a threshold, or the weights of graders, say how they count",
@@ -205,9 +210,16 @@ def _prompt(label: str, text: str) -> PromptText:
 def _cases(
     test: StatedTest, prompts: Sequence[PromptText], providers: Sequence[Provider], reading: Reading
 ) -> Iterator[dict[str, Json]]:
-    left = [key for key in test.raw if key not in _TEST_KEYS]
-    for key in left:
+    for key in [key for key in test.raw if key not in _TEST_KEYS]:
         reading.leave_out((*test.at, key), f"`{key}` of a test", _LOST_IN_TESTS.get(key, ""), test.file)
+    for key in [key for key in test.default if key not in _TEST_KEYS]:
+        what, hint = f"`{key}` of the default test", _LOST_IN_TESTS.get(key, "")
+        reading.leave_out(("defaultTest", key), what, hint)
+    for key, (types, name) in _TYPES.items():
+        if test.raw.get(key) is not None and not isinstance(test.raw[key], types):
+            reading.leave_out((*test.at, key), f"`{key}` that is no {name}", "", test.file)
+        if test.default.get(key) is not None and not isinstance(test.default[key], types):
+            reading.leave_out(("defaultTest", key), f"`{key}` of the default test that is no {name}")
     for key in test.merged("options"):
         if key not in _OPTIONS:
             at = (*test.at, "options", key) if key in mapping(test.raw.get("options")) else ("defaultTest",)

@@ -42,14 +42,19 @@ def stated_tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTe
     default = raw.get("defaultTest")
     if isinstance(default, str):
         default = data_of(default.removeprefix(FILE), reading, ("defaultTest",))
+    if default is not None and not isinstance(default, dict):
+        reading.leave_out(("defaultTest",), "a default test that is no mapping")
     default = default if isinstance(default, dict) else {}
     yield from _listed_tests(raw.get("tests"), ("tests",), default, reading)
     scenarios = raw.get("scenarios")
+    if scenarios is not None and not isinstance(scenarios, list):
+        reading.leave_out(("scenarios",), "scenarios that are no list")
     for number, scenario in enumerate(scenarios if isinstance(scenarios, list) else ()):
         at: Path = ("scenarios", number)
         if isinstance(scenario, str):
             scenario = data_of(scenario.removeprefix(FILE), reading, at)
         if not isinstance(scenario, dict):
+            reading.leave_out(at, "a scenario that is no mapping")
             continue
         config = scenario.get("config")
         for data in config if isinstance(config, list) else [{}]:
@@ -109,24 +114,40 @@ def _rows(way: str, reading: Reading, at: Path) -> Json:
     if text is None:
         reading.leave_out(at, f"there is no file {way!r}", BESIDE)
         return []
-    return [_row(row) for row in csv.DictReader(text.splitlines(keepends=True))]
+    table = csv.DictReader(text.splitlines(keepends=True))
+    names = table.fieldnames or ()
+    for name in names:
+        if names.count(name) > 1:
+            reading.leave_out(at, f"the column {name!r} that occurs twice", "name each once", way)
+        elif name.startswith("__") and not name.startswith("__expected") and name not in _COLUMNS:
+            reading.leave_out(at, f"the column {name!r}", "", way)
+    tests = [_row(row, way, reading, at) for row in table]
+    if not tests:
+        reading.leave_out(at, "a table without rows", "the first line names the columns", way)
+    return [*tests]
 
 
 _SPECIAL = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
+_COLUMNS = (*_SPECIAL, "__prefix", "__suffix")
 
 
-def _row(row: Mapping[str | None, str | list[str]]) -> dict[str, Json]:
+def _row(row: Mapping[str | None, str | list[str]], way: str, reading: Reading, at: Path) -> dict[str, Json]:
     """A row of a table: its columns are variables, and some say what is expected."""
     test: dict[str, Json] = {"vars": {}, "assert": [], "options": {}}
     for key, value in row.items():
-        if key is None or not isinstance(value, str):
+        if key is None:
+            reading.leave_out(at, f"{value!r} in no column", "", way)
+        elif not isinstance(value, str):  # the row is shorter than the others
             continue
-        if key.startswith("__expected"):
+        elif key.startswith("__expected"):
             test["assert"] += [from_short(value)] if value.strip() else []
         elif key in ("__prefix", "__suffix"):
             test["options"][key[2:]] = value
         elif key == "__threshold":
-            test |= {"threshold": float(value)} if value.strip() else {}
+            try:
+                test |= {"threshold": float(value)} if value.strip() else {}
+            except ValueError:
+                reading.leave_out(at, f"the threshold {value!r}", "a number from 0 to 1", way)
         elif key in _SPECIAL:
             test |= {_SPECIAL[key]: value} if value else {}
         elif not key.startswith("__"):
@@ -159,6 +180,8 @@ def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
     if isinstance(stated, str):
         stated = data_of(stated.removeprefix(FILE), reading, (*test.at, "vars"))
     usual = test.default.get("vars")
+    if isinstance(usual, str):
+        usual = data_of(usual.removeprefix(FILE), reading, ("defaultTest", "vars"))
     values = {**mapping(usual), **mapping(stated)}
     values = {name: _loaded(name, value, test, reading) for name, value in values.items()}
     if test.merged("options").get("disableVarExpansion"):

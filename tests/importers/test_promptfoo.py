@@ -322,6 +322,50 @@ def test_what_is_a_program_or_computed_by_one_is_named(more: dict[str, Any], wha
     assert all(one.line for one in draft.left_out if not one.file)
 
 
+DROPPED = [
+    (
+        {"defaultTest": {"assertScoringFunction": "file://a.js"}},
+        "`assertScoringFunction` of the default test",
+    ),
+    ({"defaultTest": {"asert": []}}, "`asert` of the default test"),
+    ({"defaultTest": {"assert": IS}}, "`assert` of the default test that is no list"),
+    ({"defaultTest": {"vars": 7}}, "`vars` of the default test that is no mapping"),
+    ({"defaultTest": [IS]}, "a default test that is no mapping"),
+    ({"scenarios": {"config": []}}, "scenarios that are no list"),
+    ({"scenarios": [7]}, "a scenario that is no mapping"),
+    ({"tests": [stated_test(IS, options=7)]}, "`options` that is no mapping"),
+    ({"tests": [{"vars": 7, "assert": [IS]}]}, "`vars` that is no mapping"),
+    (
+        {"tests": [{"vars": {"x": "1"}, "assert": IS}], "defaultTest": {"assert": [IS]}},
+        "`assert` that is no list",
+    ),
+]
+"""What would be of no effect, each with how it is named."""
+
+
+@pytest.mark.parametrize(("more", "what"), DROPPED)
+def test_what_cannot_be_read_is_never_dropped_unseen(more: dict[str, Any], what: str) -> None:
+    assert what in lost(imported(config(stated_test(IS)) | more))
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("x,__expected,__threshold\n1,a,high\n", "the threshold 'high'"),
+        ("x,__expected,__weight\n1,a,2\n", "the column '__weight'"),
+        ("x,__expected,__metadata:k\n1,a,b\n", "the column '__metadata:k'"),
+        ("x,x,__expected\n1,2,a\n", "the column 'x' that occurs twice"),
+        ("x,__expected\n1,a,b\n", "['b'] in no column"),
+        ("", "a table without rows"),
+        ("x,__expected\n", "a table without rows"),
+    ],
+)
+def test_what_of_a_table_cannot_be_read_is_named(table: str, what: str) -> None:
+    draft = imported(config() | {"tests": "file://t.csv"}, {"t.csv": table})
+    assert what in lost(draft)
+    assert all(one.file == "t.csv" for one in draft.left_out)
+
+
 def test_the_line_of_what_is_lost() -> None:
     draft = imported(config(stated_test(IS), stated_test(IS, {"type": "javascript", "value": "x"})))
     (one,) = draft.left_out
