@@ -7,7 +7,7 @@ import dataclasses
 import json
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -126,6 +126,11 @@ class Scope:
             return as_text(self.lookup(match[2], at))
 
         return _TOKEN.sub(expanded, text)
+
+
+def with_places(text: str, place: Callable[[str], str]) -> str:
+    """The text with something else where each variable stands, by its name."""
+    return _TOKEN.sub(lambda match: match[0][1:] if match[1] else place(match[2]), text)
 
 
 def unexpanded(text: str) -> str:

@@ -7,8 +7,8 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
@@ -40,6 +40,7 @@ from baselinekit.replay.http import replay_http
 from baselinekit.replay.post import question_as_json
 from baselinekit.replay.settings import Setting, check_defined, invalid, is_named
 from baselinekit.replay.traces import answer_of_text, answer_of_value, is_told
+from baselinekit.variables import Scope, as_text, with_places
 
 _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0
@@ -48,15 +49,19 @@ _LONGEST_WORD = 131_071
 """Bytes of one word of a command line: a system takes no longer one."""
 
 _TOO_LATE = "BK321"
+_FIRST_PLACE = re.compile(r"\s*\{(_+)\}(?=\s|$)")
+_HARMLESS = re.compile(r"[\w@%+=:,./ -]*", re.ASCII)
+"""What means the same between quotes of any kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
     """A command line before anything is filled in. `argv`: its words, where no shell is needed; `text`: all
-    of it, for a shell."""
+    of it, for a shell; `variables`: what stands for the places of its variables."""
 
     argv: tuple[str, ...] = ()
     text: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
@@ -86,11 +91,12 @@ def check_cli(recipe: Recipe, setting: Setting) -> None:
     check_defined(recipe, setting)
     execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
     start = _Start(recipe, execution, setting)
-    start.words(execution.command, (*EXECUTION, "command"), start.folder(execution.cwd))
-    health = execution.healthcheck
+    start.words(recipe.execution.command, (*EXECUTION, "command"), start.folder(execution.cwd))
+    health = recipe.execution.healthcheck
     if health is not None and health.command is not None:
         at = (*EXECUTION, "healthcheck", "command")
-        start.words(health.command, at, start.folder(health.cwd or execution.cwd))
+        cwd = setting.scope.expand(health.cwd) or execution.cwd
+        start.words(health.command, at, start.folder(cwd))
 
 
 # How it is started: by whom it is allowed, where, with what environment.
@@ -126,24 +132,25 @@ class _Start:
 
     def words(self, command: str | Sequence[str], at: Path, cwd: str) -> CommandLine:
         """The command line with the whole path of its program; Refused where nobody allows it."""
-        line = read_line(command, at)
+        line = read_command(command, self.setting.scope, at)
         around = self.setting.surroundings
         if line.text:
             if not self.is_named:
                 self._refuse(SHELL, at)
             return line
-        known = None if self.is_named else around.commands.get(line.argv[0])
+        first = PLACEHOLDER.sub(lambda match: line.variables.get(match[1], match[0]), line.argv[0])
+        known = None if self.is_named else around.commands.get(first)
         if known is not None:
-            hint = f"correct `commands: {line.argv[0]}:` in baselinekit.yaml, or install it"
+            hint = f"correct `commands: {first}:` in baselinekit.yaml, or install it"
             self._check_env(known.env, at)
-            return CommandLine((*configured_argv(known.argv, around.root, hint), *line.argv[1:]))
+            return replace(line, argv=(*configured_argv(known.argv, around.root, hint), *line.argv[1:]))
         if not self.is_named:
-            self._refuse(line.argv[0], at)
+            self._refuse(first, at)
         try:
-            program = program_at(line.argv[0], cwd, "install it, or correct its name")
+            program = program_at(first, cwd, "install it, or correct its name")
         except BaselinekitError as error:
             raise InvalidInput(*(replace(one, at=at) for one in error.problems)) from None
-        return CommandLine((program, *line.argv[1:]))
+        return replace(line, argv=(program, *line.argv[1:]))
 
     def _refuse(self, program: str, at: Path) -> None:
         """Unless the operator allows everything."""
@@ -167,6 +174,7 @@ class _Start:
     def run(
         self, line: CommandLine, values: "Values", cwd: str, timeout: float, stdin: bytes = b""
     ) -> ProcessResult:
+        values = replace(values, texts={**values.texts, **line.variables})
         argv = (SHELL, "-c", values.in_shell(line.text)) if line.text else tuple(values.in_words(line.argv))
         longest = max(argv, key=lambda word: len(word.encode("utf-8", "surrogatepass")))
         if len(longest.encode("utf-8", "surrogatepass")) > _LONGEST_WORD:
@@ -190,6 +198,42 @@ class _Start:
 
 
 # A command line, and what is filled in.
+
+
+def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> CommandLine:
+    """A command line with a place for each of its variables: what one holds is one word, and is not looked at
+    again. Only one that the line begins with may be a program with its words."""
+    names, values = dict[str, str](), dict[str, str]()
+
+    def place(name: str, value: str | None = None) -> str:
+        own = "_" * (len(values) + 1)
+        names[own] = name
+        values[own] = as_text(scope.lookup(name, at)) if value is None else value
+        return f"{{{own}}}"
+
+    if not isinstance(command, str):
+        return CommandLine(tuple(with_places(word, place) for word in command), variables=values)
+    text = with_places(command, place)
+    if first := _FIRST_PLACE.match(text):
+        with suppress(ValueError):  # quotes in it do not end: then it is one word
+            words = shlex.split(values[first[1]])
+            if words:
+                text = " ".join(place(names[first[1]], word) for word in words) + text[first.end() :]
+    for inner in PLACEHOLDER.finditer(_outside_quotes(text, at)[1]):
+        if inner[1] in values and _HARMLESS.fullmatch(values[inner[1]]):
+            text = text.replace(inner[0], values[inner[1]])
+    try:
+        return replace(read_line(text, at), variables=values)
+    except InvalidInput as error:
+        said = [replace(one, message=_with_names(one.message, names)) for one in error.problems]
+        raise InvalidInput(*(replace(one, hint=_with_names(one.hint, names)) for one in said)) from None
+
+
+def _with_names(text: str, names: Mapping[str, str]) -> str:
+    """A text with the variables as they are written."""
+    return PLACEHOLDER.sub(
+        lambda match: f"{{{{{names[match[1]]}}}}}" if match[1] in names else match[0], text
+    )
 
 
 def read_line(command: str | Sequence[str], at: Path) -> CommandLine:
@@ -258,7 +302,7 @@ def _of_file(form: str, path: str, quote: Callable[[str], str]) -> str:
 
 
 def _values(asked: ConversationInput, start: _Start, folder: str, output: str) -> Values:
-    question = prompt_of(_without_given_files(asked, start.execution.command))
+    question = prompt_of(_without_given_files(asked, start.recipe.execution.command))
     prompt_file = os.path.join(folder, "prompt.txt")
     with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         file.write(question)
@@ -370,7 +414,7 @@ def _written(asked: ConversationInput, start: _Start, ending: str, stdin: bytes 
     """What it wrote to its file, or to its standard output where its command line names no file."""
     execution = start.execution
     cwd = start.folder(execution.cwd)
-    line = start.words(execution.command, (*EXECUTION, "command"), cwd)
+    line = start.words(start.recipe.execution.command, (*EXECUTION, "command"), cwd)
     timeout = float(_TIMEOUT if execution.timeout is None else execution.timeout)
     with _folder_of_its_own() as folder:
         output = os.path.join(folder, f"output{ending}")
@@ -426,7 +470,8 @@ def _check_health(health: Healthcheck, start: _Start) -> None:
             raise cannot("BK797", f"{what} was answered with status {status}", "start what it needs")
         return
     cwd = start.folder(health.cwd or start.execution.cwd)
-    line = start.words(health.command or [], (*EXECUTION, "healthcheck", "command"), cwd)
+    written = start.recipe.execution.healthcheck.command or []
+    line = start.words(written, (*EXECUTION, "healthcheck", "command"), cwd)
     with _folder_of_its_own() as folder:
         empty = ConversationInput([], case="healthcheck")
         values = _values(empty, start, folder, os.path.join(folder, "output.json"))

@@ -1,5 +1,6 @@
 """Replays a mock: its answer is the one that is written down."""
 
+import re
 from dataclasses import replace
 
 from baselinekit.kinds.kind import EXECUTION, INPUT
@@ -8,8 +9,9 @@ from baselinekit.kinds.mock import KIND, MockExecution
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replay.settings import Setting, check_defined
 from baselinekit.replay.traces import answer_of_value, spoken
+from baselinekit.variables import as_text
 
-_QUESTION = "{question}"
+_QUESTION = re.compile(r"(?<!\{)\{question\}(?!\})")
 
 
 def replay_mock(recipe: Recipe, setting: Setting) -> Observation:
@@ -18,8 +20,9 @@ def replay_mock(recipe: Recipe, setting: Setting) -> Observation:
     seconds = float(execution.delay or 0)
     if seconds:
         setting.clients.sleep(seconds)
-    if isinstance(execution.response, str):
-        return spoken(execution.response.replace(_QUESTION, question_of(asked)), seconds)
+    if isinstance(recipe.execution.response, str):
+        parts = (as_text(setting.scope.expand(part)) for part in _QUESTION.split(recipe.execution.response))
+        return spoken(question_of(asked).join(parts), seconds)
     return answer_of_value(execution.response, seconds, KIND.whom(recipe))
 
 

@@ -17,6 +17,7 @@ from baselinekit.replay.cli import read_line
 from baselinekit.replay.dispatch import batches, check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.trust import Trust
+from baselinekit.variables import Scope
 
 Execute = Callable[[ProcessSpec], ProcessResult]
 EVIL = 'a\'b "c" $(touch pwned) `x` {PROMPT} {EVAL_ID}; rm -rf / &'
@@ -92,6 +93,36 @@ def test_a51_in_a_shell_every_value_is_quoted(real: Setting) -> None:
     check(recipe, there)
     assert replay(recipe, there).output == f"{EVIL}/a b/c"
     assert not (Path(real.surroundings.folder) / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("echo {{evil}} {PROMPT}", [EVIL, "What is it?"]),
+        ("echo x{{evil}}", [f"x{EVIL}"]),
+        (["echo", "{{evil}}", "{PROMPT}"], [EVIL, "What is it?"]),
+        ("{{program}} {{evil}}", ["two words", "3", EVIL]),
+    ],
+)
+def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
+    setting: Setting, command: Any, words: list[str]
+) -> None:
+    scope = Scope({"evil": EVIL, "program": "echo 'two words' 3"})
+    _, run = started(replace(setting, scope=scope), cli(command), Programs("x"))
+    assert run.argv[0].endswith("/echo")
+    assert [*run.argv[1:]] == words
+
+
+def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
+    there = replace(real, scope=Scope({"evil": EVIL, "name": "a b", "quote": "'"}))
+    recipe = cli("printf '%s' {{evil}} | cat; printf '%s|' \"{{name}}\"")
+    named = naming(there, recipe)
+    check(recipe, named)
+    assert replay(recipe, named).output == f"{EVIL}a b|"
+    assert not (Path(real.surroundings.folder) / "pwned").exists()
+    recipe = cli("printf '%s' '{{quote}}' | cat")
+    with pytest.raises(InvalidInput, match=r"BK791 .*\{\{quote\}\} stands between quotes of a shell"):
+        check(recipe, naming(there, recipe))
 
 
 @pytest.mark.parametrize(

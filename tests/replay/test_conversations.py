@@ -138,6 +138,18 @@ def test_a51_a_mock_answers_what_is_written_down(setting: Setting, response: Jso
     assert replay(mock(response), setting).output == output
 
 
+@pytest.mark.parametrize(
+    ("response", "output"),
+    [("{question} {{a}}", "hi {question}"), ("{{question}}", "mine"), ("{{a}}", "{question}")],
+)
+def test_x4_what_a_variable_of_a_mock_holds_is_not_looked_at_again(
+    setting: Setting, response: str, output: str
+) -> None:
+    known = replace(setting, scope=Scope({"a": "{question}", "question": "mine"}))
+    asked = ConversationInput([TraceMessage("user", "hi")])
+    assert replay(Recipe(asked, MockExecution("mock", response)), known).output == output
+
+
 def test_a51_a_mock_takes_its_time(setting: Setting) -> None:
     waited: list[float] = []
     slow = replace(setting, clients=replace(setting.clients, sleep=waited.append))
