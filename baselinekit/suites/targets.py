@@ -29,6 +29,8 @@ DEFAULT = "default"
 JUDGE = "judge"
 """The model that judges where nobody names another."""
 
+_MOST_WORKERS = 512
+
 MARKED = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 """A variable of a targets file."""
 
@@ -205,5 +207,6 @@ def _faults(target: NamedTarget) -> Iterator[Problem]:
             at = problem.at or ()
             if at[: len(EXECUTION)] == EXECUTION:
                 yield replace(problem, at=at[len(EXECUTION) :])
-    if target.workers is not None and target.workers < 1:
-        yield Problem("BK108", "fewer than 1 worker", "1 or more", at=("workers",))
+    if target.workers is not None and not 1 <= target.workers <= _MOST_WORKERS:
+        what = "fewer than 1 worker" if target.workers < 1 else f"more than {_MOST_WORKERS} workers"
+        yield Problem("BK108", what, f"from 1 to {_MOST_WORKERS}", at=("workers",))

@@ -297,7 +297,10 @@ class _TargetReading:
     def cli(self, stated: Mapping[str, Json]) -> tuple[Execution, None] | None:
         self.only(stated, *_COMMON, *_OF_CLI, *_RETRIES)
         command = self.text(stated, "command_template", "command")
-        if command is None and not self.problems:
+        written = self.value(stated, "command_template", "command")
+        if command is not None and not isinstance(written, str):
+            self.wrong("command_template", f"`command_template` is {describe_value(written)}, not a text")
+        elif command is None and not self.problems:
             self.wrong("provider", "it has no `command_template`", "such as `agent run {PROMPT}`")
         env = self.value(stated, "env") or []
         if not isinstance(env, list) or not all(isinstance(name, str) for name in env):

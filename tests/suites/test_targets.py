@@ -115,6 +115,7 @@ def test_targets_of_the_configuration_and_models_by_their_names(tmp_path: Path) 
         ("{type: mok}", "baselinekit.yaml:3:13: unknown type 'mok' (string): did you mean 'mock'?"),
         ("{type: mock, respons: x}", "baselinekit.yaml:3:19: unknown key 'respons'"),
         ("{type: mock, workers: 0}", "fewer than 1 worker"),
+        ("{type: mock, workers: 513}", "more than 512 workers"),
         ("{type: cli, command: 'run {PROMT}'}", "unknown placeholder {PROMT}"),
         ("{type: mock, response: '${{ X }}'}", "${{ NAME }} is for targets files"),
         ("7", "expected a target, found 7 (integer)"),
@@ -240,6 +241,9 @@ def test_a8_models_of_a_file(tmp_path: Path, text: str, model: Model) -> None:
         ("response: x", "it has no `provider`"),
         ("provider: mock, workers: 1.5", "`workers` is 1.5 (number), not a whole number"),
         ("provider: mock, workers: 0", "fewer than 1 worker"),
+        ("provider: mock, workers: 99999999999999999999999", "more than 512 workers: from 1 to 512"),
+        ("provider: cli, command_template: 0x10", "`command_template` is 16 (integer), not a text"),
+        ("provider: cli, command: 1.5", "is 1.5 (number), not a text"),
         ("provider: mock, delay_ms: -1", "`delay_ms` is -1 (integer), not a number of 0 or more"),
     ],
 )
