@@ -61,7 +61,7 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stated:
+class StatedProgram:
     """A program as a data file states it: `words` for no shell, or None. `files`: those of its words that are
     files of the project, by the word, as paths from the root."""
 
@@ -74,24 +74,27 @@ class _Stated:
 
 def ready_program(project: Project, case: Case, stated: JudgeProgram) -> ReadyJudge:
     """The program, ready to be run; Refused where nobody allows it."""
-    told = _stated(project, case, stated)
-    found = _allowed(project, told)
+    told = stated_program(project, case, stated)
+    found = entry_that_allows(project, told)
     if found is not None:
         name, rest = found
         command = project.commands[name]
         hint = f"correct `commands: {name}:` in baselinekit.yaml, or install it"
         argv = (*configured_argv(command.argv, project.root, hint), *rest)
-        return ReadyJudge(argv, told.cwd, _content(told), tuple(command.env))
+        return ReadyJudge(argv, told.cwd, content_digest(told), tuple(command.env))
     if not project.trust.allow_exec:
-        raise Refused(Problem("BK403", f"{_named(told)} is not named in the configuration", _hint(told)))
+        raise Refused(
+            Problem("BK403", f"{_named(told)} is not named in the configuration", permission_hint(told))
+        )
     if told.words is None:
-        return ReadyJudge((SHELL, "-c", str(told.command)), told.cwd, _content(told))
+        return ReadyJudge((SHELL, "-c", str(told.command)), told.cwd, content_digest(told))
     program, *further = told.words
     first = program_at(program, told.cwd, "install it, or correct its name")
-    return ReadyJudge((first, *further), told.cwd, _content(told))
+    return ReadyJudge((first, *further), told.cwd, content_digest(told))
 
 
-def _stated(project: Project, case: Case, stated: JudgeProgram) -> _Stated:
+def stated_program(project: Project, case: Case, stated: JudgeProgram) -> StatedProgram:
+    """A program as a case names it: its words, its folder, and the files of the project among them."""
     file = case.source.file
     folder = os.path.dirname(os.path.join(project.root, file))
     root = folder if os.path.isabs(file) else project.root
@@ -106,7 +109,7 @@ def _stated(project: Project, case: Case, stated: JudgeProgram) -> _Stated:
         path = os.path.normpath(os.path.join(cwd, word))
         if path.startswith(os.path.realpath(root) + os.sep) and os.path.isfile(path):
             files[word] = os.path.relpath(path, os.path.realpath(root))
-    return _Stated(stated.command, words, cwd, files, around)
+    return StatedProgram(stated.command, words, cwd, files, around)
 
 
 def _guessed_words(command: str) -> list[str]:
@@ -114,7 +117,7 @@ def _guessed_words(command: str) -> list[str]:
     return re.findall(r"[^\s|&;<>()$`'\"]+", command)
 
 
-def _allowed(project: Project, told: _Stated) -> tuple[str, Sequence[str]] | None:
+def entry_that_allows(project: Project, told: StatedProgram) -> tuple[str, Sequence[str]] | None:
     """The entry under `commands:` that allows a program, and what follows its words: named by the entry's
     name, by its words, or by the script that it is."""
     commands, root = project.commands, project.root
@@ -129,14 +132,14 @@ def _allowed(project: Project, told: _Stated) -> tuple[str, Sequence[str]] | Non
         return words[0], words[1:]
     for name, one in commands.items():
         begins = zip(one.argv, words, strict=False)
-        if len(one.argv) <= len(words) and all(_same(ours, word, told, root) for ours, word in begins):
+        if len(one.argv) <= len(words) and all(means_same(ours, word, told, root) for ours, word in begins):
             return name, words[len(one.argv) :]
     script = 1 if is_read(words) else 0
     named = allowed_by(project, told.files[words[script]]) if words[script] in told.files else None
     return None if named is None else (named, words[script + 1 :])
 
 
-def _same(ours: str, word: str, told: _Stated, root: str) -> bool:
+def means_same(ours: str, word: str, told: StatedProgram, root: str) -> bool:
     """Whether a word of the configuration and one of a data file mean the same: a file is the same file,
     whatever both start from."""
     if word in told.files:
@@ -145,12 +148,13 @@ def _same(ours: str, word: str, told: _Stated, root: str) -> bool:
     return ours == word
 
 
-def _named(told: _Stated) -> str:
+def _named(told: StatedProgram) -> str:
     shown = told.command if isinstance(told.command, str) else shlex.join(told.command)
     return f"the judge's program `{' '.join(shown.split())}`"
 
 
-def _hint(told: _Stated) -> str:
+def permission_hint(told: StatedProgram) -> str:
+    """What to do so that a program may run."""
     if told.words is None:
         return "state its words as a list and name them under `commands:`, or pass --allow-exec"
     words = [told.files.get(word, word) for word in told.words]
@@ -163,7 +167,7 @@ def _hint(told: _Stated) -> str:
     )
 
 
-def _content(told: _Stated) -> str:
+def content_digest(told: StatedProgram) -> str:
     """Over the files that it is made of: another script judges otherwise."""
     made = sha256()
     for word in told.files:
@@ -180,17 +184,18 @@ def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
         for _, grader in graders.positions(case.graders):
             stated = graders.row_of(grader).starts(grader.method)
             if stated is not None:
-                told[_who_allows(project, case, stated)] = None
+                told[describe_judge(project, case, stated)] = None
     yield from told
 
 
-def _who_allows(project: Project, case: Case, stated: JudgeProgram) -> str:
+def describe_judge(project: Project, case: Case, stated: JudgeProgram) -> str:
+    """A program that judges, with who allows it or what is wrong with it."""
     shown = stated.command if isinstance(stated.command, str) else shlex.join(stated.command)
     try:
-        told = _stated(project, case, stated)
+        told = stated_program(project, case, stated)
     except BaselinekitError as error:
         return f"judge {shown}: {error.problems[0].message}"
-    found = _allowed(project, told)
+    found = entry_that_allows(project, told)
     return f"judge {shown}: allowed {who_allows(project, None if found is None else found[0])}"
 
 

@@ -69,7 +69,7 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
     misses: list[str] = []
     scored = []
     for one in how.fields:
-        wrong = _wrong(one, right, output)
+        wrong = field_fault(one, right, output)
         if wrong is None:
             continue
         told = clipped(f"{one.path}: {wrong}" if wrong else one.path, _LONGEST_SHOWN, clients.mask)
@@ -85,7 +85,7 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
     return task.scored(mean, "; ".join(misses), how.pass_at, details=details)
 
 
-def _wrong(one: GradedField, right: Json, output: Json) -> str | None:
+def field_fault(one: GradedField, right: Json, output: Json) -> str | None:
     """What is wrong with a field; "" for nothing, and None for one that does not count."""
     wanted, given = dict(find(parse(one.path), right)), dict(find(parse(one.path), output))
     if not one.required and (not wanted or not given):
@@ -96,12 +96,12 @@ def _wrong(one: GradedField, right: Json, output: Json) -> str | None:
             return f"{where}missing"
         if path not in wanted:
             return f"{where}{encode(given[path])} is not expected"
-        if wrong := _differs(one, wanted[path], given[path]):
+        if wrong := difference_of(one, wanted[path], given[path]):
             return where + wrong
     return "" if wanted else "missing"
 
 
-def _differs(one: GradedField, wanted: Json, given: Json) -> str:
+def difference_of(one: GradedField, wanted: Json, given: Json) -> str:
     """Why a value is not the one that is wanted; "" where it is."""
     shown = f"{encode(given)}, and {encode(wanted)} is right"
     if one.match == "exact":
@@ -116,7 +116,7 @@ def _differs(one: GradedField, wanted: Json, given: Json) -> str:
     days, targets = dates_in(given, one.formats), dates_in(wanted, one.formats)
     if not days:
         return f"{encode(given)} is no date in a form that is allowed, and {encode(wanted)} is right"
-    return "" if any(_same_time(day, target) for day in days for target in targets) else shown
+    return "" if any(same_time(day, target) for day in days for target in targets) else shown
 
 
 def number_in(value: Json) -> Decimal | None:
@@ -217,11 +217,11 @@ def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
         return []
     text = " ".join(value.split())
     found = (compiled(form).fullmatch(text) for form in formats or USUAL_FORMATS)
-    moments = [moment for match in found if match and (moment := _moment(match.groupdict())) is not None]
+    moments = [moment for match in found if match and (moment := moment_of(match.groupdict())) is not None]
     return list(dict.fromkeys(moments))
 
 
-def _moment(told: Mapping[str, str | None]) -> Moment | None:
+def moment_of(told: Mapping[str, str | None]) -> Moment | None:
     """None for a day or a time that does not exist."""
     year = int(told.get("year") or f"20{told.get('short_year')}")
     name = told.get("name")
@@ -248,7 +248,7 @@ def _offset(zone: str | None) -> timedelta | None:
     return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
 
 
-def _same_time(left: Moment, right: Moment) -> bool:
+def same_time(left: Moment, right: Moment) -> bool:
     """The same moment, as far as both tell."""
     if left[1] is None or right[1] is None:
         return left[0] == right[0]
@@ -282,7 +282,7 @@ def field_problems(task: Task) -> Iterator[Problem]:
     if not any(one.weight for one in how.fields):
         yield never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, one in enumerate(how.fields):
-        for problem in _of_field(one, right):
+        for problem in one_field_problems(one, right):
             yield replace_at(problem, ("config", "fields", number))
 
 
@@ -290,7 +290,7 @@ def replace_at(problem: Problem, at: Path) -> Problem:
     return replace(problem, place=None, at=(*at, *(problem.at or ())))
 
 
-def _of_field(one: GradedField, right: Json) -> Iterator[Problem]:
+def one_field_problems(one: GradedField, right: Json) -> Iterator[Problem]:
     """What is wrong with one, with paths below it."""
     try:
         wanted = find(parse(one.path), right)

@@ -96,14 +96,14 @@ def criteria_of(items: Sequence[str | RubricItem]) -> tuple[RubricCriterion, ...
                 float(item.weight),
                 item.required and not scored,
                 item.required_min_score,
-                _ranges(item.score_ranges),
+                ranges_of(item.score_ranges),
                 item.id is not None,
             )
         )
     return tuple(found)
 
 
-def _ranges(stated: dict[str, str] | list[ScoreRange] | None) -> tuple[tuple[int, int, str], ...]:
+def ranges_of(stated: dict[str, str] | list[ScoreRange] | None) -> tuple[tuple[int, int, str], ...]:
     """The ranges in their order: of a map, each from its key to below the next one."""
     if stated is None:
         return ()
@@ -128,20 +128,21 @@ def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
             if not item.strip():
                 yield _wrong("an item without a text", "say what the answer has to do", number)
             continue
-        yield from _id_problems(item, number, ids)
-        yield from _text_problems(item, number)
+        yield from id_problems(item, number, ids)
+        yield from text_problems(item, number)
         if not (isfinite(float(item.weight)) and 0 <= item.weight <= _HEAVIEST):
             hint = f"a number from 0 to {_HEAVIEST:,}"
             yield _wrong(f"the weight of an item is {item.weight}", hint, number, "weight")
-        yield from _least_problems(item, number)
-        for problem_at, what, hint in _range_problems(item.score_ranges):
+        yield from least_score_problems(item, number)
+        for problem_at, what, hint in range_problems(item.score_ranges):
             yield _wrong(what, hint, number, "score_ranges", *problem_at)
     weights = [1.0 if isinstance(item, str) else float(item.weight) for item in items]
     if not any(weights):
         yield _wrong("no item of the rubric has any weight", "leave `weight` out, or state one above 0")
 
 
-def _id_problems(item: RubricItem, number: int, ids: dict[str, int]) -> Iterator[Problem]:
+def id_problems(item: RubricItem, number: int, ids: dict[str, int]) -> Iterator[Problem]:
+    """An id that no judge can repeat, or that two items have."""
     if item.id is None:
         return
     own = item.id.strip()
@@ -154,7 +155,8 @@ def _id_problems(item: RubricItem, number: int, ids: dict[str, int]) -> Iterator
         yield _wrong(f"items {first + 1} and {number + 1} are both called {own!r}", hint, number, "id")
 
 
-def _text_problems(item: RubricItem, number: int) -> Iterator[Problem]:
+def text_problems(item: RubricItem, number: int) -> Iterator[Problem]:
+    """An item that does not say what the answer has to do, or says it twice."""
     texts = [text for text in (item.expected_outcome, item.description) if text is not None]
     if len(texts) == 2 and texts[0] != texts[1]:
         hint = "keep `expected_outcome`: `description` is an older name of it"
@@ -164,7 +166,8 @@ def _text_problems(item: RubricItem, number: int) -> Iterator[Problem]:
         yield _wrong("an item without a text", hint, number)
 
 
-def _least_problems(item: RubricItem, number: int) -> Iterator[Problem]:
+def least_score_problems(item: RubricItem, number: int) -> Iterator[Problem]:
+    """A `required_min_score` that is none, or of an item that is not scored."""
     least = item.required_min_score
     if least is None:
         return
@@ -177,19 +180,20 @@ def _least_problems(item: RubricItem, number: int) -> Iterator[Problem]:
         yield _wrong(what, hint, number, "required_min_score")
 
 
-def _range_problems(stated: dict[str, str] | list[ScoreRange] | None) -> Iterator[tuple[Path, str, str]]:
+def range_problems(stated: dict[str, str] | list[ScoreRange] | None) -> Iterator[tuple[Path, str, str]]:
     """What is wrong with the ranges: where, what, and what to do about it."""
     if stated is None:
         return
     if not stated:
         yield (), "no range of scores", _MAP
     elif isinstance(stated, dict):
-        yield from _map_problems(stated)
+        yield from range_map_problems(stated)
     else:
-        yield from _list_problems(stated)
+        yield from range_list_problems(stated)
 
 
-def _map_problems(stated: dict[str, str]) -> Iterator[tuple[Path, str, str]]:
+def range_map_problems(stated: dict[str, str]) -> Iterator[tuple[Path, str, str]]:
+    """What is wrong with ranges that are stated by their lowest scores."""
     whole = {key: int(key) for key in stated if _BOUND.fullmatch(key) and int(key) <= HIGHEST}
     for key, text in stated.items():
         if key not in whole:
@@ -202,7 +206,8 @@ def _map_problems(stated: dict[str, str]) -> Iterator[tuple[Path, str, str]]:
         yield (), f"nothing says what the scores below {lowest} mean", "let the first range begin at 0"
 
 
-def _list_problems(stated: list[ScoreRange]) -> Iterator[tuple[Path, str, str]]:
+def range_list_problems(stated: list[ScoreRange]) -> Iterator[tuple[Path, str, str]]:
+    """What is wrong with ranges that are stated by their bounds: each score is in one of them."""
     owner: dict[int, int] = {}
     is_sound = True
     for place, one in enumerate(stated):

@@ -70,13 +70,13 @@ def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
     start = _Start(recipe, execution, setting)
     if (health := execution.healthcheck) is not None:
         seen = ("healthcheck", repr(health), start.is_named, setting.surroundings.folder)
-        setting.clients.once.get(seen, lambda: _check_health(health, start))
+        setting.clients.once.get(seen, lambda: check_health(health, start))
     if not execution.batch:
-        return _one(asked, start)
+        return ask_alone(asked, start)
     together = tuple(name for name, _ in setting.clients.batches.get(batch_key(recipe) or "", ()))
     about = (start.is_named, setting.surroundings.folder, setting.turn)
     key = ("batch", repr(execution), *about, together)
-    answers: Mapping[str, Observation | Problem] = setting.clients.once.get(key, lambda: _batch(start))
+    answers: Mapping[str, Observation | Problem] = setting.clients.once.get(key, lambda: ask_together(start))
     name = asked.case or setting.asker
     found = answers.get(name, answers.get(setting.asker))
     if found is None:
@@ -241,7 +241,7 @@ def read_line(command: str | Sequence[str], at: Path) -> CommandLine:
     which it could end."""
     if not isinstance(command, str):
         return CommandLine(tuple(command))
-    bare, quoted = _outside_quotes(command, at)
+    bare, quoted = split_quotes(command, at)
     if not needs_shell(PLACEHOLDER.sub("", bare)):
         return CommandLine(tuple(shlex.split(command)))
     if inner := PLACEHOLDER.search(quoted):
@@ -250,7 +250,7 @@ def read_line(command: str | Sequence[str], at: Path) -> CommandLine:
     return CommandLine(text=command)
 
 
-def _outside_quotes(command: str, at: Path) -> tuple[str, str]:
+def split_quotes(command: str, at: Path) -> tuple[str, str]:
     """What stands outside of quotes, with the signs that double quotes do not take their meaning, and what
     stands within them."""
     bare, quoted, quote = [], [], ""
@@ -301,8 +301,9 @@ def _of_file(form: str, path: str, quote: Callable[[str], str]) -> str:
     return re.sub(r"\{path\}|\{basename\}", lambda match: quote(known[match[0]]), form)
 
 
-def _values(asked: ConversationInput, start: _Start, folder: str, output: str) -> Values:
-    question = prompt_of(_without_given_files(asked, start.recipe.execution.command))
+def values_for(asked: ConversationInput, start: _Start, folder: str, output: str) -> Values:
+    """What stands for each placeholder of a command line; the question is written into `folder`."""
+    question = prompt_of(without_given_files(asked, start.recipe.execution.command))
     prompt_file = os.path.join(folder, "prompt.txt")
     with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         file.write(question)
@@ -317,7 +318,7 @@ def _values(asked: ConversationInput, start: _Start, folder: str, output: str) -
     return Values(texts, [*dict.fromkeys(asked.input_files)], start.execution.files_format)
 
 
-def _without_given_files(asked: ConversationInput, command: str | Sequence[str]) -> ConversationInput:
+def without_given_files(asked: ConversationInput, command: str | Sequence[str]) -> ConversationInput:
     """The question with those files by their names alone that the command line hands over in another way."""
     line = command if isinstance(command, str) else " ".join(command)
     given = {*(asked.input_files if "{FILES}" in line else ())}
@@ -349,11 +350,11 @@ def guidelines_of(asked: ConversationInput) -> str:
 # One question, or all of them at once.
 
 
-def _one(asked: ConversationInput, start: _Start) -> Observation:
+def ask_alone(asked: ConversationInput, start: _Start) -> Observation:
     """Asked again where it took too long, as often as the target says."""
     for tried in range(1, (start.execution.retries or 0) + 2):
         try:
-            text, seconds = _written(asked, start, ".json")
+            text, seconds = answer_written(asked, start, ".json")
         except CannotReplay as error:
             if tried > (start.execution.retries or 0) or error.problems[0].code != _TOO_LATE:
                 raise
@@ -362,7 +363,7 @@ def _one(asked: ConversationInput, start: _Start) -> Observation:
     raise AssertionError("the last try returns or raises")
 
 
-def _batch(start: _Start) -> dict[str, Observation | Problem]:
+def ask_together(start: _Start) -> dict[str, Observation | Problem]:
     """What it answers to all cases, by their ids. A line that is none is an error of them all."""
     asked: list[tuple[str, ConversationInput]] = list(
         start.setting.clients.batches.get(batch_key(start.recipe) or "", ())
@@ -372,7 +373,7 @@ def _batch(start: _Start) -> dict[str, Observation | Problem]:
     files = [path for _, one in cases for path in one.input_files]
     lines = [to_bytes(question_as_json(one, replace(start.setting, asker=name))) for name, one in cases]
     whole = ConversationInput([], [], files, "batch")
-    text, seconds = _written(whole, start, ".jsonl", b"".join(line + b"\n" for line in lines))
+    text, seconds = answer_written(whole, start, ".jsonl", b"".join(line + b"\n" for line in lines))
     return answers_of_lines(text, seconds / max(len(cases), 1), start.who)
 
 
@@ -410,7 +411,9 @@ def answers_of_lines(text: str, seconds: float, who: str) -> dict[str, Observati
     return answers
 
 
-def _written(asked: ConversationInput, start: _Start, ending: str, stdin: bytes = b"") -> tuple[str, float]:
+def answer_written(
+    asked: ConversationInput, start: _Start, ending: str, stdin: bytes = b""
+) -> tuple[str, float]:
     """What it wrote to its file, or to its standard output where its command line names no file."""
     execution = start.execution
     cwd = start.folder(execution.cwd)
@@ -418,7 +421,7 @@ def _written(asked: ConversationInput, start: _Start, ending: str, stdin: bytes 
     timeout = float(_TIMEOUT if execution.timeout is None else execution.timeout)
     with _folder_of_its_own() as folder:
         output = os.path.join(folder, f"output{ending}")
-        finished = start.run(line, _values(asked, start, folder, output), cwd, timeout, stdin)
+        finished = start.run(line, values_for(asked, start, folder, output), cwd, timeout, stdin)
         mask = start.setting.redactor.mask
         if finished.exit_code:
             said = said_last(finished.stderr.strip() or finished.stdout, mask)
@@ -454,7 +457,7 @@ def _folder_of_its_own() -> AbstractContextManager[str]:
 # Whether it works, looked at once in a run.
 
 
-def _check_health(health: Healthcheck, start: _Start) -> None:
+def check_health(health: Healthcheck, start: _Start) -> None:
     """CannotReplay where it does not."""
     timeout = float(health.timeout or start.execution.timeout or _HEALTH_TIMEOUT)
     what = f"{start.who} does not work: its healthcheck"
@@ -474,7 +477,7 @@ def _check_health(health: Healthcheck, start: _Start) -> None:
     line = start.words(written, (*EXECUTION, "healthcheck", "command"), cwd)
     with _folder_of_its_own() as folder:
         empty = ConversationInput([], case="healthcheck")
-        values = _values(empty, start, folder, os.path.join(folder, "output.json"))
+        values = values_for(empty, start, folder, os.path.join(folder, "output.json"))
         finished = start.run(line, values, cwd, timeout)
     if finished.exit_code:
         said = said_last(finished.stderr.strip() or finished.stdout, start.setting.redactor.mask)

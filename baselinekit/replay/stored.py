@@ -31,7 +31,7 @@ class StoredAnswers:
 
 
 def replay_stored(recipe: Recipe, setting: Setting) -> Observation:
-    stored = _stored(recipe, setting)
+    stored = stored_answers(recipe, setting)
     who, asked = KIND.whom(recipe), recipe.input.case
     alike = [name for name in (*stored.answers, *stored.flaws) if asked and name.endswith(f"/{asked}")]
     for name in filter(None, (setting.asker, asked, *(alike if len(alike) == 1 else ()))):
@@ -54,12 +54,12 @@ def replay_stored(recipe: Recipe, setting: Setting) -> Observation:
 def check_stored(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and a file that cannot be read."""
     check_defined(recipe, setting)
-    _stored(recipe, setting)
+    stored_answers(recipe, setting)
 
 
 def files_of_stored(recipe: Recipe, setting: Setting) -> Iterator[str]:
     """The file of the answers."""
-    yield _text(recipe, setting)[1]
+    yield text_of_file(recipe, setting)[1]
 
 
 def _observed(answer: Json, who: str) -> Observation:
@@ -68,15 +68,16 @@ def _observed(answer: Json, who: str) -> Observation:
     return spoken(answer, 0.0)
 
 
-def _stored(recipe: Recipe, setting: Setting) -> StoredAnswers:
+def stored_answers(recipe: Recipe, setting: Setting) -> StoredAnswers:
+    """The answers of the file, which is read once in a run."""
     execution: ReplayExecution = recipe.execution
     around = setting.surroundings
     key = ("stored", execution.file, is_named(recipe, setting), around.root, around.folder)
-    stored: StoredAnswers = setting.clients.once.get(key, lambda: read_stored(*_text(recipe, setting)))
+    stored: StoredAnswers = setting.clients.once.get(key, lambda: read_stored(*text_of_file(recipe, setting)))
     return stored
 
 
-def _text(recipe: Recipe, setting: Setting) -> tuple[str, str]:
+def text_of_file(recipe: Recipe, setting: Setting) -> tuple[str, str]:
     """The name of the file and what it says. One that the operator or the configuration names may stand
     anywhere, and starts at the project's root."""
     execution: ReplayExecution = setting.scope.expand(recipe.execution, EXECUTION)
@@ -92,14 +93,14 @@ def read_stored(file: str, text: str) -> StoredAnswers:
     """Of JSON Lines, a list in JSON or YAML, or the results of a run. InvalidInput with the line where a row
     is none: no answer is left out."""
     stored = StoredAnswers({}, {})
-    rows = sorted(_rows(file, text), key=lambda pair: _attempt(pair[1]))
+    rows = sorted(rows_of(file, text), key=lambda pair: attempt_number(pair[1]))
     for number, row in rows:
         name = next((row[key] for key in _IDS if isinstance(row.get(key), str) and row[key]), None)
         if name is None:
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
         dataset = row.get("dataset")
         name = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
-        answers = _answers(row)
+        answers = answers_of(row)
         if answers:
             stored.answers.setdefault(name, []).extend(answers)
         else:
@@ -110,13 +111,13 @@ def read_stored(file: str, text: str) -> StoredAnswers:
     return stored
 
 
-def _attempt(row: dict[str, Any]) -> int:
+def attempt_number(row: dict[str, Any]) -> int:
     """Which attempt it is, where it says so: several may have been written in any order."""
     number = row.get("attempt")
     return number if isinstance(number, int) else 0
 
 
-def _rows(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row with the line where it begins, as far as that is known."""
     if file.lower().endswith((".yaml", ".yml")):
         documents = YAML.load(text, file)
@@ -125,11 +126,11 @@ def _rows(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             whole = decode(text)
         except NotJson:
-            yield from _lines(file, text)
+            yield from rows_of_lines(file, text)
             return
     if isinstance(whole, dict) and isinstance(whole.get("results"), list):
         whole = (
-            [_of_result(row) for row in whole["results"]]
+            [row_of_result(row) for row in whole["results"]]
             if whole.get("format") == _RESULTS
             else whole["results"]
         )
@@ -139,7 +140,8 @@ def _rows(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield 1, row
 
 
-def _lines(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def rows_of_lines(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line of JSON Lines, with its number."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -152,7 +154,7 @@ def _lines(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _of_result(row: Json) -> Json:
+def row_of_result(row: Json) -> Json:
     """A result of our own: of each attempt what is kept, which of one that passed is nothing."""
     case = row.get("case") if isinstance(row, dict) else None
     attempts = case.get("attempts") if isinstance(case, dict) else None
@@ -165,7 +167,7 @@ def _of_result(row: Json) -> Json:
     )
 
 
-def _answers(row: dict[str, Any]) -> list[Json]:
+def answers_of(row: dict[str, Any]) -> list[Json]:
     """What a row holds: one answer, or that of each attempt."""
     if isinstance(row.get("attempts"), list):
         return list(row["attempts"])

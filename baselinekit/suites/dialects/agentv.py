@@ -73,7 +73,7 @@ _FILE_KEYS = frozenset(("$schema", *(one.name for one in fields(EvalFileFacts)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class SharedFacts:
     """What holds for the cases of a file that say nothing of their own. `evaluators`: None where nobody says
     who judges."""
 
@@ -85,10 +85,10 @@ class _Around:
 
 
 def recognises(raw: dict[str, Json]) -> bool:
-    return CASES in raw or _is_case(raw) or _is_sidecar(raw)
+    return CASES in raw or is_lone_case(raw) or is_sidecar(raw)
 
 
-def _is_case(raw: dict[str, Json]) -> bool:
+def is_lone_case(raw: dict[str, Json]) -> bool:
     """Whether it is a case as a line holds it. One of our own form may have an expected outcome too."""
     if any(key in raw for key in _ONLY_OURS):
         return True
@@ -99,7 +99,8 @@ def _is_case(raw: dict[str, Json]) -> bool:
     return "expected_outcome" in raw or ("input" in raw and ("outcome" in raw or "criteria" in raw))
 
 
-def _is_sidecar(raw: dict[str, Json]) -> bool:
+def is_sidecar(raw: dict[str, Json]) -> bool:
+    """Whether a mapping only says what holds for the cases of another file."""
     return raw.keys() <= _FILE_KEYS and any(key in raw for key in _OF_SIDECARS)
 
 
@@ -108,10 +109,10 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     if document.file.endswith(LINES):
         return _read_line(item, document, defaults)
     if CASES not in raw:
-        return _no_cases(item, document)
-    if problems := _two_forms(raw):
+        return problems_without_cases(item, document)
+    if problems := form_conflicts(raw):
         return below(problems, item.at)
-    around, problems = _around(raw, document, defaults)
+    around, problems = shared_facts(raw, document, defaults)
     document.loading.problems += around.files.problems
     cases = raw[CASES]
     if not isinstance(cases, list) or not cases:
@@ -123,13 +124,13 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         )
     before = len(document.cases)
     for number, stated in enumerate(cases if isinstance(cases, list) else ()):
-        wrong = _add_case(stated, (*item.at, CASES, number), document, defaults, around)
+        wrong = add_case(stated, (*item.at, CASES, number), document, defaults, around)
         problems += below(wrong, (CASES, number))
-    problems += [] if problems else _wrong_for_all(around, document.cases[before:])
+    problems += [] if problems else shared_problems(around, document.cases[before:])
     return below(problems, item.at)
 
 
-def _wrong_for_all(around: _Around, cases: Sequence[Case]) -> list[Problem]:
+def shared_problems(around: SharedFacts, cases: Sequence[Case]) -> list[Problem]:
     """What is wrong with the evaluators of a file whatever case they judge: told once, where they stand."""
     problems: list[Problem] = []
     for shared in around.evaluators or ():
@@ -144,10 +145,10 @@ def _files(document: EvalDocument, defaults: Defaults) -> NamedFiles:
     return NamedFiles.of(defaults.root, document.file, document.loading.fetch_file)
 
 
-def _no_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
+def problems_without_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
     """What is no file of cases: what belongs to one of JSON Lines, or a case by itself."""
     lines = _with_ending(document.file, LINES)
-    if _is_sidecar(item.raw):
+    if is_sidecar(item.raw):
         if os.path.isfile(os.path.join(document.loading.root, lines)):
             if document.file in document.loading.walked or lines in document.loading.files:
                 return []
@@ -162,7 +163,8 @@ def _with_ending(file: str, ending: str) -> str:
     return posixpath.splitext(file)[0] + ending
 
 
-def _two_forms(raw: dict[str, Json]) -> list[Problem]:
+def form_conflicts(raw: dict[str, Json]) -> list[Problem]:
+    """What is wrong with a file that could be of another form as well."""
     other = next((key for key in raw if key in _OTHER_FORMS), None)
     if other is None:
         return []
@@ -174,9 +176,10 @@ def _two_forms(raw: dict[str, Json]) -> list[Problem]:
 # What holds for all cases of a file.
 
 
-def _around(
+def shared_facts(
     raw: dict[str, Json], document: EvalDocument, defaults: Defaults
-) -> tuple[_Around, list[Problem]]:
+) -> tuple[SharedFacts, list[Problem]]:
+    """What a file says for all of its cases, and what is wrong with that."""
     files = _files(document, defaults)
     rest = {key: value for key, value in raw.items() if value is not None and key != "$schema"}
     stated, problems = check(EvalFileFacts, {key: value for key, value in rest.items() if key != CASES})
@@ -185,20 +188,21 @@ def _around(
     execution, more = _execution(rest.get("execution"))
     problems += below(more, ("execution",))
     own = EvalFileFacts(evaluators=rest.get("evaluators", ABSENT), evaluator=stated.evaluator)
-    judged, more = _judged((execution, ("execution",)), (own, ()), files)
+    judged, more = judges_of((execution, ("execution",)), (own, ()), files)
     problems += more
     target = execution.target or stated.target
     if target is not None:
-        known, more = _named(target, document, defaults)
+        known, more = named_target(target, document, defaults)
         at = ("execution", "target") if execution.target else ("target",)
         problems += [replace(one, at=at) for one in more]
         target = target if known else None  # told once, and of no case
-    dataset = (stated.dataset or "").strip() or _dataset_of(document.file)
+    dataset = (stated.dataset or "").strip() or dataset_of(document.file)
     document.loading.renaming[document.file] = "state a `dataset:` of its own in one of the two files"
-    return _Around(files, dataset, target, judged, tuple(stated.tags)), problems
+    return SharedFacts(files, dataset, target, judged, tuple(stated.tags)), problems
 
 
-def _dataset_of(file: str) -> str:
+def dataset_of(file: str) -> str:
+    """The dataset that a file is by its name, without its endings."""
     name = posixpath.splitext(posixpath.basename(file))[0]
     for ending in _ENDINGS:
         name = name.removesuffix(ending)
@@ -214,7 +218,7 @@ def _execution(raw: Json) -> tuple[EvalFileExecution, list[Problem]]:
     return stated or EvalFileExecution(), [of_later(problem) for problem in problems]
 
 
-def _judged(
+def judges_of(
     first: tuple[Any, Path], second: tuple[Any, Path], files: NamedFiles
 ) -> tuple[tuple[Grader, ...] | None, list[Problem]]:
     """Who judges by `evaluators`, or `evaluator`, of the first that says so; None where neither does."""
@@ -235,20 +239,20 @@ def _judged(
 def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     loading = document.loading
     around = loading.beside.get(document.file)
-    if not isinstance(around, _Around):
-        around = loading.beside[document.file] = _beside_lines(document, defaults)
+    if not isinstance(around, SharedFacts):
+        around = loading.beside[document.file] = facts_beside_lines(document, defaults)
     if CASES in item.raw:
         what = f"a line of JSON Lines is one case, and has no `{CASES}`"
         return [Problem("BK780", what, "write each case on a line of its own", at=(*item.at, CASES))]
-    return below(_add_case(item.raw, item.at, document, defaults, around), item.at)
+    return below(add_case(item.raw, item.at, document, defaults, around), item.at)
 
 
-def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
+def facts_beside_lines(document: EvalDocument, defaults: Defaults) -> SharedFacts:
     """What the YAML file of the same name says for the cases of a file of JSON Lines."""
     files = _files(document, defaults)
     problems = document.loading.problems
     problems += files.problems
-    nothing = _Around(files, _dataset_of(document.file))
+    nothing = SharedFacts(files, dataset_of(document.file))
     for suffix in SUFFIXES:
         path = _with_ending(document.file, suffix)
         if not os.path.isfile(os.path.join(defaults.root, path)):
@@ -265,7 +269,7 @@ def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
         elif CASES in raw:
             return nothing  # a file of its own, which only has the same name
         else:
-            nothing, wrong = _around(raw, document, defaults)
+            nothing, wrong = shared_facts(raw, document, defaults)
         problems += place_problems(body, path, {0: wrong}) if wrong else []
         return nothing
     return nothing
@@ -274,28 +278,29 @@ def _beside_lines(document: EvalDocument, defaults: Defaults) -> _Around:
 # One case.
 
 
-def _add_case(
-    raw: Json, at: Path, document: EvalDocument, defaults: Defaults, around: _Around
+def add_case(
+    raw: Json, at: Path, document: EvalDocument, defaults: Defaults, around: SharedFacts
 ) -> list[Problem]:
+    """One case of a file, kept in the load; or what is wrong with it, by paths below it."""
     if not isinstance(raw, dict):
         what = f"not a case but a JSON {json_type(raw)}"
         return [Problem("BK780", what, "a case is a mapping with id, expected_outcome and input", at=())]
-    stated, problems = _stated(raw)
+    stated, problems = stated_case(raw)
     asked, wrong = _messages(raw, INPUTS, USER, around.files)
     problems += wrong
     wanted, wrong = _messages(raw, OUTPUTS, ASSISTANT, around.files)
     problems += wrong
     execution, wrong = _execution(raw.get("execution"))
     problems += below(wrong, ("execution",))
-    judges, wrong = _graders(raw, stated, execution, around)
+    judges, wrong = graders_of_case(raw, stated, execution, around)
     problems += wrong
-    target, wrong = _target(execution.target, document, defaults, around)
+    target, wrong = target_of_case(execution.target, document, defaults, around)
     problems += wrong
     if stated is None or target is None or problems:
         return problems
     dataset = (stated.dataset or "").strip() or around.dataset
     files = split_files(asked, around.files)
-    recipe, problems = _recipe(asked, files, target.execution, raw)
+    recipe, problems = recipe_of(asked, files, target.execution, raw)
     if recipe is None or problems:
         return problems
     case = Case(
@@ -327,7 +332,8 @@ def _add_case(
     return []
 
 
-def _stated(raw: dict[str, Json]) -> tuple[EvalFileCase | None, list[Problem]]:
+def stated_case(raw: dict[str, Json]) -> tuple[EvalFileCase | None, list[Problem]]:
+    """What a case says beside its messages and its graders."""
     rest = {key: value for key, value in raw.items() if value is not None or key == "id"}
     stated, wrong = check(EvalFileCase, {"id": "", **rest})
     problems = [of_later(problem) for problem in wrong]
@@ -362,15 +368,15 @@ def _messages(
     return messages, below(problems, (key,))
 
 
-def _graders(
-    raw: dict[str, Json], stated: EvalFileCase | None, execution: EvalFileExecution, around: _Around
+def graders_of_case(
+    raw: dict[str, Json], stated: EvalFileCase | None, execution: EvalFileExecution, around: SharedFacts
 ) -> tuple[tuple[Grader, ...], list[Problem]]:
     """Who judges: those of the case, else those of its file, else a model by the expected outcome; a case's
     own rubrics stand before them."""
     own = EvalFileFacts(
         evaluators=raw.get("evaluators", ABSENT), evaluator=stated.evaluator if stated else None
     )
-    found, problems = _judged((execution, ("execution",)), (own, ()), around.files)
+    found, problems = judges_of((execution, ("execution",)), (own, ()), around.files)
     if found is None and around.evaluators is not None:
         found = tuple(replace(grader, at=()) for grader in around.evaluators)
     rubrics: list[Grader] = []
@@ -382,17 +388,19 @@ def _graders(
     return (*rubrics, *(found or ())), problems
 
 
-def _target(
-    own: str | None, document: EvalDocument, defaults: Defaults, around: _Around
+def target_of_case(
+    own: str | None, document: EvalDocument, defaults: Defaults, around: SharedFacts
 ) -> tuple[NamedTarget | None, list[Problem]]:
     """Whom a case asks: whom the operator chose, else whom the case names, else its file, else `default`."""
-    target, problems = _named(own or around.target or DEFAULT, document, defaults)
+    target, problems = named_target(own or around.target or DEFAULT, document, defaults)
     if target is not None and target.workers is not None:
         document.loading.workers.append(target.workers)
     return target, [replace(one, at=("execution", "target") if own else ()) for one in problems]
 
 
-def _named(name: str, document: EvalDocument, defaults: Defaults) -> tuple[NamedTarget | None, list[Problem]]:
+def named_target(
+    name: str, document: EvalDocument, defaults: Defaults
+) -> tuple[NamedTarget | None, list[Problem]]:
     """Who is asked where this one is named. What is wrong with its description is told where that stands."""
     if defaults.target is not None:
         return NamedTarget("", defaults.target, defaults.judge), []
@@ -405,12 +413,13 @@ def _named(name: str, document: EvalDocument, defaults: Defaults) -> tuple[Named
     return target, [one for one in problems if not one.place]
 
 
-def _recipe(
+def recipe_of(
     asked: Sequence[TraceMessage],
     files: tuple[Sequence[str], Sequence[str]],
     target: Execution,
     raw: Mapping[str, Json],
 ) -> tuple[Recipe | None, list[Problem]]:
+    """What a case asks of a target, or why that cannot be asked."""
     kind = KINDS[target.type]
     key = next((key for key in INPUTS if raw.get(key) is not None), "input")
     question = kind.input_of_messages(asked, *files, case=str(raw["id"]))

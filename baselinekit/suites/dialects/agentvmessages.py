@@ -136,7 +136,7 @@ class NamedFiles:
         return posixpath.relpath(path or ".", posixpath.dirname(self.file) or ".")
 
     def is_guideline(self, path: str) -> bool:
-        return any(re.fullmatch(_as_regex(pattern), path) for pattern in self.patterns)
+        return any(re.fullmatch(path_pattern(pattern), path) for pattern in self.patterns)
 
     def _guidelines(self) -> tuple[str, ...]:
         """The patterns of the nearest `.agentv/config.yaml` upward."""
@@ -162,7 +162,7 @@ class NamedFiles:
         return ()
 
 
-def _as_regex(pattern: str) -> str:
+def path_pattern(pattern: str) -> str:
     """A pattern of paths: `*` stays within a folder, `**/` stands for any number, `{a,b}` for either."""
     pieces = _GLOB.split(pattern.removeprefix("./").removeprefix("/"))
     return "".join(_MEANS.get(piece) or escape(piece) for piece in pieces)
@@ -182,16 +182,16 @@ USER = "user"
 def read_messages(raw: Json, role: str, files: NamedFiles) -> ReadMessages:
     """What is asked (`role`: user) or wanted (assistant), as messages: a text is one, a list of messages is
     itself, and anything else is the content of one. What is wrong has paths below it."""
-    if isinstance(raw, list) and any(_has_role(item) for item in raw):
+    if isinstance(raw, list) and any(has_role(item) for item in raw):
         messages: list[TraceMessage] = []
         problems: list[Problem] = []
         for number, item in enumerate(raw):
-            message, wrong = _message(item, files)
+            message, wrong = read_message(item, files)
             problems += below(wrong, (number,))
             messages += [message] if message else []
         return tuple(messages), problems
-    if _is_message(raw):
-        message, problems = _message(raw, files)
+    if is_message(raw):
+        message, problems = read_message(raw, files)
         return ((message,) if message else ()), problems
     if isinstance(raw, list) and not raw:
         return (), [Problem("BK781", "an empty list of messages", "add a message, or remove the key", at=())]
@@ -199,7 +199,7 @@ def read_messages(raw: Json, role: str, files: NamedFiles) -> ReadMessages:
         hint = "put a text in quotes; a message is {role: user, content: …}"
         what = f"expected a text, a mapping or a list of messages, found {describe_value(raw)}"
         return (), [Problem("BK781", what, hint, at=())]
-    content, problems = _content(raw, files)
+    content, problems = content_of(raw, files)
     return (TraceMessage(_role(role), content),), problems
 
 
@@ -207,23 +207,24 @@ def _role(name: str) -> Role:
     return next(role for role in _ROLES if role == name)
 
 
-def _has_role(raw: Json) -> bool:
+def has_role(raw: Json) -> bool:
     """Whether it is meant as a message, even if it is written wrongly."""
     if not isinstance(raw, dict) or "role" not in raw:
         return False
     return raw["role"] in _ROLES or "content" in raw or "tool_calls" in raw
 
 
-def _is_message(raw: Json) -> bool:
+def is_message(raw: Json) -> bool:
     """Whether it is a message, and no value that happens to have a role."""
-    return _has_role(raw) and raw["role"] in _ROLES and raw.keys() <= {*_MESSAGE, *_TOLD}
+    return has_role(raw) and raw["role"] in _ROLES and raw.keys() <= {*_MESSAGE, *_TOLD}
 
 
-def _message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Problem]]:
+def read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Problem]]:
+    """One message, or what is wrong with it by paths below it."""
     if not isinstance(raw, dict):
         what = f"expected a message, found {describe_value(raw)}"
         return None, [Problem("BK781", what, "such as {role: user, content: …}", at=())]
-    problems = list(_unknown(raw, (*_MESSAGE, *_TOLD), "message"))
+    problems = list(unknown_keys(raw, (*_MESSAGE, *_TOLD), "message"))
     role, name, content = raw.get("role"), raw.get("name"), raw.get("content")
     if not isinstance(role, str) or role not in ROLES:
         hint = nearest(str(role), ROLES) if role is not None else ""
@@ -232,25 +233,27 @@ def _message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Pr
         problems.append(Problem("BK781", what, hint or f"one of {', '.join(ROLES)}", at=at))
     if name is not None and not isinstance(name, str):
         problems.append(Problem("BK781", f"expected a text, found {describe_value(name)}", at=("name",)))
-    calls, wrong = _calls(raw.get("tool_calls"))
+    calls, wrong = read_calls(raw.get("tool_calls"))
     problems += below(wrong, ("tool_calls",))
     if content is None and not calls and not wrong:
         problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
-    read_content, wrong = _content("" if content is None else content, files, of_message=True)
+    read_content, wrong = content_of("" if content is None else content, files, of_message=True)
     problems += below(wrong, ("content",))
     if problems:
         return None, problems
     return TraceMessage(_role(str(role)), read_content, calls, name if isinstance(name, str) else None), []
 
 
-def _unknown(raw: dict[str, Json], known: Sequence[str], what: str) -> Iterator[Problem]:
+def unknown_keys(raw: dict[str, Json], known: Sequence[str], what: str) -> Iterator[Problem]:
+    """A problem for each key that is none of the known ones."""
     for key in raw:
         if key not in known:
             hint = nearest(key, known) or f"a {what} has {', '.join(known[:5])}"
             yield Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
 
 
-def _calls(raw: Json) -> tuple[tuple[ToolCall, ...], list[Problem]]:
+def read_calls(raw: Json) -> tuple[tuple[ToolCall, ...], list[Problem]]:
+    """The tool calls of a message."""
     if raw is None:
         return (), []
     if not isinstance(raw, list):
@@ -259,19 +262,20 @@ def _calls(raw: Json) -> tuple[tuple[ToolCall, ...], list[Problem]]:
     calls: list[ToolCall] = []
     problems: list[Problem] = []
     for number, item in enumerate(raw):
-        call, wrong = _call(item)
+        call, wrong = read_call(item)
         problems += below(wrong, (number,))
         calls += [call] if call else []
     return tuple(calls), problems
 
 
-def _call(raw: Json) -> tuple[ToolCall | None, list[Problem]]:
+def read_call(raw: Json) -> tuple[ToolCall | None, list[Problem]]:
+    """One tool call: its tool, what that was given and what it gave back."""
     if not isinstance(raw, dict) or not isinstance(raw.get("tool"), str) or not raw["tool"].strip():
         found = describe_value(raw.get("tool") if isinstance(raw, dict) else raw)
         at = ("tool",) if isinstance(raw, dict) and "tool" in raw else ()
         what = f"expected a call with the name of its tool, found {found}"
         return None, [Problem("BK781", what, "such as {tool: search, input: {…}}", at=at)]
-    problems = list(_unknown(raw, (*_CALL, *_TOLD), "call of a tool"))
+    problems = list(unknown_keys(raw, (*_CALL, *_TOLD), "call of a tool"))
     for key in ("id", "error"):
         if raw.get(key) is not None and not isinstance(raw[key], str):
             what = f"expected a text, found {describe_value(raw[key])}"
@@ -292,20 +296,20 @@ def _call(raw: Json) -> tuple[ToolCall | None, list[Problem]]:
 # Their contents.
 
 
-def _content(raw: Json, files: NamedFiles, of_message: bool = False) -> tuple[Json, list[Problem]]:
+def content_of(raw: Json, files: NamedFiles, of_message: bool = False) -> tuple[Json, list[Problem]]:
     """A text, a value as it is, or parts with what stands in the files that they name."""
-    if not _looks_like_parts(raw) and not (of_message and _has_their_form(raw)):
+    if not looks_like_parts(raw) and not (of_message and _has_their_form(raw)):
         return raw, []
     parts: list[Json] = []
     problems: list[Problem] = []
     for number, item in enumerate(raw):
-        part, wrong = _part(item, files)
+        part, wrong = read_part(item, files)
         problems += below(wrong, (number,))
         parts.append(part)
     return parts, problems
 
 
-def _looks_like_parts(raw: Json) -> bool:
+def looks_like_parts(raw: Json) -> bool:
     """Whether a list is meant as texts and files, even where one of them is written wrongly."""
     if not isinstance(raw, list) or not raw:
         return False
@@ -328,13 +332,14 @@ def _has_their_form(raw: Json) -> bool:
     )
 
 
-def _part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
+def read_part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
+    """A text as it is, or a file with what stands in it."""
     if isinstance(raw, str):
         return {"type": "text", "value": raw}, []
     if not isinstance(raw, dict):
         what = f"expected a text or a file, found {describe_value(raw)}"
         return None, [Problem("BK781", what, "{type: text, value: …}", at=())]
-    problems = list(_unknown(raw, _PART, "part"))
+    problems = list(unknown_keys(raw, _PART, "part"))
     type, value = raw.get("type"), raw.get("value")
     if type not in _TYPES:
         hint = nearest(str(type), _TYPES) or "text or file"

@@ -92,10 +92,10 @@ def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, lis
         what = f"expected an evaluator, found {describe_value(raw)}"
         return None, [Problem("BK783", what, "such as {name: quality, type: llm_judge}", at=())]
     raw = {key: value for key, value in raw.items() if value is not None}
-    problems = [*_wrong_head(raw)]
+    problems = [*head_problems(raw)]
     type = raw.get("type")
     if not isinstance(type, str) or type not in _TYPES:
-        return None, [*problems, _unknown_type(raw)]
+        return None, [*problems, unknown_type(raw)]
     read = _TYPES[RUBRIC if type == JUDGE and "rubrics" in raw else type]
     rest = {key: value for key, value in raw.items() if key not in _OWN}
     method, more = read(rest, place)
@@ -107,7 +107,8 @@ def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, lis
     return Grader(name, row.kind, method, weight, bool(raw.get("required", False)), place.at, ()), []
 
 
-def _wrong_head(raw: Mapping[str, Json]) -> list[Problem]:
+def head_problems(raw: Mapping[str, Json]) -> list[Problem]:
+    """What is wrong with the name, the weight and `required` of an evaluator."""
     problems = []
     name, weight, required = raw.get("name"), raw.get("weight", 1), raw.get("required", False)
     if name is None:
@@ -126,7 +127,8 @@ def _wrong_head(raw: Mapping[str, Json]) -> list[Problem]:
     return problems
 
 
-def _unknown_type(raw: Mapping[str, Json]) -> Problem:
+def unknown_type(raw: Mapping[str, Json]) -> Problem:
+    """A type that nobody knows, with what does the same here."""
     type = raw.get("type")
     known = f"one of {', '.join(_TYPES)}"
     if type is None:
@@ -150,7 +152,7 @@ def as_written(problem: Problem, grader: Grader) -> Problem:
     problem = replace(problem, at=grader.place_of(problem.at or ()))
     for config, old, new in _OTHERWISE:
         if isinstance(grader.method, config):
-            problem = _renamed(problem, old, new)
+            problem = with_key_renamed(problem, old, new)
     return problem
 
 
@@ -168,7 +170,7 @@ def wrong_word(word: str) -> list[Problem]:
 
 def read_rubrics(raw: Json, at: Path) -> tuple[list[Grader], list[Problem]]:
     """The `rubrics:` of a case, which a model judges."""
-    method, problems = _rubric({"rubrics": raw}, None)
+    method, problems = read_rubric({"rubrics": raw}, None)
     problems = [replace(one, at=(*at[:-1], *(one.at or at[-1:]))) for one in problems]
     return (
         [Grader(RUBRIC, "model", method, required=False, at=at, config_at=())] if method else []
@@ -182,7 +184,7 @@ def _as_it_is(config: type[Any]) -> ReadType:
     return lambda raw, place: check(config, raw)
 
 
-def _program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     """What is none of its own settings is for the program: all that nobody else knows."""
     known = ("script", "cwd", "target", "timeout")
     given = raw.pop("config", {})
@@ -195,12 +197,12 @@ def _program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
         near = next((key for key in told if nearest(key, ("script",))), "")
         hint = f"`script: [python3, check.py]`{f' instead of {near!r}' if near else ''}"
         return None, [Problem("BK783", "a code_judge without a script", hint, at=())]
-    stated, problems = _in_folder(stated, place)
+    stated, problems = with_cwd_found(stated, place)
     method, more = check(CodeJudge, {**stated, "config": {**told, **given}})
     return method, [*problems, *more]
 
 
-def _in_folder(raw: dict[str, Json], place: EvaluatorPlace) -> tuple[dict[str, Json], list[Problem]]:
+def with_cwd_found(raw: dict[str, Json], place: EvaluatorPlace) -> tuple[dict[str, Json], list[Problem]]:
     """The same with a `cwd` from the folder of the eval file on, which is looked for as files are."""
     cwd = raw.get("cwd")
     if not isinstance(cwd, str):
@@ -211,7 +213,7 @@ def _in_folder(raw: dict[str, Json], place: EvaluatorPlace) -> tuple[dict[str, J
         return raw, [replace(one, place=None, at=("cwd",)) for one in error.problems]
 
 
-def _judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+def read_judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     """A model with a prompt: a text, the path of one, or the program that writes it."""
     prompt = raw.get("prompt")
     problems: list[Problem] = []
@@ -221,13 +223,13 @@ def _judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
         except BaselinekitError as error:
             problems = [replace(one, place=None, at=("prompt",)) for one in error.problems]
     elif isinstance(prompt, dict):
-        stated, problems = _in_folder(prompt, place)
+        stated, problems = with_cwd_found(prompt, place)
         raw, problems = {**raw, "prompt": stated}, below(problems, ("prompt",))
     method, more = check(TemplateJudge, raw)
     return method, [*problems, *more]
 
 
-def _rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMethod:
+def read_rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMethod:
     """A model with a list of criteria."""
     items = raw.get("rubrics")
     if not isinstance(items, list) or not items:
@@ -238,7 +240,7 @@ def _rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMethod:
     return read_rubric_config(raw, None)
 
 
-def _trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+def read_trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     """Tool calls; how long one may take is in milliseconds."""
     calls = raw.get("expected")
     problems: list[Problem] = []
@@ -248,7 +250,7 @@ def _trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
         for number, (_, wrong) in enumerate(read):
             problems += below(wrong, ("expected", number))
     method, more = check(ToolTrajectory, raw)
-    return method, [*problems, *(_renamed(one, "max_duration_ms", "max_seconds") for one in more)]
+    return method, [*problems, *(with_key_renamed(one, "max_duration_ms", "max_seconds") for one in more)]
 
 
 def _call(raw: Json) -> tuple[Json, list[Problem]]:
@@ -265,7 +267,7 @@ def _limit(config: type[Any], old: str, new: str, per: int = 1) -> ReadType:
         if problems:
             return None, problems
         method, more = check(config, raw)
-        return method, [*problems, *(_renamed(one, old, new) for one in more)]
+        return method, [*problems, *(with_key_renamed(one, old, new) for one in more)]
 
     return read
 
@@ -283,13 +285,13 @@ def _in_other_unit(
     return {**rest, new: float(value) / per if is_number and per != 1 else value}, []
 
 
-def _renamed(problem: Problem, old: str, new: str) -> Problem:
+def with_key_renamed(problem: Problem, old: str, new: str) -> Problem:
     """A problem of our key, told of the key as it is written."""
     at = tuple(old if step == new else step for step in problem.at or ())
     return replace(problem, at=at, message=problem.message.replace(f"'{new}'", f"'{old}'"))
 
 
-def _composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
+def read_composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     """Evaluators, and what makes one score of theirs: their mean, or one more evaluator."""
     problems = []
     for key in raw:
@@ -299,16 +301,17 @@ def _composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     inner = replace(place, at=(*place.at, "evaluators"))
     members, wrong = read_evaluators(raw.get("evaluators"), inner)
     problems += below(wrong, ("evaluators",))
-    aggregator, judge, wrong = _aggregator(raw.get("aggregator", {}), place)
+    aggregator, judge, wrong = read_aggregator(raw.get("aggregator", {}), place)
     problems += below(wrong, ("aggregator",))
     if problems:
         return None, problems
     pass_at = raw.get("pass_at")
     method, wrong = composed(members, aggregator, judge, pass_at)
-    return method, [_renamed(one, "evaluators", "graders") for one in wrong]
+    return method, [with_key_renamed(one, "evaluators", "graders") for one in wrong]
 
 
-def _aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grader | None, list[Problem]]:
+def read_aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grader | None, list[Problem]]:
+    """What makes one score of several: settings alone, or one more evaluator."""
     if not isinstance(raw, dict):
         what = f"expected a mapping, found {describe_value(raw)}"
         return Aggregator(), None, [Problem("BK105", what, "such as {type: weighted_average}", at=())]
@@ -326,11 +329,11 @@ def _aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grader | 
 
 
 _TYPES: dict[str, ReadType] = {
-    PROGRAM: _program,
-    JUDGE: _judge,
-    RUBRIC: _rubric,
-    "composite": _composite,
-    "tool_trajectory": _trajectory,
+    PROGRAM: read_program,
+    JUDGE: read_judge,
+    RUBRIC: read_rubric,
+    "composite": read_composite,
+    "tool_trajectory": read_trajectory,
     "field_accuracy": _as_it_is(FieldAccuracy),
     "latency": _limit(LatencyLimit, "threshold", "max_seconds", 1000),
     "cost": _limit(CostLimit, "budget", "max_usd"),
