@@ -219,7 +219,7 @@ def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> Comman
             words = shlex.split(values[first[1]])
             if words:
                 text = " ".join(place(names[first[1]], word) for word in words) + text[first.end() :]
-    for inner in PLACEHOLDER.finditer(_outside_quotes(text, at)[1]):
+    for inner in PLACEHOLDER.finditer(split_quotes(text, at)[1]):
         if inner[1] in values and _HARMLESS.fullmatch(values[inner[1]]):
             text = text.replace(inner[0], values[inner[1]])
     try:
