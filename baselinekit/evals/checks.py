@@ -53,6 +53,7 @@ from baselinekit.workflow.project import CaptureEnvironment, Project
 
 
 _NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
+_UNKNOWN_MODEL = "BK601"
 _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 """What gives a part of an output, which has no parts of its own."""
 
@@ -78,10 +79,14 @@ class Prepared:
 
 
 def prepare_cases(
-    here: CaptureEnvironment, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+    here: CaptureEnvironment,
+    cases: Sequence[Case],
+    runnable: Callable[[FunctionOutput], None],
+    listed: bool = False,
 ) -> list[Prepared]:
-    """All cases, ready; or one error with all that is wrong with any of them, each with its place."""
-    found, wrong, refused = checked_cases(here, cases, runnable)
+    """All cases, ready; or one error with all that is wrong with any of them, each with its place. `listed`:
+    nothing of them is going to be run."""
+    found, wrong, refused = checked_cases(here, cases, runnable, listed)
     if wrong:
         raise InvalidInput(*wrong, *refused)
     if refused:
@@ -90,7 +95,10 @@ def prepare_cases(
 
 
 def checked_cases(
-    here: CaptureEnvironment, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+    here: CaptureEnvironment,
+    cases: Sequence[Case],
+    runnable: Callable[[FunctionOutput], None],
+    listed: bool = False,
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
     """Those that are ready, what is wrong with the others, and what of them nobody has allowed."""
     found: list[Prepared] = []
@@ -98,7 +106,7 @@ def checked_cases(
     refused: list[tuple[Case, Sequence[Problem]]] = []
     for case in cases:
         try:
-            found.append(_prepared(here, case, runnable))
+            found.append(_prepared(here, case, runnable, listed))
         except BaselinekitError as error:
             (refused if isinstance(error, Refused) else wrong).append((case, error.problems))
         except Exception as error:  # told as the error of this case, where it is examined
@@ -143,7 +151,9 @@ def of_folder(problem: Problem, case: Case) -> Problem:
     return replace(problem, message=what, hint=hint, place=None, at=("inputs",))
 
 
-def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
+def _prepared(
+    here: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None], listed: bool
+) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
     project = here.project
@@ -153,20 +163,15 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     case, recipe, names = with_given(project, case, setting)
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
     refuse_long(case, setting)
-    scripts = ready_scripts(project, case, setting)
-    try:
-        replaying.check(recipe, setting)
-    except Refused:
-        raise
-    except BaselinekitError as error:
-        told = [of_folder(one, case) if case.folder else without_inputs(one) for one in error.problems]
-        problems += error.problems if case.baseline else told
+    scripts = ready_scripts(project, case, setting, listed)
+    problems += _wrong_recipe(case, recipe, setting, listed)
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
     for position, grader in graders.positions(case.graders):
         try:
-            problems += _of_grader(prepared, position, grader, here)
-            if (program := graders.row_of(grader).program(grader.method)) is not None:
+            problems += _of_grader(prepared, position, grader, here, listed)
+            program = graders.row_of(grader).program(grader.method)
+            if program is not None and not listed:
                 runnable(program)
         except Refused as error:
             raise Refused(*(replace(one, at=grader.at) for one in error.problems)) from None
@@ -186,6 +191,23 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     if any(scripts):
         files = digest([files, [one and one.content for one in scripts]])
     return replace(prepared, files=files, scripts=scripts, names=names)
+
+
+def _wrong_recipe(case: Case, recipe: Recipe, setting: Setting, listed: bool) -> list[Problem]:
+    try:
+        replaying.check(recipe, setting)
+    except BaselinekitError as error:
+        found = [one for one in error.problems if not (listed and _of_a_start(one))]
+        if isinstance(error, Refused) and found:
+            raise Refused(*found) from None
+        told = [of_folder(one, case) if case.folder else without_inputs(one) for one in found]
+        return found if case.baseline else told
+    return []
+
+
+def _of_a_start(problem: Problem) -> bool:
+    """Whether it only counts where a program is started: nobody allows it, or it is not installed."""
+    return problem.code == "BK403" or (problem.code == "BK320" and (problem.at or ())[-1:] == ("command",))
 
 
 def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Recipe, frozenset[str]]:
@@ -231,7 +253,7 @@ def refuse_long(case: Case, setting: Setting) -> None:
 
 
 def _of_grader(
-    prepared: Prepared, position: Position, grader: Grader, here: CaptureEnvironment
+    prepared: Prepared, position: Position, grader: Grader, here: CaptureEnvironment, listed: bool
 ) -> Iterator[Problem]:
     row, method = graders.row_of(grader), grader.method
     wrong = [*graders.problems_of(grader, prepared.case)]
@@ -239,11 +261,11 @@ def _of_grader(
     if wrong:  # what it starts or reads need not be there
         return
     if (asked := row.asks(method)) is not None:
-        here.clients.models.check(asked[0])
+        _check_model(asked[0], prepared.case, here)
     if (program := row.starts(method)) is not None:
         if program.model_calls is not None:
-            here.clients.models.check(program.model)
-        prepared.programs[position] = ready_program(here.project, prepared.case, program)
+            _check_model(program.model, prepared.case, here)
+        prepared.programs[position] = ready_program(here.project, prepared.case, program, listed)
     for named in row.texts(method):
         yield from _of_text(prepared, grader, named, here.project.root)
     if (path := row.document(method)) is not None:
@@ -257,6 +279,17 @@ def _of_grader(
         if baseline is not None:
             words = here.project.words_of(baseline)
         prepared.matchers[position] = tuple(compile_baseline(one, words) for one in compared)
+
+
+def _check_model(name: str, case: Case, here: CaptureEnvironment) -> None:
+    """Raise what is wrong with a model; where targets describe it, what is wrong with the target."""
+    try:
+        here.clients.models.check(name)
+    except InvalidInput as error:
+        if error.problems[0].code != _UNKNOWN_MODEL:
+            raise
+        targets = here.project.targets.of_file(here.project.root, case.source.file)
+        raise InvalidInput(*(targets.no_model(name) or error.problems)) from None
 
 
 def _of_text(prepared: Prepared, grader: Grader, named: str, root: str) -> Iterator[Problem]:

@@ -72,9 +72,12 @@ class StatedProgram:
     surroundings: Surroundings
 
 
-def ready_program(project: Project, case: Case, stated: JudgeProgram) -> ReadyJudge:
-    """The program, ready to be run; Refused where nobody allows it."""
+def ready_program(project: Project, case: Case, stated: JudgeProgram, listed: bool = False) -> ReadyJudge:
+    """The program, ready to be run; Refused where nobody allows it. `listed`: it is not going to be run, and
+    need neither be allowed nor be there."""
     told = stated_program(project, case, stated)
+    if listed:
+        return ReadyJudge((), told.cwd)
     found = entry_that_allows(project, told)
     if found is not None:
         name, rest = found

@@ -321,7 +321,8 @@ def _served(results: Sequence[Result]) -> dict[str, str]:
     return {"model": ", ".join(names)} if names else {}
 
 
-# run --list: what a run would do. All that can be wrong is said as it would be; nobody is asked.
+# run --list: what a run would do. All that is wrong with the files is said as it would be; nobody is asked,
+# and no program is started, so that none has to be allowed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +343,7 @@ def plan_cases(
     """What would be run, in its order."""
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     chosen = choose(suite.cases, wanted)
-    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check)
+    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check, listed=True)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)
     attempts = policy.attempts or suite.config.attempts
     found = []

@@ -96,15 +96,17 @@ def who_allows(project: Project, name: str | None) -> str:
     return by + (f" as of {project.config_from}" if project.config_from else "")
 
 
-def ready_scripts(project: Project, case: Case, setting: Setting) -> tuple[Script | None, Script | None]:
+def ready_scripts(
+    project: Project, case: Case, setting: Setting, listed: bool = False
+) -> tuple[Script | None, Script | None]:
     """The scripts of a case; or what is wrong with any, told at the script itself, so that it is told once
-    however many cases have it."""
+    however many cases have it. `listed`: they are not going to be run, and nobody has to allow them."""
     found: list[Script | None] = []
     problems: list[Problem] = []
     refused: list[Problem] = []
     for file in (case.scripts.before, case.scripts.after):
         try:
-            found.append(None if file is None else _ready(project, file, setting))
+            found.append(None if file is None else _ready(project, file, setting, listed))
         except BaselinekitError as error:
             told = [replace(one, place=Place(file or ""), at=None) for one in error.problems]
             (refused if isinstance(error, Refused) else problems).extend(told)
@@ -116,11 +118,11 @@ def ready_scripts(project: Project, case: Case, setting: Setting) -> tuple[Scrip
     return before, after
 
 
-def _ready(project: Project, file: str, setting: Setting) -> Script:
+def _ready(project: Project, file: str, setting: Setting, listed: bool) -> Script:
     around = replace(setting.surroundings, folder=project.root)
     path = inside(around, file)
     name = allowed_by(project, file)
-    if name is None and not project.trust.allow_exec:
+    if name is None and not (project.trust.allow_exec or listed):
         own, _ = os.path.splitext(os.path.basename(file))
         where = os.path.basename(os.path.dirname(file)) or "project"
         entry = f"{where}-{own}: [{file if os.sep in file else f'./{file}'}]"

@@ -20,6 +20,23 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """How a model is asked again, where that is not as usual: after `wait` seconds, each time `factor` times
+    as many and never more than `longest`, a quarter more or less; and for which `statuses`."""
+
+    wait: int | float = 1
+    longest: int | float = 60
+    factor: int | float = 2
+    statuses: list[int] | None = None
+
+
+def may_change(status: int) -> bool:
+    """Whether another try may bring something else than this status: it is a failure, and not for want of a
+    permission."""
+    return 400 <= status <= 599 and status not in (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """What the configuration says a model is. One of the first six says how it is asked: a wire form with
     the id that the server knows it by, a program, a callable (`module:function`), a name of the `llm`
@@ -45,6 +62,7 @@ class Model:
     per_minute: int | None = None
     timeout: int | float | None = None
     retries: int | None = None
+    retry: Retry | None = None
     output: Literal["text", "json", "claude"] | None = None
     env: list[str] = field(default_factory=list)
 

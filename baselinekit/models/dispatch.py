@@ -8,7 +8,7 @@ from functools import partial
 from typing import NoReturn
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem, nearest
-from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Spent
+from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Retry, Spent, may_change
 from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
 from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
@@ -121,8 +121,23 @@ def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
     if (model.concurrency or 0) > _MOST_AT_ONCE:
         what = f"`concurrency: {model.concurrency}` is too much"
         yield Problem("BK602", what, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
+    if model.retry is not None:
+        yield from (replace(one, at=("retry", *(one.at or ()))) for one in _faults_of_retry(model.retry))
     if model.prices and min(model.prices.input, model.prices.output) < 0:
         yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
+
+
+def _faults_of_retry(stated: Retry) -> Iterator[Problem]:
+    least = {"wait": 0, "longest": 0, "factor": 1}
+    for name, low in least.items():
+        value = getattr(stated, name)
+        if value < low:
+            yield Problem("BK602", f"`{name}: {value}` is too small", f"{low} or more", at=(name,))
+    for number, status in enumerate(stated.statuses or ()):
+        if not may_change(status):
+            hint = "such as 408, 429, 500, 502, 503 and 504"
+            what = f"the status {status} is not one that another try changes"
+            yield Problem("BK602", what, hint, at=("statuses", number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +172,8 @@ class Models:
             retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
             attempt = partial(self._attempt, asked, ready.model, ready.form)
             with ready.lane.place():
-                reply, tries = persist(attempt, retries, asked.timeout or 0.0, ready.lane, self._world)
+                limit, stated = asked.timeout or 0.0, ready.model.retry
+                reply, tries = persist(attempt, retries, limit, ready.lane, self._world, stated)
             if reply.fault is not None:
                 raise CannotReplay(reply.fault)
             return replace(reply.answer, attempts=tries)

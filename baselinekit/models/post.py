@@ -27,6 +27,7 @@ from baselinekit.model.recipes import (
     ProcessSpec,
     Request,
     Response,
+    Retry,
 )
 from baselinekit.model.values import Json
 from baselinekit.trust import Trust, origins_in
@@ -185,20 +186,31 @@ T = TypeVar("T")
 DEFAULT_RETRIES = 4
 LONGEST_WAIT = 30.0
 _SPREAD = 0.5
+_STATED_SPREAD = 0.25
+_GROWS = 64
+"""After so many tries a wait grows no further."""
+
 _NOBODY_THERE = "BK301"
 
 
 def persist(
-    attempt: Callable[[Callable[[], float]], T], retries: int, seconds: float, lane: Lane, world: World
+    attempt: Callable[[Callable[[], float]], T],
+    retries: int,
+    seconds: float,
+    lane: Lane,
+    world: World,
+    stated: Retry | None = None,
 ) -> tuple[T, int]:
     """What an attempt gives, and how many it took. Each is handed a function that tells the seconds that are
-    left: the time runs from when it first calls it, so that waiting for one's turn takes none of it."""
+    left: the time runs from when it first calls it, so that waiting for one's turn takes none of it.
+    `stated`: how long its entry says to wait."""
     began: list[float] = []
 
     def left() -> float:
         began[:] = began or [world.clock()]
         return began[0] + seconds - world.clock()
 
+    longest = LONGEST_WAIT if stated is None else stated.longest * (1 + _STATED_SPREAD)
     tries = 0
     failed: Again | None = None
     while True:
@@ -216,24 +228,30 @@ def persist(
             raise given_up(failed, tries - 1) from None
         except Again as again:
             failed = again
-        if failed.wait is not None:
-            wait = failed.wait + world.jitter() * _SPREAD
-        else:
-            wait = world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
+        wait = _wait(failed, tries, stated, world)
         absent = failed.problem.code == _NOBODY_THERE
         enough = failed.hopeless or tries > retries or (absent and lane.deserted)
-        if enough or wait > LONGEST_WAIT or wait >= left():
+        if enough or wait > longest or wait >= left():
             lane.deserted = absent
-            raise given_up(failed, tries) from None
+            raise given_up(failed, tries, longest) from None
         if failed.wait:
             lane.rest(failed.wait)
         world.sleep(wait)  # which ends at once when the run is interrupted: the next attempt then says so
 
 
-def given_up(again: Again, tries: int) -> CannotReplay:
+def _wait(failed: Again, tries: int, stated: Retry | None, world: World) -> float:
+    if failed.wait is not None:
+        return failed.wait + world.jitter() * _SPREAD
+    if stated is None:
+        return world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
+    grown = stated.wait * float(stated.factor) ** min(tries - 1, _GROWS)
+    return min(stated.longest, grown) * (1 + (2 * world.jitter() - 1) * _STATED_SPREAD)
+
+
+def given_up(again: Again, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
     problem = again.problem
     times = f" ({tries} tries)" if tries > 1 else ""
-    asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > LONGEST_WAIT else ""
+    asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > longest else ""
     return CannotReplay(Problem(problem.code, f"{problem.message}{asked}{times}", problem.hint))
 
 
@@ -288,7 +306,7 @@ def _date(text: str) -> datetime | None:
     return None
 
 
-USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries"))
+USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
 AT_ONCE = 512
 """A server says by itself when it is too busy: what limits a run is `-j`, and `concurrency` of the entry."""
 
@@ -406,7 +424,8 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
 def _failure(question: Question, status: int, said: str, response: Response) -> Exception:
     model = question.model
     what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
-    if status in _WORTH_ANOTHER and "insufficient_quota" not in said:
+    stated = model.retry.statuses if model.retry is not None else None
+    if status in (_WORTH_ANOTHER if stated is None else stated) and "insufficient_quota" not in said:
         hint = _LESS if status in _TOO_MUCH else "try again later, or look for the problem of the server"
         return Again(Problem("BK611", what, hint), asked_wait(response), unheard=status in _UNHEARD)
     if status in (401, 403):

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from hashlib import sha256
 
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, question_of
@@ -12,12 +13,13 @@ from baselinekit.replay.traces import answer_of_value, spoken
 from baselinekit.variables import as_text
 
 _QUESTION = re.compile(r"(?<!\{)\{question\}(?!\})")
+_DRAWN_BYTES = 6
 
 
 def replay_mock(recipe: Recipe, setting: Setting) -> Observation:
     asked: ConversationInput = setting.scope.expand(recipe.input, INPUT)
     execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
-    seconds = float(execution.delay or 0)
+    seconds = _delay(execution, asked.case or setting.asker, setting.turn)
     if seconds:
         setting.clients.sleep(seconds)
     if isinstance(recipe.execution.response, str):
@@ -26,7 +28,17 @@ def replay_mock(recipe: Recipe, setting: Setting) -> Observation:
     return answer_of_value(execution.response, seconds, KIND.whom(recipe))
 
 
+def _delay(execution: MockExecution, case: str, turn: int) -> float:
+    """The seconds until the answer comes. Within a range they are drawn by the case and the attempt: a run
+    that is repeated takes as long."""
+    least, most = float(execution.delay or 0), execution.delay_max
+    if most is None or most <= least:
+        return least
+    drawn = int.from_bytes(sha256(f"{turn}/{case}".encode()).digest()[:_DRAWN_BYTES])
+    return least + (float(most) - least) * (drawn / float(256**_DRAWN_BYTES))
+
+
 def check_mock(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and an answer that nobody could read."""
     check_defined(recipe, setting)
-    replay_mock(replace(recipe, execution=replace(recipe.execution, delay=None)), setting)
+    replay_mock(replace(recipe, execution=replace(recipe.execution, delay=None, delay_max=None)), setting)

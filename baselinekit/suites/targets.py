@@ -113,6 +113,17 @@ class Targets:
         named = f"there are {', '.join(known)}" if known else f"describe it in {FOUND}, or under `targets:`"
         return None, [Problem("BK798", f"there is no target {name!r}", nearest(name, known) or named)]
 
+    def no_model(self, name: str) -> list[Problem]:
+        """Why a target of this name is no model that could be asked; nothing where there is none."""
+        listed = next((one for one in self.lists if name in one.stated), None)
+        if listed is None:
+            return []
+        target, problems = listed.target(name)
+        if target is None or target.execution.type == "prompt":
+            return problems
+        what = f"the target {name!r} is a {target.execution.type}, and only a model judges"
+        return listed.place(below([Problem("BK798", what, "name a model", at=())], listed.stated[name][1]))
+
     def readable(self) -> Iterator[NamedTarget]:
         """Those of the operator and the configuration in which nothing is wrong."""
         for name in dict.fromkeys(name for listed in self.lists if listed.named for name in listed.stated):

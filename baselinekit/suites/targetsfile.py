@@ -13,7 +13,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.model.recipes import Config, Execution, Model
+from baselinekit.model.recipes import Config, Execution, Model, Retry, may_change
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, place_problems
@@ -215,7 +215,7 @@ class _TargetReading:
         else:
             made = None
             self.wrong("provider", *_unknown(provider))
-        judge = self.text(stated, "judge_target") or self.text(stated, "grader_target")
+        judge = self.known(stated, "judge_target", "grader_target")
         workers = self.number(stated, "workers", whole=True)
         if self.problems or made is None:
             return None, self.problems
@@ -290,11 +290,24 @@ class _TargetReading:
         if isinstance(response, str):
             response = self.text(stated, "response")
         low, high = self.number(stated, "delay_min_ms"), self.number(stated, "delay_max_ms")
-        delay = self.number(stated, "delay_ms") or ((low or 0) + (high or low or 0)) / 2
+        always = self.number(stated, "delay_ms")
+        if high is not None and high < (low or 0):
+            self.wrong(
+                "delay_max_ms", f"`{self.spelt['delay_max_ms']}` is below the least, {low}", "exchange them"
+            )
+        if low is not None or high is not None:
+            if always is not None:
+                hint = "keep that, or the range"
+                self.wrong("delay_ms", f"`{self.spelt['delay_ms']}` beside a range of delays", hint)
+            always = low
         given = RESPONSE if response is None else response
-        return MockExecution("mock", given, delay / 1000 if delay else None, target=self.name), None
+        delay, most = _seconds(always), _seconds(high)
+        return MockExecution("mock", given, delay, most, target=self.name), None
 
     def cli(self, stated: Mapping[str, Json]) -> tuple[Execution, None] | None:
+        for key in (key for key in stated if key in _RETRIES[1:]):
+            hint = "leave it out: a program is asked again at once, and where it took too long"
+            self.wrong(key, f"`{self.spelt[key]}` has no effect on a program", hint)
         self.only(stated, *_COMMON, *_OF_CLI, *_RETRIES)
         command = self.text(stated, "command_template", "command")
         written = self.value(stated, "command_template", "command")
@@ -373,10 +386,33 @@ class _TargetReading:
             headers=headers,
             temperature=self.number(stated, "temperature"),
             max_tokens=self.whole(stated, "max_output_tokens", "max_tokens"),
+            concurrency=self.whole(stated, "workers") or None,
             timeout=self.number(stated, "timeout_seconds"),
             retries=self.whole(stated, "max_retries"),
+            retry=self.retry(stated),
         )
         return asked, made
+
+    def retry(self, stated: Mapping[str, Json]) -> Retry | None:
+        if not any(key in stated for key in _RETRIES[1:]):
+            return None
+        usual = Retry()
+        first = self.number(stated, "retry_initial_delay_ms")
+        most = self.number(stated, "retry_max_delay_ms")
+        factor = self.number(stated, "retry_backoff_factor")
+        statuses = self.value(stated, "retry_status_codes")
+        if factor is not None and factor < 1:
+            self.wrong("retry_backoff_factor", "a wait that grows shorter", "a factor of 1 or more")
+        if statuses is not None and not _are_statuses(statuses):
+            hint = "a list such as [408, 429, 500, 502, 503, 504]; 401 and 403 are never asked again"
+            self.wrong("retry_status_codes", f"`{self.spelt['retry_status_codes']}` cannot be used", hint)
+            statuses = None
+        return Retry(
+            usual.wait if first is None else first / 1000,
+            usual.longest if most is None else most / 1000,
+            usual.factor if factor is None else factor,
+            statuses,
+        )
 
     def address(
         self, stated: Mapping[str, Json], provider: str, model: str
@@ -399,6 +435,16 @@ class _TargetReading:
         host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
         url = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
         return url, {"api-key": f"{{{{{key}}}}}"} if key else {}, None
+
+
+def _are_statuses(value: Json) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, int) and not isinstance(one, bool) and may_change(one) for one in value
+    )
+
+
+def _seconds(milliseconds: int | float | None) -> float | None:
+    return milliseconds / 1000 if milliseconds else None
 
 
 def _unknown(provider: str) -> tuple[str, str]:

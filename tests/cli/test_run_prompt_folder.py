@@ -115,11 +115,14 @@ def test_a_typed_file_of_values_gives_variables_to_other_commands_too(here: Cons
 
 def test_e23_a_script_that_nobody_allows_is_refused_before_anything_is_asked(here: Console) -> None:
     script(here, "touch ran; echo file=guarded")
-    for words in ("", "--list", "--case 'small file'"):
+    for words in ("", "--case 'small file'"):
         ran = here.run(f"baselinekit run prompts/refactor {words}".strip())
         assert (ran.exit_code, ran.stdout) == (4, ""), ran.stdout
         assert ran.stderr.startswith("BK403 prompts/refactor/guard.sh: the script is not named")
         assert len(ran.stderr.splitlines()) == 1
+    listed = here.run("baselinekit run prompts/refactor --list")
+    assert (listed.exit_code, listed.stderr) == (0, ""), "a list runs nothing"
+    assert "2 cases" in listed.stdout
     assert not (here.folder / "prompts/refactor/ran").exists()
     assert asked(here, "--allow-exec") == "guarded"
     (here.folder / "baselinekit.yaml").write_text(GUARDED)

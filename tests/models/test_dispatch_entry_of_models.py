@@ -6,7 +6,7 @@ import pytest
 from model_server import ASCII_KEY, models, question, world
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
-from baselinekit.model.recipes import Limits, Model, Prices, Request, Response
+from baselinekit.model.recipes import Limits, Model, Prices, Request, Response, Retry
 from baselinekit.models.dispatch import Models
 from baselinekit.trust import Trust
 
@@ -58,6 +58,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"command": ["cat"], "key": "k"}, "`key` has no effect on a model of the form `command`"),
     ({"command": ["cat"], "temperature": 0}, "`temperature` has no effect"),
     ({"command": ["cat"], "retries": 2}, "`retries` has no effect"),
+    ({"command": ["cat"], "retry": Retry()}, "`retry` has no effect"),
+    ({**LOCAL, "retry": Retry(wait=-1)}, "`wait: -1` is too small"),
+    ({**LOCAL, "retry": Retry(factor=0.5)}, "`factor: 0.5` is too small"),
+    ({**LOCAL, "retry": Retry(statuses=[429, 403])}, "the status 403 is not one that another try changes"),
     ({"python": "no colon"}, "write module:function"),
     ({"python": "os:system; rm"}, "write module:function"),
     ({"form": "carrier-pigeon"}, "BK604"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
 from baselinekit.errors import cannot
-from baselinekit.model.recipes import Model, Request, Response
+from baselinekit.model.recipes import Model, Request, Response, Retry
 from baselinekit.models.post import Lane, asked_wait
 from baselinekit.replay.client import Client
 
@@ -40,6 +40,39 @@ def test_a_server_that_is_busy_is_asked_again(status: int) -> None:
     answer = models(ENTRY, world(send, clock=clock)).ask(question())
     assert (answer.text, answer.attempts) == ("fine", 3)
     assert clock.slept == [0.5, 1.0], "it doubles, and chance takes half of it"
+
+
+@pytest.mark.parametrize(
+    ("retry", "slept"),
+    [
+        (Retry(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]),
+        (Retry(0.5, 9, 3), [0.5, 1.5, 4.5, 9.0, 9.0, 9.0, 9.0]),
+        (Retry(0, 0), [0.0] * 7),
+    ],
+)
+def test_a52_an_entry_says_how_long_to_wait(retry: Retry, slept: list[float]) -> None:
+    clock = Clock()
+    entry = replace(ENTRY, retries=7, retry=retry, timeout=600)
+    answer = models(entry, world(answering(*[busy(500)] * 7, GOOD), clock=clock)).ask(question())
+    assert (answer.attempts, clock.slept) == (8, slept), (
+        "and chance takes nothing or adds nothing in the middle"
+    )
+    waits = set()
+    for seed in range(20):
+        clock = Clock()
+        asked = world(answering(busy(500), GOOD), clock=clock, jitter=random.Random(seed).random)
+        models(replace(entry, retry=Retry(4)), asked).ask(question())
+        waits.add(clock.slept[0])
+    assert 3 <= min(waits) < 3.5
+    assert 4.5 < max(waits) <= 5
+
+
+def test_a52_an_entry_says_which_statuses_are_asked_again() -> None:
+    entry = replace(ENTRY, retry=Retry(statuses=[409, 425]))
+    for status in (409, 425):
+        assert models(entry, world(answering(busy(status), GOOD))).ask(question()).attempts == 2
+    for status in (429, 500, 503):
+        assert failure(models(entry, world(answering(busy(status))))).problems[0].code == "BK610"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 501])

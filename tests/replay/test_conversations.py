@@ -159,6 +159,26 @@ def test_a51_a_mock_takes_its_time(setting: Setting) -> None:
     assert waited == [2.0]
 
 
+def test_a51_a_mock_takes_a_time_of_its_range_the_same_in_every_run(setting: Setting) -> None:
+    waited: list[float] = []
+    here = replace(setting, clients=replace(setting.clients, sleep=waited.append))
+    ranged = mock("x", delay=1, delay_max=3)
+    check(ranged, here)
+    for _ in range(2):
+        for case in range(50):
+            for turn in range(2):
+                replay(ranged, replace(here, asker=f"case {case}", turn=turn))
+    assert waited[:100] == waited[100:]
+    assert len(set(waited)) == 100, "each case and attempt has a time of its own"
+    assert 1 <= min(waited) < 1.3
+    assert 2.7 < max(waited) <= 3
+    replay(mock("x", delay_max=0.5), here)
+    assert 0 < waited[-1] < 0.5
+    wrong = mock("x", delay=3, delay_max=1)
+    (problem,) = KINDS["mock"].check(wrong)
+    assert problem.message == "the longest delay, 1 s, is below the shortest, 3 s"
+
+
 def test_a_variable_of_a_mock_that_nobody_defines_is_told_beforehand(setting: Setting) -> None:
     with pytest.raises(InvalidInput, match="is not defined"):
         check(mock("{{nobody}}"), setting)

@@ -9,7 +9,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.model.recipes import Execution, Model
+from baselinekit.model.recipes import Execution, Model, Retry
 from baselinekit.suites.loading import load_evals
 from baselinekit.suites.targets import Targets
 from baselinekit.suites.targetsfile import TargetsFile, read_list
@@ -150,7 +150,7 @@ def one(text: str, tmp_path: Path, named: bool = True, **variables: str) -> Any:
         ("{provider: Mock, delay_ms: 500}", MockExecution("mock", RESPONSE, 0.5, target="x")),
         (
             "{provider: mock, delayMinMs: 100, delayMaxMs: 300}",
-            MockExecution("mock", RESPONSE, 0.2, target="x"),
+            MockExecution("mock", RESPONSE, 0.1, 0.3, target="x"),
         ),
         ("{provider: mock, response: '{{a}} ${{ B }}'}", MockExecution("mock", "\\{{a}} {{B}}", target="x")),
         (
@@ -209,6 +209,12 @@ AZURE = "https://east.openai.azure.com/openai/deployments/gpt/chat/completions?a
             "provider: openrouter, model: m, api_key: '${{ K }}', max_retries: 1",
             Model(openai="m", base_url="https://openrouter.ai/api", key="K", retries=1),
         ),
+        (
+            "provider: openai, model: m, workers: 3, retryInitialDelayMs: 500, retry_max_delay_ms: 9000, "
+            "retry_backoff_factor: 3, retry_status_codes: [429, 529]",
+            Model(openai="m", concurrency=3, retry=Retry(0.5, 9, 3, [429, 529])),
+        ),
+        ("provider: openai, model: m, retry_max_delay_ms: 9000", Model(openai="m", retry=Retry(1, 9, 2))),
     ],
 )
 def test_a8_models_of_a_file(tmp_path: Path, text: str, model: Model) -> None:
@@ -244,6 +250,14 @@ def test_a8_models_of_a_file(tmp_path: Path, text: str, model: Model) -> None:
         ("provider: mock, workers: 99999999999999999999999", "more than 512 workers: from 1 to 512"),
         ("provider: cli, command_template: 0x10", "`command_template` is 16 (integer), not a text"),
         ("provider: cli, command: 1.5", "is 1.5 (number), not a text"),
+        (
+            "provider: mock, delay_min_ms: 9, delay_max_ms: 3",
+            "`delay_max_ms` is below the least, 9: exchange",
+        ),
+        ("provider: mock, delay_min_ms: 9, delay_ms: 3", "`delay_ms` beside a range of delays"),
+        ("provider: cli, command: run, retry_backoff_factor: 2", "`retry_backoff_factor` has no effect on a"),
+        ("provider: openai, model: m, retry_status_codes: [429, 401]", "`retry_status_codes` cannot be used"),
+        ("provider: openai, model: m, retry_backoff_factor: 0.5", "a wait that grows shorter"),
         ("provider: mock, delay_ms: -1", "`delay_ms` is -1 (integer), not a number of 0 or more"),
     ],
 )

@@ -19,7 +19,7 @@ from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.records import below, check, place_problems
+from baselinekit.schema.records import below, place_problems
 from baselinekit.store.project import read
 from baselinekit.suites.dialects.agentvforms import (
     CASES,
@@ -28,7 +28,7 @@ from baselinekit.suites.dialects.agentvforms import (
     EvalFileCase,
     EvalFileExecution,
     EvalFileFacts,
-    of_later,
+    read_facts,
 )
 from baselinekit.suites.dialects.agentvmessages import (
     ASSISTANT,
@@ -182,8 +182,7 @@ def shared_facts(
     """What a file says for all of its cases, and what is wrong with that."""
     files = _files(document, defaults)
     rest = {key: value for key, value in raw.items() if value is not None and key != "$schema"}
-    stated, problems = check(EvalFileFacts, {key: value for key, value in rest.items() if key != CASES})
-    problems = [of_later(problem) for problem in problems]
+    stated, problems = read_facts(EvalFileFacts, {k: value for k, value in rest.items() if k != CASES})
     stated = stated or EvalFileFacts()
     execution, more = _execution(rest.get("execution"))
     problems += below(more, ("execution",))
@@ -214,8 +213,8 @@ def _execution(raw: Json) -> tuple[EvalFileExecution, list[Problem]]:
         return EvalFileExecution(), []
     if isinstance(raw, dict):
         raw = {key: value for key, value in raw.items() if value is not None}
-    stated, problems = check(EvalFileExecution, raw)
-    return stated or EvalFileExecution(), [of_later(problem) for problem in problems]
+    stated, problems = read_facts(EvalFileExecution, raw)
+    return stated or EvalFileExecution(), problems
 
 
 def judges_of(
@@ -335,8 +334,7 @@ def add_case(
 def stated_case(raw: dict[str, Json]) -> tuple[EvalFileCase | None, list[Problem]]:
     """What a case says beside its messages and its graders."""
     rest = {key: value for key, value in raw.items() if value is not None or key == "id"}
-    stated, wrong = check(EvalFileCase, {"id": "", **rest})
-    problems = [of_later(problem) for problem in wrong]
+    stated, problems = read_facts(EvalFileCase, {"id": "", **rest})
     id = raw.get("id")
     if id is None or (isinstance(id, str) and not id.strip()):
         problems.append(Problem("BK780", "a case without an id", "add `id:`, which no other case has", at=()))

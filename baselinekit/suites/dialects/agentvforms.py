@@ -2,10 +2,12 @@
 otherwise."""
 
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from baselinekit.errors import Problem
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
+from baselinekit.schema.records import check
 from baselinekit.suites.dialects.agentvmessages import ROLES
 from baselinekit.suites.dialects.evaluators import TYPES as EVALUATORS
 
@@ -81,6 +83,18 @@ class EvalFileCase:
     description: str | None = None
     note: str | None = None
     tags: list[str] = field(default_factory=list)
+
+
+T = TypeVar("T")
+
+
+def read_facts(form: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
+    """What a mapping states, and what is wrong with it: a key that is wrong hides nothing of the others."""
+    stated, problems = check(form, raw)
+    if stated is None and isinstance(raw, dict):
+        wrong = {problem.at[0] for problem in problems if problem.at}
+        stated, _ = check(form, {key: value for key, value in raw.items() if key not in wrong})
+    return stated, [of_later(problem) for problem in problems]
 
 
 def of_later(problem: Problem) -> Problem:
