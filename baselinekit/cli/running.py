@@ -51,7 +51,7 @@ def run_or_list(options: RunOptions) -> int:
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
-        _list(plan_suite(project, suite, options), len(suite.cases), options)
+        _list(plan_suite(project, suite, options), suite, options)
         return 0
     before = _earlier(project, suite, options)
     report = run_suite(project, suite, options)
@@ -209,7 +209,7 @@ def _print(project: Project, report: Report, kept: list[str], options: RunOption
     )
 
 
-def _list(plans: Sequence[Planned], of: int, options: RunOptions) -> None:
+def _list(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> None:
     """What would be run, by whom it would be graded, and how often models would be asked."""
     if options.as_json:
         screen.show_json(json.dumps([_document(plan) for plan in plans], indent=2, default=str) + "\n")
@@ -225,10 +225,13 @@ def _list(plans: Sequence[Planned], of: int, options: RunOptions) -> None:
             for line in criteria:
                 screen.line(screen.safe_line(f"    {name}: {line}"))
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
+    of = len(suite.cases)
     cases = f"{len(plans):,} of {of:,} cases" if len(plans) < of else many(len(plans), "case")
     more = ", and more if attempts are retried" if calls else ""
     fewer = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
     asked = f"{'up to ' if fewer else ''}{many(calls, 'call')} of models{more}"
+    for note in suite.notes:
+        screen.line(screen.safe_line(f"note: {note}"))
     screen.line(f"{cases}, {many(attempts, 'attempt')}, {asked}; nothing was run")
 
 

@@ -1,6 +1,5 @@
 """One attempt at an eval case: one observation, and what each grader makes of it."""
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -202,7 +201,7 @@ class Examiner:
             raise prepared.fault
         case, project = prepared.case, self.here.project
         time = TimeLeft(case.timeout, self.seconds, began, case.timeout_key)
-        setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
+        setting = project.setting_of_case(case.source.file, time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = given_by_scripts(prepared, setting, trace)
         case = replace(case, recipe=recipe)

@@ -83,7 +83,7 @@ def with_printed(case: Case, project: Project, clients: Clients) -> Case:
     """The case with what the script before it prints as inputs, if it may be run."""
     if case.scripts.before is None:
         return case
-    setting = project.setting(os.path.dirname(case.source.file), clients)
+    setting = project.setting_of_case(case.source.file, clients)
     alone = replace(case, scripts=replace(case.scripts, after=None))
     script, _ = ready_scripts(project, alone, setting)
     if script is None:

@@ -37,11 +37,11 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.schema.records import named_at
-from baselinekit.store.project import read
+from baselinekit.store.project import in_repository, name_in_project, read
 from baselinekit.store.reading import discover, holds_baselines, locate, locate_each
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
-from baselinekit.suites.loading import forms_in, load_partly
+from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import named_text, resolve_named
 from baselinekit.texts import many
@@ -158,7 +158,7 @@ def _prepared(
         return Prepared(case)
     project = here.project
     problems: list[Problem] = []
-    setting = project.setting(os.path.dirname(case.source.file), here.clients)
+    setting = project.setting_of_case(case.source.file, here.clients)
     setting = replace(setting, ceilings=setting.ceilings.of_a_case())
     case, recipe, names = with_given(project, case, setting)
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
@@ -328,7 +328,8 @@ def _compared(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
 
 
 def load_schema(case: Case, path: str, root: str) -> Json:
-    name = resolve_named(root, case.source.file, path)
+    root, file = in_repository(root, case.source.file)
+    name = resolve_named(root, file, path)
     try:
         documents = language(name).load(decode(read(root, name), name).body, name)
     except InvalidInput as error:
@@ -410,13 +411,15 @@ def _told_apart(
     below = tuple(f"{os.path.normpath(folder)}{os.sep}" for folder in folders(project))
     baselines, evals = [], []
     cases = set(eval_files(named, root))
+    typed = {name_in_project(root, os.path.join(root, one)) for one in named}
     for file in dict.fromkeys((*discover(named, root, with_prompts=True), *sorted(cases))):
         if is_below(file, prompts) and holds_baselines(root, file):
             baselines.append(os.path.relpath(os.path.join(root, file), project.cwd))
         elif is_below(file, prompts):
             evals += [file] if file in cases and holds_cases(root, file) else []
         elif file.startswith(below):
-            evals += [file] if file in cases else []
+            foreign = file not in typed and is_foreign(root, file)
+            evals += [file] if file in cases and not foreign else []
         elif _ONLY_EVALS & forms_in(root, file):
             evals.append(file)
         else:

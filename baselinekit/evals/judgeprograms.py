@@ -28,6 +28,7 @@ from baselinekit.models.proxy import Proxy
 from baselinekit.programs.children import SHELL, child_environment, configured_argv, needs_shell, program_at
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.settings import Execute
+from baselinekit.store.project import repository_of
 from baselinekit.texts import Mask
 from baselinekit.trust import is_read
 from baselinekit.workflow.project import Project
@@ -100,7 +101,7 @@ def stated_program(project: Project, case: Case, stated: JudgeProgram) -> Stated
     """A program as a case names it: its words, its folder, and the files of the project among them."""
     file = case.source.file
     folder = os.path.dirname(os.path.join(project.root, file))
-    root = folder if os.path.isabs(file) else project.root
+    root = repository_of(project.root, file)
     around = Surroundings(root=root, folder=folder)
     cwd = inside(around, stated.cwd or ".")
     if not os.path.isdir(cwd):

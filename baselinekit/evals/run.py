@@ -107,6 +107,7 @@ def run(
     prepared = prepare_cases(here, chosen, outside.check)
     plan = _Plan.of(project, prepared, policy.attempts or suite.config.attempts, jobs)
     memory, notes = _memory(project, suite, plan, policy)
+    notes += suite.notes
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
     examining = CaseWorker(here, examiner, context, memory, _retries(suite, plan.attempts))
     with closing(memory):

@@ -114,7 +114,8 @@ class SuiteConfig:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Cases that are run together. `thresholds`: the least value of a metric, by the metric's name."""
+    """Cases that are run together. `thresholds`: the least value of a metric, by the metric's name; `notes`:
+    what was passed over among the files."""
 
     name: str
     cases: tuple[Case, ...]
@@ -125,6 +126,7 @@ class Suite:
     thresholds: dict[str, float] = field(default_factory=dict)
     file: str | None = None
     at: Path = ()
+    notes: tuple[str, ...] = ()
 
 
 # A gate: what a run has to reach before the work goes on. A phase step, an eval trigger and the options

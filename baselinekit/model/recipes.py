@@ -295,7 +295,8 @@ class Command:
 class Surroundings:
     """What a recipe finds around it: where its file stands, and what the configuration provides. A
     `base_url` of the recipe goes before the configured one, and the operator's override before both.
-    `targets`: the executions that the operator or the configuration names."""
+    `targets`: the executions that the operator or the configuration names. `within`: what no path that the
+    file names leads out of, where that is not the root."""
 
     root: str
     folder: str
@@ -305,6 +306,7 @@ class Surroundings:
     commands: Mapping[str, Command] = field(default_factory=dict)
     models: Mapping[str, Model] = field(default_factory=dict)
     targets: Mapping[str, Any] = field(default_factory=dict)
+    within: str = ""
 
 
 # Observation: what a recipe gave, and what passes through the clients on the way to it.

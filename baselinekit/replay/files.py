@@ -21,7 +21,7 @@ _LARGEST = 10_000_000
 def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
     """Where a path leads that starts at a folder, else at the baseline's own, links followed; Refused outside
     the project."""
-    root = os.path.realpath(surroundings.root)
+    root = os.path.realpath(surroundings.within or surroundings.root)
 
     def link_at(path: str) -> str | None:
         """What a link holds; None where there is none."""

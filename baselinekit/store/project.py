@@ -246,6 +246,18 @@ def project_root(config_path: str | None, start: str) -> str:
     return folder
 
 
+def repository_of(root: str, file: str) -> str:
+    """What the paths of an eval file stay inside of: the project; for one that the operator named elsewhere,
+    its own repository, or its folder where it is in none."""
+    return project_root(None, os.path.dirname(file)) if os.path.isabs(file) else root
+
+
+def in_repository(root: str, file: str) -> tuple[str, str]:
+    """The folder that a file's paths stay inside of, and its name from there."""
+    own = repository_of(root, file)
+    return own, os.path.relpath(file, own) if os.path.isabs(file) else file
+
+
 def load_config(path: str) -> Config:
     """The configuration in a file, or everything that is wrong with it."""
     shown = os.path.relpath(path)

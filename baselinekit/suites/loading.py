@@ -1,10 +1,13 @@
 """Eval files to cases and suites: all of them, or everything that is wrong in any of them."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 
+from baselinekit.documents.jsontext import NotJson, decode as decode_json
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem
@@ -40,6 +43,57 @@ def forms_in(root: str, file: str) -> set[str]:
     except BaselinekitError:
         return set()
     return {item.form for document in documents for item in items(document, DIALECTS)}
+
+
+# What lies among eval files and is none: a package.json, a schema.
+
+
+_JSON = ".json"
+_KEYS = (
+    *(
+        "eval_suite",
+        "eval_trigger",
+        "eval_type",
+        "eval_report",
+        "capability_eval",
+        "regression_eval",
+        "format",
+    ),
+    *(
+        "evalcases",
+        "cases",
+        "triggering",
+        "test_cases",
+        "tests",
+        "evals",
+        "prompts",
+        "providers",
+        "assertions",
+    ),
+    *("input", "input_messages", "expected", "expected_output", "expected_messages", "expected_outcome"),
+    *("grader", "graders", "evaluators", "rubrics", "outcome", "criteria", "current", "baseline", "human"),
+    *("execution", "target", "dataset", "ref"),
+)
+_AS_GOOD_AS = 0.8
+"""How alike a key has to be to one of an eval file to be a mistake in writing it."""
+
+
+def is_foreign(root: str, file: str) -> bool:
+    """Whether a JSON file that was only found has no key of an eval file, nor one that could be meant so. One
+    that has comments, as other tools read it, is looked at as a text."""
+    if not file.endswith(_JSON):
+        return False
+    try:
+        body = decode(read(root, file), file).body
+    except BaselinekitError:  # which is told when it is read
+        return False
+    try:
+        document = decode_json(body)
+    except NotJson:
+        return not re.search(rf'"(?:{"|".join(_KEYS)})"\s*:', body)
+    rows = document if isinstance(document, list) else [document]
+    keys = {key for row in rows if isinstance(row, dict) for key in row}
+    return bool(keys) and not any(get_close_matches(key, _KEYS, 1, _AS_GOOD_AS) for key in keys)
 
 
 # Eval files to cases and suites: all of them, or everything that is wrong in any of them.
@@ -118,11 +172,14 @@ def _loaded(
     targets: Targets,
 ) -> tuple[Loading, Suite]:
     suites, loose = discover_evals(paths, root)
+    named = {name_in_project(root, os.path.join(root, path)) for path in paths}
+    foreign = [file for file in loose if file not in named and is_foreign(root, file)]
+    loose = [file for file in loose if file not in foreign]
     loading = Loading(
         root,
         dialects,
         files=frozenset((*suites, *loose)),
-        walked={*suites, *loose} - {name_in_project(root, os.path.join(root, path)) for path in paths},
+        walked={*suites, *loose} - named,
         fetch_file=fetch_file,
         targets=targets,
     )
@@ -137,7 +194,11 @@ def _loaded(
             if file not in loading.referred:
                 loading.file(file, ours or defaults_for(file, loading, defaults))
     suite = chosen[0] if len(chosen) == 1 else Suite("evals", ())
-    return loading, _with_cases(suite, loading)
+    return loading, replace(_with_cases(suite, loading), notes=tuple(map(passed_over, foreign)))
+
+
+def passed_over(file: str) -> str:
+    return f"{file} was passed over: nothing in it belongs to an eval file"
 
 
 def _with_cases(suite: Suite, loading: Loading) -> Suite:

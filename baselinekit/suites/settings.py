@@ -19,7 +19,7 @@ from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, named_at, place_problems
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.project import link_at, project_root, read, unreadable
+from baselinekit.store.project import in_repository, link_at, read, unreadable
 from baselinekit.store.records import beside
 from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import graders
@@ -252,9 +252,7 @@ def resolve_named(root: str, file: str, name: str) -> str:
 def named_text(root: str, file: str, name: str) -> str:
     """What stands in a text file that an eval file names. One that the operator named elsewhere has its own
     repository."""
-    if posixpath.isabs(file):
-        own = project_root(None, posixpath.dirname(file))
-        root, file = own, posixpath.relpath(file, own)
+    root, file = in_repository(root, file)
     path = resolve_named(root, file, name)
     return decode(read(root, path), path).body.replace("\r\n", "\n")
 
@@ -304,7 +302,7 @@ def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
 
 def wrong_path(root: str, file: str, name: str) -> tuple[Problem, ...]:
     try:
-        resolve_named(root, file, name)
+        resolve_named(*in_repository(root, file), name)
     except BaselinekitError as error:
         return error.problems
     return ()

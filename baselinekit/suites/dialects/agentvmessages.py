@@ -18,7 +18,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.gitaddress import FetchedFile, is_remote
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below
-from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, project_root, read, resolve
+from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 ROLES: tuple[str, ...] = _ROLES
@@ -64,10 +64,7 @@ class NamedFiles:
     @classmethod
     def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":
         """Of an eval file in the project; one that the operator names elsewhere has its own repository."""
-        if posixpath.isabs(file):
-            root = project_root(None, posixpath.dirname(file))
-            file = posixpath.relpath(file, root)
-        found = cls(root, file, fetch=fetch)
+        found = cls(*in_repository(root, file), fetch=fetch)
         found.patterns = found._guidelines()
         return found
 
