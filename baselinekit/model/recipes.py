@@ -21,19 +21,12 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How a model is asked again, where that is not as usual: after `wait` seconds, each time `factor` times
-    as many and never more than `longest`, a quarter more or less; and for which `statuses`."""
+    """How a model is asked again: after `wait` seconds, then `factor` times as many, `longest` at most."""
 
     wait: int | float = 1
     longest: int | float = 60
     factor: int | float = 2
     statuses: list[int] | None = None
-
-
-def may_change(status: int) -> bool:
-    """Whether another try may bring something else than this status: it is a failure, and not for want of a
-    permission."""
-    return 400 <= status <= 599 and status not in (401, 403)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +61,7 @@ class Model:
 
     @property
     def tells_tool_calls(self) -> bool:
-        """Whether an answer can say which tools were called. A program that gives a text, or what `claude -p`
-        writes, cannot: of those nobody knows whether there were any."""
+        """Whether an answer can say which tools were called: no text can, nor what `claude -p` writes."""
         return self.llm is None and (self.command is None or self.output == "json")
 
 
@@ -293,10 +285,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a recipe finds around it: where its file stands, and what the configuration provides. A
-    `base_url` of the recipe goes before the configured one, and the operator's override before both.
-    `targets`: the executions that the operator or the configuration names. `within`: what no path that the
-    file names leads out of, where that is not the root."""
+    """Where the file of a recipe stands, and what the configuration provides. Its own `base_url` goes before
+    the configured one, the override before both. `within`: what no path leads out of, if not the root."""
 
     root: str
     folder: str

@@ -8,11 +8,21 @@ from functools import partial
 from typing import NoReturn
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem, nearest
-from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Retry, Spent, may_change
+from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Retry, Spent
 from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
 from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
-from baselinekit.models.post import DEFAULT_RETRIES, Again, Form, Lane, Question, Reply, World, persist
+from baselinekit.models.post import (
+    DEFAULT_RETRIES,
+    Again,
+    Form,
+    Lane,
+    Question,
+    Reply,
+    World,
+    may_change,
+    persist,
+)
 from baselinekit.models.recording import parts_of
 from baselinekit.texts import shown
 from baselinekit.variables import Redactor, Secret

@@ -239,6 +239,12 @@ def persist(
         world.sleep(wait)  # which ends at once when the run is interrupted: the next attempt then says so
 
 
+def may_change(status: int) -> bool:
+    """Whether another try may bring something else than this status: it is a failure, and not for want of a
+    permission."""
+    return 400 <= status <= 599 and status not in (401, 403)
+
+
 def _wait(failed: Again, tries: int, stated: Retry | None, world: World) -> float:
     if failed.wait is not None:
         return failed.wait + world.jitter() * _SPREAD

@@ -119,7 +119,7 @@ class Targets:
         if listed is None:
             return []
         target, problems = listed.target(name)
-        if target is None or target.execution.type == "prompt":
+        if target is None or KINDS[target.execution.type].asks_models == "always":
             return problems
         what = f"the target {name!r} is a {target.execution.type}, and only a model judges"
         return listed.place(below([Problem("BK798", what, "name a model", at=())], listed.stated[name][1]))

@@ -13,8 +13,9 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.model.recipes import Config, Execution, Model, Retry, may_change
+from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
+from baselinekit.models.post import may_change
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, place_problems
 from baselinekit.secrets.names import is_secret_key

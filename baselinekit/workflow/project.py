@@ -109,11 +109,9 @@ class Project:
         )
 
     def setting_of_case(self, file: str, clients: Clients) -> Setting:
-        """The same for a case of an eval file. One that the operator named elsewhere has its own repository,
-        out of which no path of it leads."""
-        setting = self.setting(os.path.dirname(file), clients)
-        around = replace(setting.surroundings, within=repository_of(self.root, file))
-        return replace(setting, surroundings=around)
+        """The same for a case of an eval file, out of whose repository none of its paths leads."""
+        made = self.setting(os.path.dirname(file), clients)
+        return replace(made, surroundings=replace(made.surroundings, within=repository_of(self.root, file)))
 
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
         setting = self.setting(os.path.dirname(baseline.source.file), clients)
