@@ -7,7 +7,7 @@ from math import inf
 from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, cannot, fault_of_ours
-from baselinekit.evals.checks import Prepared
+from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.grade import graders
@@ -201,7 +201,7 @@ class Examiner:
             raise prepared.fault
         case, project = prepared.case, self.here.project
         time = TimeLeft(case.timeout, self.seconds, began, case.timeout_key)
-        setting = project.setting_of_case(case.source.file, time.within(self.here.clients))
+        setting = setting_of_case(project, case.source.file, time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = given_by_scripts(prepared, setting, trace)
         case = replace(case, recipe=recipe)

@@ -9,7 +9,7 @@ from typing import Any
 
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.evals.checks import load_schema
+from baselinekit.evals.checks import load_schema, setting_of_case
 from baselinekit.evals.scripts import Trace, ready_scripts, run_before
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.checks import check_of
@@ -83,7 +83,7 @@ def with_printed(case: Case, project: Project, clients: Clients) -> Case:
     """The case with what the script before it prints as inputs, if it may be run."""
     if case.scripts.before is None:
         return case
-    setting = project.setting_of_case(case.source.file, clients)
+    setting = setting_of_case(project, case.source.file, clients)
     alone = replace(case, scripts=replace(case.scripts, after=None))
     script, _ = ready_scripts(project, alone, setting)
     if script is None:

@@ -37,7 +37,7 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.schema.records import named_at
-from baselinekit.store.project import in_repository, name_in_project, read
+from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import discover, holds_baselines, locate, locate_each
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
@@ -76,6 +76,12 @@ class Prepared:
     fault: Exception | None = None
     scripts: tuple[Script | None, Script | None] = (None, None)
     names: frozenset[str] = frozenset()
+
+
+def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
+    """What surrounds a case of an eval file, out of whose repository none of its paths leads."""
+    made = project.setting(os.path.dirname(file), clients)
+    return replace(made, surroundings=replace(made.surroundings, within=repository_of(project.root, file)))
 
 
 def prepare_cases(
@@ -158,7 +164,7 @@ def _prepared(
         return Prepared(case)
     project = here.project
     problems: list[Problem] = []
-    setting = project.setting_of_case(case.source.file, here.clients)
+    setting = setting_of_case(project, case.source.file, here.clients)
     setting = replace(setting, ceilings=setting.ceilings.of_a_case())
     case, recipe, names = with_given(project, case, setting)
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
@@ -288,7 +294,9 @@ def _check_model(name: str, case: Case, here: CaptureEnvironment) -> None:
     except InvalidInput as error:
         if error.problems[0].code != _UNKNOWN_MODEL:
             raise
-        targets = here.project.targets.of_file(here.project.root, case.source.file)
+        from baselinekit.suites.targetsfile import with_found  # most projects name no targets
+
+        targets = with_found(here.project.targets, here.project.root, case.source.file, {})
         raise InvalidInput(*(targets.no_model(name) or error.problems)) from None
 
 

@@ -26,7 +26,7 @@ from baselinekit.placeholders.table import RegexBudget, Words
 from baselinekit.programs.git import Execute
 from baselinekit.replay.environment import capture_environment
 from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
-from baselinekit.store.project import load_config, nearest_config, project_root, repository_of
+from baselinekit.store.project import load_config, nearest_config, project_root
 from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
@@ -107,11 +107,6 @@ class Project:
             clients,
             ceilings=self.ceilings,
         )
-
-    def setting_of_case(self, file: str, clients: Clients) -> Setting:
-        """The same for a case of an eval file, out of whose repository none of its paths leads."""
-        made = self.setting(os.path.dirname(file), clients)
-        return replace(made, surroundings=replace(made.surroundings, within=repository_of(self.root, file)))
 
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
         setting = self.setting(os.path.dirname(baseline.source.file), clients)
