@@ -26,7 +26,7 @@ demo: $(READY)
 	@$(BIN)/python -P -m baselinekit demo
 
 # A process that has nothing left to do takes tests over from one that has.
-PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -p no:anyio -n auto --maxprocesses 4 --dist worksteal
 
 # Three processes on two cores: some tests wait.
 check: static

@@ -11,9 +11,11 @@ import quickness
 from hypothesis import HealthCheck, settings
 
 # An ordinary run tries the same examples each time, so that who broke something is who sees it; the thorough
-# one looks for others. In neither does a busy machine fail a test: what has to be quick says so itself.
+# one looks for others; that of every save tries a quarter of them, where a test names no number of its own.
+# In none does a busy machine fail a test: what has to be quick says so itself.
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True)
+settings.register_profile("quick", settings.get_profile("ordinary"), max_examples=25)
 settings.load_profile("thorough" if os.environ.get("BASELINEKIT_THOROUGH") else "ordinary")
 
 
@@ -34,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: too dear for every save; `make test` runs it (quickness.py)")
     if config.getoption("quick"):
         config.pluginmanager.register(quickness.Quickness())
+        settings.load_profile("quick")
     known.settle(config.getoption("zone"))
     clocks.begin_at(config.getoption("at"))
 

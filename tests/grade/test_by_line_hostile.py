@@ -55,14 +55,17 @@ def test_e5_e12_there_are_more_than_sixty_texts_and_each_is_another_one() -> Non
 
 
 OFTEN = ("score 5", "should match")
-"""Tried on every save, the others by `make test`."""
 
 
-@pytest.mark.parametrize(
-    ("setup", "name"),
-    [pytest.param(*one, marks=[pytest.mark.slow] * (one[0] not in OFTEN)) for one in TEXTS],
-    ids=str,
-)
+def often(setup: str, name: str) -> bool:
+    """What is tried on every save, the others by `make test`: a megabyte is read many times over."""
+    return setup in OFTEN and not name.endswith("megabyte")
+
+
+TRIED = [pytest.param(*one, marks=[pytest.mark.slow] * (not often(*one))) for one in TEXTS]
+
+
+@pytest.mark.parametrize(("setup", "name"), TRIED, ids=str)
 def test_e5_e12_no_text_has_a_judge_pass_what_is_wrong(setup: str, name: str) -> None:
     method, key, value, right = SETUPS[setup]
     text = text_of(setup, name)
@@ -71,14 +74,16 @@ def test_e5_e12_no_text_has_a_judge_pass_what_is_wrong(setup: str, name: str) ->
         assert (found.outcome, found.verdict) == ("error", "unparseable"), (how, found)
 
 
-@pytest.mark.parametrize(("setup", "name"), TEXTS, ids=str)
+@pytest.mark.parametrize(("setup", "name"), TRIED, ids=str)
 def test_e5_e12_a_judge_that_is_not_fooled_is_read_rightly(setup: str, name: str) -> None:
     method, key, _, right = SETUPS[setup]
     found = judged(method, text_of(setup, name), lambda seen: f"{key}={right} REASON=It names another city.")
     assert found.outcome == "failed"
 
 
-@pytest.mark.parametrize("setup", SETUPS)
+@pytest.mark.parametrize(
+    "setup", [pytest.param(setup, marks=[pytest.mark.slow] * (setup not in OFTEN)) for setup in SETUPS]
+)
 def test_e5_e12_the_text_arrives_as_it_is_whatever_it_holds(setup: str) -> None:
     method, key, _, right = SETUPS[setup]
     texts = [text_of(setup, name) for name in DRESSES]

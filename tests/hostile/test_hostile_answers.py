@@ -11,6 +11,8 @@ from attacked import Attacked, Ran
 from routes import ROUTES, Route, named
 from server import HostileServer
 
+pytestmark = pytest.mark.slow
+
 MOST_MEGABYTES = 300
 
 
@@ -35,7 +37,6 @@ def holds(ran: Ran, route: Route) -> str:
     return str(reason)
 
 
-@pytest.mark.slow
 def test_all_of_it_is_one_run_without_a_traceback(ran: Ran) -> None:
     assert ran.exit_code == 3
     assert ran.err == ""
@@ -44,13 +45,11 @@ def test_all_of_it_is_one_run_without_a_traceback(ran: Ran) -> None:
     assert ran.megabytes < MOST_MEGABYTES
 
 
-@pytest.mark.slow
 @each(table.DRIPS)
 def test_f18_a_drip_ends_at_the_deadline(ran: Ran, route: Route) -> None:
     assert "within 0.6 s" in holds(ran, route)
 
 
-@pytest.mark.slow
 @each(table.BOMBS)
 def test_f19_a_bomb_is_not_unpacked(ran: Ran, route: Route) -> None:
     holds(ran, route)
@@ -112,7 +111,6 @@ def alone(folder: Path, route: Route) -> Ran:
         return project.measured("compare", "--no-record", "--json")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gzip-bomb", "raw-deflate-bomb"])
 def test_f19_memory_stays_as_it_was(tmp_path: Path, name: str) -> None:
     ran = alone(tmp_path, named(name))
@@ -120,21 +118,18 @@ def test_f19_memory_stays_as_it_was(tmp_path: Path, name: str) -> None:
     assert ran.megabytes < 120
 
 
-@pytest.mark.slow
 def test_f20_an_endless_body_takes_no_more_than_its_limit(tmp_path: Path) -> None:
     ran = alone(tmp_path, named("endless-body"))
     assert ran.outcomes == {"endless-body": ("error", "BK305")}
     assert ran.megabytes < 120
 
 
-@pytest.mark.slow
 def test_f20_an_announced_size_ends_it_at_once(tmp_path: Path) -> None:
     ran = alone(tmp_path, named("announced-large"))
     assert ran.outcomes == {"announced-large": ("error", "BK305")}
     assert ran.seconds < 7, "the server would keep the connection for eight"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["head-drip", "body-drip", "silence"])
 def test_f18_the_whole_command_ends_in_time(tmp_path: Path, name: str) -> None:
     ran = alone(tmp_path, named(name))
@@ -146,7 +141,6 @@ RECORDS = b"[%b]" % b",".join(b'{"id": %d, "name": "user %d", "on": true}' % (n,
 CONTAINERS = b"[%b]" % b",".join([b"[]"] * 3_300_000)
 
 
-@pytest.mark.slow
 def test_f20_an_ordinary_body_just_below_the_limit_is_compared(tmp_path: Path) -> None:
     assert 9_500_000 < len(RECORDS) < 10_000_000
     ran = alone(
@@ -156,7 +150,6 @@ def test_f20_an_ordinary_body_just_below_the_limit_is_compared(tmp_path: Path) -
     assert ran.megabytes < MOST_MEGABYTES
 
 
-@pytest.mark.slow
 def test_f20_a_body_that_is_all_brackets_is_not_unfolded(tmp_path: Path) -> None:
     assert len(CONTAINERS) < 10_000_000
     ran = alone(tmp_path, Route("brackets", table.as_json(CONTAINERS), "BK305"))
@@ -164,7 +157,6 @@ def test_f20_a_body_that_is_all_brackets_is_not_unfolded(tmp_path: Path) -> None
     assert ran.megabytes < 120
 
 
-@pytest.mark.slow
 def test_f20_brackets_in_a_text_are_only_text(tmp_path: Path) -> None:
     text = b'["%b"]' % (b"[{" * 1_000_000)
     ran = alone(tmp_path, Route("text", table.as_json(text), "", {"status": 200, "body": ["<<any_string>>"]}))

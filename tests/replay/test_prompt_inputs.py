@@ -33,6 +33,7 @@ PIECES = [
     *("<<any>>", "<<", "\\<<any_uuid>>", "{{any_uuid}}", "$name", "%s", "é", "\n", "\r\n", "\0", " ", "a=b"),
 ]
 VALUES = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join)
+EXAMPLES = settings().max_examples
 TEMPLATE = "<a>{{name}}</a>\n<b>{{other}}</b>{{name}} \\{{name}} {{declared}}"
 
 
@@ -43,7 +44,9 @@ def asked(setting: Setting, recipe: Recipe) -> str:
     return ask.messages[0].content
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=3 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(name=VALUES, other=VALUES)
 def test_x4_e23_an_input_is_put_in_once_and_literally(setting: Setting, name: str, other: str) -> None:
     recipe = Recipe(PromptInput(text=TEMPLATE, inputs={"other": "before"}), PromptExecution("prompt"))
@@ -52,7 +55,9 @@ def test_x4_e23_an_input_is_put_in_once_and_literally(setting: Setting, name: st
     assert asked(setting, given_both) == wanted
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=2 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     value=st.recursive(
         VALUES | st.integers() | st.none(),

@@ -100,7 +100,7 @@ def stated_cases(draw: st.DrawFn) -> list[dict[str, Json]]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples * 2 // 5, deadline=None)
 @given(stated_cases())
 def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str, Json]]) -> None:
     with TemporaryDirectory() as folder:
@@ -367,7 +367,7 @@ REFERENCES: list[Json] = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples * 2 // 5, deadline=None)
 @given(
     st.lists(
         st.tuples(
