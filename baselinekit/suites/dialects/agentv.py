@@ -38,7 +38,7 @@ from baselinekit.suites.dialects.agentvmessages import (
     read_messages,
     split_files,
 )
-from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.evaluators import (
     DEFAULT_EVALUATOR,
     EvaluatorPlace,
@@ -59,12 +59,7 @@ _LONGEST_ID = 200
 _OTHER_FORMS = {
     "cases": "the eval file of a prompt",
     "triggering": "the eval file of a prompt",
-    "test_cases": "a file of test cases",
-    "eval_suite": "a suite",
-    "capability_eval": "a capability eval",
-    "regression_eval": "a regression eval",
-    "eval_trigger": "an eval trigger",
-    "eval_type": "a regression record",
+    **FORMS_BY_KEY,
 }
 """What else a file could be, by a key that only it has."""
 

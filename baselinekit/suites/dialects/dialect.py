@@ -35,6 +35,17 @@ from baselinekit.variables import unexpanded
 Criticality = Literal["critical", "high", "medium", "low"]
 
 
+FORMS_BY_KEY = {
+    "test_cases": "a file of test cases",
+    "eval_suite": "a suite",
+    "capability_eval": "a capability eval",
+    "regression_eval": "a regression eval",
+    "eval_trigger": "an eval trigger",
+    "eval_type": "a regression record",
+}
+"""What a file of evals is, by a key that only it has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One form of eval files. `read`: an item, whose cases are added to its document, and what is wrong with

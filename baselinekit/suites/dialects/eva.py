@@ -31,7 +31,7 @@ from baselinekit.suites.dialects.assertions import (
     unnamed_model,
 )
 from baselinekit.suites.dialects.capability import limits
-from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.triggering import (
     LISTS,
     PromptTriggering,
@@ -48,12 +48,7 @@ PREFIX = "EVA_"
 _TIMEOUT = 60
 _NOT_IN_IDS = re.compile(r"[^\w.-]+")
 _OTHER_FORMS = {
-    "test_cases": "a file of test cases",
-    "eval_suite": "a suite",
-    "capability_eval": "a capability eval",
-    "regression_eval": "a regression eval",
-    "eval_trigger": "an eval trigger",
-    "eval_type": "a regression record",
+    **FORMS_BY_KEY,
     "evalcases": "an AgentV eval file",
     "input": "a case",
     "current": "a baseline",
