@@ -430,7 +430,7 @@ def answer_written(
             )
         content = finished.stdout
         if "{OUTPUT_FILE}" in (line.text or "\0".join(line.argv)):
-            around = replace(start.setting.surroundings, root=folder, folder=folder)
+            around = replace(start.setting.surroundings, root=folder, folder=folder, within="")
             found = read_if_there(around, os.path.basename(output))
             if found is None:
                 said = said_last(finished.stderr, mask)

@@ -206,4 +206,7 @@ def _with_cases(suite: Suite, loading: Loading) -> Suite:
     config = suite.config
     if config.max_workers is None and loading.workers:
         config = replace(config, max_workers=min(loading.workers))
-    return replace(suite, config=config, cases=tuple(loading.cases))
+    description = suite.description
+    if description is None and len({case.source.file for case in loading.cases}) == 1:
+        description = next(iter(loading.described.values()), None)
+    return replace(suite, config=config, cases=tuple(loading.cases), description=description)

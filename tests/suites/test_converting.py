@@ -434,3 +434,18 @@ def test_lines_of_cases_are_converted(tmp_path: Path) -> None:
     write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
     assert eval_importer_of(SourceText("x.jsonl", (tmp_path / "evals/x.jsonl").read_text())) is None
     assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
+
+
+@pytest.mark.parametrize("to", ["cases", "agentv"])
+def test_what_a_file_says_of_itself_is_carried_over(tmp_path: Path, to: str) -> None:
+    said, judged = "Why is asked", {"type": "model", "config": {"method": "rubric", "rubrics": ["Is right"]}}
+    file = "evals/own.yaml"
+    if to == "cases":
+        write(tmp_path, file, f"description: {said}\n{RANGES}")
+    else:
+        cases_file(
+            tmp_path,
+            prompt_case(graders=[judged], expected_outcome="x"),
+            metadata={"id": "own", "description": said},
+        )
+    assert said in next(iter(convert(tmp_path, file, to).files.values()))

@@ -191,6 +191,8 @@ def shared_facts(
         problems += [replace(one, at=at) for one in more]
         target = target if known else None  # told once, and of no case
     dataset = (stated.dataset or "").strip() or dataset_of(document.file)
+    if stated.description:
+        document.loading.described[document.file] = stated.description
     document.loading.renaming[document.file] = "state a `dataset:` of its own in one of the two files"
     return SharedFacts(files, dataset, target, judged, tuple(stated.tags)), problems
 

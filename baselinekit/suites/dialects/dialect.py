@@ -201,7 +201,8 @@ class Loading:
     """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
     named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
     was found in a folder; `files`: all that are read; `beside`: what stands beside a file for all of its
-    cases, by that file; `renaming`: how the ids of a file become other ones. `fetch_file`: reads a file that
+    cases, by that file; `renaming`: how the ids of a file become other ones; `described`: what a file says of
+    itself. `fetch_file`: reads a file that
     is named by an address of a git repository; `targets`: who can be asked by a name, and
     `found_targets` the lists of them that stand beside eval files; `workers`: how many
     cases those are asked at once who say so."""
@@ -219,6 +220,7 @@ class Loading:
     beside: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     renaming: dict[str, str] = field(default_factory=dict)
+    described: dict[str, str] = field(default_factory=dict)
     fetch_file: Callable[[str], FetchedFile] | None = None
     targets: Targets = NO_TARGETS
     found_targets: dict[str, ReadList] = field(default_factory=dict)

@@ -59,6 +59,9 @@ def recognises(raw: dict[str, Json]) -> bool:
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     defaults, problems = read(item.raw, defaults)
     problems = below(problems, item.at)
+    about = item.raw.get("metadata")
+    if isinstance(about, dict) and isinstance(about.get("description"), str):
+        document.loading.described[document.file] = about["description"]
     cases = item.raw["test_cases"]
     for number, raw in enumerate(cases if isinstance(cases, list) else ()):
         case = EvalItem("case", (*item.at, "test_cases", number), raw)
