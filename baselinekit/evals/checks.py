@@ -173,6 +173,11 @@ def _prepared(
     problems += _wrong_recipe(case, recipe, setting, listed)
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
+    elif case.pass_rule.by == "mean" and not any(grader.weight for grader in case.graders):
+        what = "no grader has any weight, so there is no mean that could pass"
+        problems.append(
+            Problem("BK705", what, "leave `weight` out, or state one above 0", at=case.graders[0].at)
+        )
     for position, grader in graders.positions(case.graders):
         try:
             problems += _of_grader(prepared, position, grader, here, listed)

@@ -208,6 +208,9 @@ def trajectory_problems(task: Task) -> Iterator[Problem]:
                 f"{tool} may be called {least} times or more", "1 or more", "config", "minimums", tool
             )
     for number, wanted in enumerate(how.expected):
+        if not wanted.tool.strip():
+            at = ("config", "expected", str(number), "tool")
+            yield never_passes("no tool has an empty name", "the name of a tool", *at)
         if wanted.max_seconds is not None and wanted.max_seconds <= 0:
             what = f"no call takes {wanted.max_seconds:g} s"
             at = ("config", "expected", str(number), "max_seconds")

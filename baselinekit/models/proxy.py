@@ -234,6 +234,14 @@ class _Conversation(BaseHTTPRequestHandler):
             status, said = 502, {"error": problem.message, "code": problem.code}
         except BaselinekitError as error:
             status, said = 500, {"error": error.problems[0].message, "code": error.problems[0].code}
+        self._write(status, said)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no request of ours at all (another method, a line that is none) is answered as JSON too."""
+        self.close_connection = True
+        self._write(code, {"error": message or "this is no request"})
+
+    def _write(self, status: int, said: dict[str, Json]) -> None:
         body = to_bytes(said)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

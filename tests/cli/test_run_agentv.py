@@ -87,6 +87,15 @@ def test_a4_a_wrong_key_of_a_file_hides_nothing_else(here: Console) -> None:
     assert "6:" in told, "the cases too"
 
 
+def test_a45_a_mean_of_nothing_is_told_before_anybody_is_asked(here: Console) -> None:
+    judged = "{name: fast, type: latency, threshold: 900, weight: 0}"
+    write(here, {"evals/a.yaml": CASE % ("a", f", execution: {{evaluators: [{judged}]}}")})
+    write(here, {".agentv/targets.yaml": MOCK % ""})
+    ran = here.run("baselinekit run")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "no grader has any weight" in ran.stderr
+
+
 def test_a_file_elsewhere_has_its_own_repository_for_all_that_it_names(here: Console) -> None:
     judges = (
         "{name: in_folder, type: code_judge, script: [python3, judge.py], cwd: ../scripts}",

@@ -191,6 +191,11 @@ def longest_common(left: list[str], right: list[str]) -> int:
             ("config", "expected", "0", "max_seconds"),
             "this cannot pass",
         ),
+        (
+            ToolTrajectory("exact", expected=wanted(" ")),
+            ("config", "expected", "0", "tool"),
+            "this cannot pass",
+        ),
         (ToolTrajectory("exact", pass_at=2), ("config", "pass_at"), "this cannot pass"),
         (ToolTrajectory("exact", pass_at=0), ("config", "pass_at"), "this cannot fail"),
     ],

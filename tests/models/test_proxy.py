@@ -352,3 +352,10 @@ def test_f48_it_is_closed_while_others_wait_for_room(judges: Judges) -> None:
     while set(threading.enumerate()) - before and time.monotonic() < deadline:
         time.sleep(0.001)
     assert not set(threading.enumerate()) - before
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "BREW"])
+def test_a25_another_method_is_refused_as_json(proxy: Proxy, judges: Judges, method: str) -> None:
+    status, said = sent(proxy, "/invoke", QUESTION, method=method)
+    assert (status, said) == (501, {"error": f"Unsupported method ('{method}')"})
+    assert (judges.asked, proxy.calls) == ([], 0)
