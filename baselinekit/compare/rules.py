@@ -21,6 +21,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
+from baselinekit.tree.equality import as_written
 from baselinekit.tree.paths import Pattern, Specificity
 from baselinekit.tree.places import FilterSegment, Key, Slice, Wild, fits
 
@@ -217,7 +218,7 @@ class State:
             waits = self.here is None and self.names is not None and self.otherwise() is self
             if not waits or self.names is None or any(name.isdigit() for name in self.names):
                 return False
-            self._marks = [name.encode("utf-8", "surrogatepass") for name in self.names]
+            self._marks = [as_written(name) for name in self.names]
         return not any(map(data.__contains__, self._marks))
 
     def _advanced(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":

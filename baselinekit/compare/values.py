@@ -1,16 +1,18 @@
 """The nodes of single values, and the walk over an actual output: its differences so far, its bindings."""
 
+import json
 import re
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from decimal import Context
+from itertools import islice
 from typing import Any, Protocol
 
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.baselines import BOUNDS, Answers, Difference, Kind, SimilarityQuestion, Tolerance
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.placeholders.grammar import between, escape_value, has_marker
+from baselinekit.placeholders.grammar import WRITTEN, between, escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.equality import (
@@ -349,27 +351,67 @@ _PLACEHOLDER = re.compile(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))
 _BRACED = re.compile(rb"\{\{any_")
 
 
+_IN_JSON = re.compile(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
+"""What is written so in JSON text, where a control character is an escape."""
+
+_IN_BYTES = re.compile(WRITTEN.encode())
+_NUMBER = re.compile(rb"[MJGX\x8d\x95]|\x8c\Z")
+_NEAR, _LONGEST, _FIRST_FOUND = 9, 260, 50
+
 _FAR = 2_000
 
 
 def literal_bytes(value: Json) -> bytes | None:
-    """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. Two bytes of a
-    number may look like the beginning of one, so what follows is looked at as well."""
+    """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. The bytes of a
+    number, or of a length, may look like one: where what was found may be such, its JSON decides, in which
+    nothing but a text can."""
     data = bytes_of(value)
-    if data is None or _finds(_PLACEHOLDER, b"<", data) or _finds(_BRACED, b"{", data):
+    if data is None:
         return None
-    return data
+    first = min(_find(_PLACEHOLDER, b"<", data), _find(_BRACED, b"{", data))
+    if first == len(data):
+        return data
+    found = islice(_IN_BYTES.finditer(data, first), _FIRST_FOUND)
+    if any(_in_text(data, match.start()) for match in found):
+        return None
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return None
+    return None if _IN_JSON.search(text) else data
 
 
-def _finds(pattern: re.Pattern[bytes], sign: bytes, data: bytes) -> bool:
-    """Whether a pattern that begins with this sign finds something. Where the sign is rare, to go from one to
-    the next is ten times as fast as any search."""
+def _in_text(data: bytes, at: int) -> bool:
+    """Whether what stands here is surely in a text: nothing before it may be the beginning of a number, or of
+    a length, that reaches up to it."""
+    if _NUMBER.search(data, max(at - _NEAR, 0), at):
+        return False
+    return not (_reaches(b"\x8a", 1, data, max(at - _LONGEST, 0), at) or _reaches(b"\x8b", 4, data, 0, at))
+
+
+def _reaches(sign: bytes, size: int, data: bytes, start: int, at: int) -> bool:
+    """Whether a long number from here on, `sign` and its length in so many bytes, may reach so far."""
+    begins = data.find(sign, start, at)
+    while begins >= 0:
+        first = begins + 1 + size
+        if at <= first + int.from_bytes(data[begins + 1 : first], "little") < len(data):
+            return True
+        begins = data.find(sign, begins + 1, at)
+    return False
+
+
+def _find(pattern: re.Pattern[bytes], sign: bytes, data: bytes) -> int:
+    """Where a pattern that begins with this sign is first found; the end if it is not. Where the sign is
+    rare, to go from one to the next is ten times as fast as any search."""
     at = data.find(sign)
     for _ in range(len(data) // _FAR):
-        if at < 0 or pattern.match(data, at):
-            break
+        if at < 0:
+            return len(data)
+        if pattern.match(data, at):
+            return at
         at = data.find(sign, at + 1)
-    return at >= 0 and pattern.search(data, at) is not None
+    found = pattern.search(data, at) if at >= 0 else None
+    return found.start() if found else len(data)
 
 
 def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:

@@ -20,6 +20,8 @@ from baselinekit.variables import as_text
 
 _MARKER = re.compile(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
 _BEGINS = re.compile(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
+WRITTEN = rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_BEGINS.pattern})"
+_WRITTEN = re.compile(WRITTEN)
 _TAIL = re.compile(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
 _BLANKS = re.compile(r"\s*")
 _BARE = re.compile(r"[^,()<>'\"]+")
@@ -44,8 +46,9 @@ class Token:
 
 
 def has_marker(text: str) -> bool:
-    """Whether a text could hold a placeholder, or an escape of one."""
-    return "<<" in text or "{{any_" in text
+    """Whether a text may stand for something else than itself: there is a placeholder in it, a broken one, or
+    an escape of one. `1 << 4` is none."""
+    return ("<<" in text or "{{any_" in text) and _WRITTEN.search(text) is not None
 
 
 def holds_marker(value: Json) -> bool:

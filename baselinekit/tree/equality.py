@@ -167,6 +167,12 @@ def bytes_of(value: Json) -> bytes | None:
     return data
 
 
+def as_written(text: str) -> bytes:
+    """What stands for a text, or a key, in the bytes of any value that holds it: its length comes first."""
+    data = text.encode("utf-8", "surrogatepass")
+    return (b"\x8c%c" % len(data) if len(data) < 256 else b"X" + len(data).to_bytes(4, "little")) + data
+
+
 def is_written_as(value: Json, data: bytes) -> bool:
     """Whether these are the bytes of a value. Of a large one no more is written than it takes to tell."""
     if len(data) < _LARGE:
