@@ -51,7 +51,7 @@ def run_or_list(options: RunOptions) -> int:
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
-        _list(plan_suite(project, suite, options), suite, options)
+        _list(plan_suite(project, suite, options, is_only_listed=True), suite, options)
         return 0
     before = _earlier(project, suite, options)
     report = run_suite(project, suite, options)
@@ -68,13 +68,17 @@ def run_or_list(options: RunOptions) -> int:
     return report.exit_code
 
 
-def plan_suite(project: Project, suite: Suite, options: RunOptions) -> list[Planned]:
-    """Everything as a run would, and nobody is asked."""
+def plan_suite(
+    project: Project, suite: Suite, options: RunOptions, is_only_listed: bool = False
+) -> list[Planned]:
+    """Everything as a run would, and nobody is asked. Where it `is_only_listed`, nobody has to allow anything
+    either."""
     choice, policy = _choice(project, options), _policy(project, options, None)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
-        return plan_cases(project, suite, choice, policy, clients, Outside(check=sandbox.check))
+        outside = Outside(check=sandbox.check)
+        return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
 def run_suite(

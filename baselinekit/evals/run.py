@@ -322,8 +322,8 @@ def _served(results: Sequence[Result]) -> dict[str, str]:
     return {"model": ", ".join(names)} if names else {}
 
 
-# run --list: what a run would do. All that is wrong with the files is said as it would be; nobody is asked,
-# and no program is started, so that none has to be allowed.
+# What a run would do, for run --list, and for a gate before the first of its suites is paid for. All that is
+# wrong with the files is said; a listing starts no program, so that none has to be allowed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,12 +339,18 @@ class Planned:
 
 
 def plan_cases(
-    project: Project, suite: Suite, wanted: Choice, policy: RunPolicy, clients: Clients, outside: Outside
+    project: Project,
+    suite: Suite,
+    wanted: Choice,
+    policy: RunPolicy,
+    clients: Clients,
+    outside: Outside,
+    is_only_listed: bool = False,
 ) -> list[Planned]:
-    """What would be run, in its order."""
+    """What would be run, in its order. `is_only_listed`: it is not going to be."""
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     chosen = choose(suite.cases, wanted)
-    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check, listed=True)
+    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check, is_only_listed)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)
     attempts = policy.attempts or suite.config.attempts
     found = []
