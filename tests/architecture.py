@@ -220,7 +220,6 @@ MASKED_ALREADY = {
     "placeholders.template": "of a file of the project",
     "placeholders.table": "of a file of the project",
     "schema.complaints": "of a file of the project",
-    "suites.writing.sayings": "of a file of the project",
 }
 """Who may say that a text has been masked already, and why that is so."""
 

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, argument, flag, including, option, project_of, read_text
 from baselinekit.documents.languages import yaml_flow
-from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.table import eval_importer_of
@@ -103,7 +104,7 @@ def convert(options: ConvertOptions | ImportOptions) -> int:
         raise InvalidInput(
             Problem("BK776", f"{options.path} is no file of promptfoo and no evals.json", hint)
         )
-    reader = CaseReader(project.root, project.fetch_file, project.targets)
+    reader = CaseReader(project.root, project.fetch_file, project.targets, project.redactor.mask_said)
     stem = stem_of(options.path) if draft is None else _stem(draft, options.path)
     place = name_of_place(project.root, _typed_place(options, form, project, stem))
     if draft is None:
@@ -155,6 +156,14 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
         return read_text("import", target, "a text")
 
     def fitting(pattern: str) -> Sequence[str]:
+        beginning = re.sub(r"(?s)[*?\[].*", "", pattern)
+        if os.pardir in pattern.removeprefix(beginning).split("/"):
+            return ()
+        start = os.path.realpath(os.path.join(folder, os.path.dirname(beginning)))
+        try:
+            check_inside(os.path.realpath(project.root), start, pattern)
+        except Refused:
+            return ()
         return sorted(glob.glob(pattern, root_dir=folder, recursive=True))
 
     return importer.read(source, EvalFiles(read, fitting))
@@ -199,6 +208,7 @@ class _Told:
         header = "".join(
             f"# {line}\n" for line in (*self._header(), *(f"  {text}" for text in self._lost_lines()))
         )
+        header = screen.redact(header)
         for number, (name, text) in enumerate(self._made.files.items()):
             yield name, header + text if number == 0 and self._made.lost else text
 
@@ -237,7 +247,7 @@ class _Told:
         if files:
             verb = "would be carried over" if options.dry_run else "carried over"
             screen.line(f"{many(made.count, 'case')} {verb}")
-            for note in made.notes:
+            for note in self._notes(files):
                 screen.line(screen.safe_line(f"note: {note}"))
         if made.lost:
             screen.line(f"{many(len(made.lost), 'thing')} not carried over:", err=not files)
@@ -251,6 +261,15 @@ class _Told:
         if not options.dry_run:
             first = os.path.relpath(os.path.join(self._project.root, next(iter(files))))
             screen.next_commands([f"baselinekit run {screen.safe_line(first)} --list"])
+
+    def _notes(self, files: Mapping[str, str]) -> Iterator[str]:
+        """What is said in other words, and where something stands that would be masked on a screen."""
+        yield from self._made.notes
+        for name, text in files.items():
+            lines = zip(text.split("\n"), screen.redact(text).split("\n"), strict=False)
+            masked = [number for number, (own, shown) in enumerate(lines, 1) if own != shown]
+            if masked:
+                yield f"{name}:{masked[0]} holds what looks like a secret: take it out before you commit it"
 
     def _print_models(self) -> None:
         """Models that the cases ask and nobody has declared yet."""
@@ -274,4 +293,4 @@ class _Told:
         ]
         written = [] if self._options.dry_run else [*files]
         told: dict[str, Json] = {"to": self._form.name, "written": written, "cases": self._made.count}
-        return told | {"lost": lost, "notes": [*self._made.notes]}
+        return told | {"lost": lost, "notes": [*self._notes(files)]}

@@ -14,7 +14,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import named_by_operator
 from baselinekit.grade.judging import ask_until_readable, question, reply, short_digest, unusable
 from baselinekit.grade.rubricitems import RubricItem, item_problems
-from baselinekit.kinds.messages import plain_text
+from baselinekit.grade.wire import texts_of_case
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, Ask, Usage
 from baselinekit.model.values import Edit, Json, Path
@@ -152,14 +152,7 @@ def draft(lacking: Lacking, model: str, ask: Callable[[Ask], Answer], mask: Mask
 
 def texts_of(case: Case) -> dict[str, str]:
     """What the model is shown: nothing of what cases are asked with beside their first question."""
-    asked = [message for message in case.wanted.asked if message.role == "user"]
-    reference = case.wanted.messages
-    texts = {
-        "question": plain_text(asked[0].content) if asked else "",
-        "expected outcome": case.wanted.outcome,
-        "reference answer": plain_text(reference[-1].content) if reference else "",
-    }
-    return {name: text for name, text in texts.items() if text}
+    return {name.replace("_", " "): text for name, text in texts_of_case(case).items() if text}
 
 
 def draft_question(model: str, texts: dict[str, str]) -> Ask:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from baselinekit.grade.task import Task, input_of
 from baselinekit.kinds.messages import message_as_json, milliseconds, plain_text
+from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
@@ -38,13 +39,17 @@ def wire_of(
 def texts_of(task: Task, observation: Observation) -> dict[str, str]:
     """The first thing that a user asks, what the answer should do, the last message of the conversation that
     went well, and the answer; "" where there is none. What is no text is JSON."""
-    asked = [message for message in _asked(task) if message.role == "user"]
-    reference = _reference(task)
+    return {**texts_of_case(task.case), "candidate_answer": plain_text(_answer(task, observation))}
+
+
+def texts_of_case(case: Case) -> dict[str, str]:
+    """The same without an answer."""
+    asked = [message for message in _asked(case) if message.role == "user"]
+    reference = _reference(case)
     return {
         "question": plain_text(asked[0].content) if asked else "",
-        "expected_outcome": task.case.wanted.outcome,
+        "expected_outcome": case.wanted.outcome,
         "reference_answer": plain_text(reference[-1].content) if reference else "",
-        "candidate_answer": plain_text(_answer(task, observation)),
     }
 
 
@@ -53,7 +58,7 @@ def messages_of(task: Task, observation: Observation) -> dict[str, Json]:
     said = observation.messages or (
         TraceMessage("assistant", _answer(task, observation), observation.tool_calls or ()),
     )
-    conversations = (_asked(task), _reference(task), said)
+    conversations = (_asked(task.case), _reference(task.case), said)
     return {
         name: [message_as_json(message) for message in messages]
         for name, messages in zip(MESSAGES, conversations, strict=True)
@@ -89,16 +94,16 @@ def trace_summary(observation: Observation) -> dict[str, Json] | None:
     return {**told, "duration_ms": milliseconds(observation.seconds)}
 
 
-def _asked(task: Task) -> Sequence[TraceMessage]:
+def _asked(case: Case) -> Sequence[TraceMessage]:
     """A case that asks with something else than messages asks as a user."""
-    return task.case.wanted.asked or (TraceMessage("user", input_of(task.case)),)
+    return case.wanted.asked or (TraceMessage("user", input_of(case)),)
 
 
-def _reference(task: Task) -> Sequence[TraceMessage]:
+def _reference(case: Case) -> Sequence[TraceMessage]:
     """What went well; of a case that states a value to be equal to, that value."""
-    expected = task.case.expected
-    if task.case.wanted.messages or expected is None:
-        return task.case.wanted.messages
+    expected = case.expected
+    if case.wanted.messages or expected is None:
+        return case.wanted.messages
     return (TraceMessage("assistant", expected.value),)
 
 

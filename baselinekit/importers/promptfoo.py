@@ -36,6 +36,7 @@ from baselinekit.importers.promptfootests import (
     providers_of,
     stated_tests,
     values_of,
+    without_login,
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.variables import unexpanded
@@ -249,7 +250,7 @@ def _own_providers(test: StatedTest, providers: Sequence[Provider], reading: Rea
     own = test.said("provider")
     if own is not None:
         stated = own if isinstance(own, dict) else {"id": own}
-        named = [one for one in providers if stated.get("id") in (one.label,)]
+        named = [one for one in providers if without_login(str(stated.get("id"))) == one.label]
         return named or [provider_of(stated, (*test.at, "provider"), reading)]
     chosen = test.said("providers")
     if not isinstance(chosen, list):

@@ -2,9 +2,11 @@
 them; and its providers, as models by the names that our configuration gives them."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.errors import BaselinekitError
@@ -15,6 +17,8 @@ from baselinekit.model.values import Json, Path
 
 FILE = "file://"
 PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
+_MOST_VARIANTS = 10_000
+_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 BESIDE = "paths start at the folder of the configuration"
 
 
@@ -79,8 +83,10 @@ def listed(raw: Json) -> list[Json]:
 
 
 def _listed_tests(
-    raw: Json, at: Path, default: dict[str, Json], reading: Reading, file: str = ""
+    raw: Json, at: Path, default: dict[str, Json], reading: Reading, within: tuple[str, ...] = ()
 ) -> Iterator[StatedTest]:
+    """`within`: the files that name each other on the way here."""
+    file = within[-1] if within else ""
     for number, one in enumerate(raw if isinstance(raw, list) else [raw] if raw is not None else []):
         here = at if file else (*at, number) if isinstance(raw, list) else at
         if isinstance(one, dict) and isinstance(one.get("path"), str) and "vars" not in one:
@@ -93,7 +99,16 @@ def _listed_tests(
             reading.leave_out(here, f"tests from {one!r}", "save them as a CSV file first", file)
         else:
             for way in _ways(one, here, reading):
-                yield from _listed_tests(_rows(way, reading, here), here, default, reading, way)
+                if not _is_circle(way, within, here, reading):
+                    rows = _rows(way, reading, here)
+                    yield from _listed_tests(rows, here, default, reading, (*within, way))
+
+
+def _is_circle(way: str, within: Sequence[str], at: Path, reading: Reading) -> bool:
+    """Whether a file names itself, by way of others too, which is told."""
+    if way in within:
+        reading.leave_out(at, f"{way!r}, which names itself", "break the circle", within[-1])
+    return way in within
 
 
 def _ways(stated: str, at: Path, reading: Reading) -> Sequence[str]:
@@ -188,6 +203,10 @@ def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
         yield values
         return
     names = [name for name, value in values.items() if isinstance(value, list)]
+    count = prod(len(values[name]) for name in names)
+    if count > _MOST_VARIANTS:
+        hint = f"at most {_MOST_VARIANTS:,}: list fewer values, or set `options.disableVarExpansion`"
+        raise NotCarried(f"{count:,} combinations of the values of its variables", hint)
     for chosen in product(*(values[name] for name in names)):
         yield {**values, **dict(zip(names, chosen, strict=True))}
 
@@ -236,13 +255,15 @@ class Provider:
         return self.execution.get("type") == NOBODY.name
 
 
-def providers_of(raw: Json, at: Path, reading: Reading) -> Iterator[Provider]:
+def providers_of(raw: Json, at: Path, reading: Reading, within: tuple[str, ...] = ()) -> Iterator[Provider]:
+    """`within`: as of tests."""
     listed = raw if isinstance(raw, list) else [raw] if raw is not None else []
     for number, one in enumerate(listed):
         here = (*at, number) if isinstance(raw, list) else at
         if isinstance(one, str) and one.startswith(FILE) and one.endswith(_DATA):
-            inner = data_of(one.removeprefix(FILE), reading, here)
-            yield from providers_of(inner, here, reading) if inner is not None else ()
+            way = one.removeprefix(FILE)
+            if not _is_circle(way, within, here, reading):
+                yield from providers_of(data_of(way, reading, here), here, reading, (*within, way))
             continue
         if isinstance(one, dict) and "id" not in one and len(one) == 1:  # the old form: {id: {config}}
             ((id, rest),) = one.items()
@@ -252,14 +273,16 @@ def providers_of(raw: Json, at: Path, reading: Reading) -> Iterator[Provider]:
             reading.leave_out(here, "a provider without an id", "name a model")
             continue
         yield provider_of(stated, here, reading)
-    if not listed:
+    if within and raw == []:
+        reading.leave_out(at, f"{within[-1]!r}, which names no provider", "name a model")
+    if not (listed or within):
         yield Provider("", {})
 
 
 def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provider:
     """Whom a provider means: a model of the configuration, or nobody."""
-    id, config = str(stated["id"]), stated.get("config")
-    label = str(stated.get("label") or id)
+    id, config = without_login(str(stated["id"])), stated.get("config")
+    label = without_login(str(stated.get("label") or id))
     wanted = stated.get("prompts")
     prompts = tuple(map(str, wanted)) if isinstance(wanted, list) else ()
     if id == "echo":
@@ -284,13 +307,18 @@ def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provi
     return Provider(label, execution, prompts)
 
 
+def without_login(id: str) -> str:
+    """An address without what may let somebody in: names are made of it, and stand in files and reports."""
+    return _LOGIN.sub("", id).partition("?")[0] if "://" in id else id
+
+
 def model_named(stated: Mapping[str, Json], reading: Reading) -> str:
     """The name that a model has in the configuration, which is told how it would be declared."""
-    id = str(stated["id"])
+    id = without_login(str(stated["id"]))
     family, _, rest = id.partition(":")
     kind, _, model = rest.partition(":")
     model = model if kind in _KINDS_OF_ASKING and model else rest
-    name = as_name(str(stated.get("label") or model or family))
+    name = as_name(without_login(str(stated.get("label") or model or family)))
     reading.models[name] = None
     if family in _PLAIN_PROVIDERS and model:
         reading.models[name] = {family: model, "key": f"{family}_key"}

@@ -240,7 +240,7 @@ def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = No
 
 def try_folder(folder: str) -> None:
     """Make a file there and remove it again, which fails where none can be made."""
-    temporary = os.path.join(folder, f".{_name()}")
+    temporary = os.path.join(folder, f".{temporary_name()}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     os.unlink(temporary)
 
@@ -257,13 +257,13 @@ def sweep(root: str, folders: Iterable[str] = ()) -> int:
     for folder in {os.path.join(root, name) for name in (os.path.join(STATE_FOLDER, "tmp"), *folders)}:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
-                if name.endswith(".tmp") and _is_left(name):
+                if name.endswith(".tmp") and is_left(name):
                     _remove(os.path.join(folder, name))
                     count += 1
     return count
 
 
-def _is_left(name: str) -> bool:
+def is_left(name: str) -> bool:
     """Whether the process that made it is gone. In a container our own number may have been another's."""
     match = _TEMPORARY.fullmatch(name)
     if not match or match["host"] != _HOST:
@@ -287,7 +287,7 @@ class _Copy:
         self.target = target
         self.shown = shown
         self.folder = os.path.dirname(target)
-        name = _name()
+        name = temporary_name()
         self._temporary = os.path.join(place, f".{name}" if place == self.folder else name)
         self._data = data
         self._handle = -1
@@ -332,7 +332,7 @@ class _Copy:
         os.close(self._handle)
         self._handle = -1
         _remove(self._temporary)
-        self._temporary = os.path.join(self.folder, f".{_name()}")
+        self._temporary = os.path.join(self.folder, f".{temporary_name()}")
         self.write(sync)
         self.seal(sync)
 
@@ -410,7 +410,7 @@ def _place(root: str | None, folder: str) -> str:
     return folder
 
 
-def _name() -> str:
+def temporary_name() -> str:
     return f"baselinekit-{_HOST}-{os.getpid()}-{_RUN}-{next(_COUNTER)}.tmp"
 
 

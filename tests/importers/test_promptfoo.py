@@ -384,3 +384,29 @@ def test_an_echo_asks_nobody() -> None:
 @pytest.mark.parametrize("raw", [{"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"])
 def test_other_files_are_not_taken_for_one(raw: Json) -> None:
     assert eval_importer_of(SourceText("x.yaml", json.dumps(raw))) is None
+
+
+def test_files_that_name_each_other_are_a_circle() -> None:
+    beside = {"a.yaml": '["file://b.yaml"]', "b.yaml": '["file://a.yaml"]', "p.yaml": '["file://p.yaml"]'}
+    draft = imported(config("file://a.yaml", providers=["file://p.yaml", "openai:gpt-4o"]), beside)
+    told = [(one.file, one.what) for one in draft.left_out]
+    assert told == [("b.yaml", "'a.yaml', which names itself"), ("p.yaml", "'p.yaml', which names itself")]
+
+
+def test_more_combinations_than_anybody_runs_are_left_out() -> None:
+    many: dict[str, Json] = {name: [*range(10)] for name in "abcdefghijklmnop"}
+    draft = imported(config({"vars": many, "assert": [IS]}, stated_test(IS)))
+    assert len(cases_of(draft)) == 1
+    assert "10,000,000,000,000,000 combinations" in draft.left_out[0].what
+
+
+@pytest.mark.parametrize("key", ["id", "label"])
+def test_what_an_address_lets_in_by_reaches_no_name(key: str) -> None:
+    address = "https://ada:hunter22@api.example.com/v1?api_key=abcd1234efgh"
+    provider = {"id": address} | ({"label": address} if key == "label" else {})
+    judged = {"type": "llm-rubric", "value": "Is it kind?", "provider": provider}
+    draft = imported(config(stated_test(IS, judged), providers=[provider, "openai:gpt-4o"]))
+    told = json.dumps([draft.document, [str(one) for one in draft.left_out], dict(draft.models)])
+    assert "api.example.com" in told
+    assert "hunter22" not in told
+    assert "abcd1234efgh" not in told

@@ -1,6 +1,7 @@
 """Cases in another form: what is written is read back, and whatever it does not say is named."""
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,13 +11,15 @@ from hypothesis import given, settings, strategies as st
 from promptfiles import META, prompt_folder
 from storehelp import write
 
-from baselinekit.errors import InvalidInput
+from baselinekit.errors import InvalidInput, Refused
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
+from baselinekit.store.atomic import temporary_name
 from baselinekit.suites.loading import load_cases
+from baselinekit.suites.targets import Targets, own_list
 from baselinekit.suites.writing import conversion, eva
-from baselinekit.suites.writing.conversion import FORMS, Conversion, converted
+from baselinekit.suites.writing.conversion import FORMS, Conversion, converted, name_of_place
 from baselinekit.suites.writing.sayings import CaseReader, lost_between, sayings
 
 TODAY = "2026-03-01"
@@ -449,3 +452,91 @@ def test_what_a_file_says_of_itself_is_carried_over(tmp_path: Path, to: str) -> 
             metadata={"id": "own", "description": said},
         )
     assert said in next(iter(convert(tmp_path, file, to).files.values()))
+
+
+# Secrets, links, and what a killed process has left.
+
+
+KEY = "sk-proj-ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcd"
+SENT = {"type": "post", "url": "https://agents.example.com/ask"}
+
+
+@pytest.mark.parametrize(
+    ("execution", "message"),
+    [
+        (SENT | {"headers": {"X-Api-Key": "letmein77"}}, "the header X-Api-Key carries credentials"),
+        (SENT | {"auth": {"type": "bearer", "token": "letmein77"}}, "the bearer token is a credential"),
+        (SENT | {"url": f"https://x.example.com/?api_key={KEY}"}, "the query parameter api_key is a"),
+        ({"type": "cli", "command": f"ask --key {KEY} {{PROMPT}}"}, "execution.command holds what looks"),
+        ({"type": "mock", "response": f"It is {KEY}."}, "execution.response holds what looks like a secret"),
+    ],
+)
+@pytest.mark.parametrize("to", ["cases", "agentv"])
+def test_a_credential_in_plain_is_not_copied(
+    tmp_path: Path, execution: dict[str, Json], message: str, to: str
+) -> None:
+    """A target of the configuration is written out in a file of cases."""
+    stated = {"named": execution, "fixed": {"type": "mock", "response": "42"}}
+    targets = Targets((own_list(stated, list),))
+    cases = "".join(
+        f"- {{id: {name}, expected_outcome: x, input: Why?, execution: {{target: {name}}}}}\n"
+        for name in stated
+    )
+    path = "evals/own.yaml"
+    if to == "cases":
+        write(tmp_path, path, f"evalcases:\n{cases}")
+    else:
+        judged = {"graders": [{"type": "model", "config": {"method": "llm_judge"}}], "expected_outcome": "x"}
+        own, other = (
+            prompt_case(**judged, execution=one) | {"id": f"c{number}"}
+            for number, one in enumerate(stated.values())
+        )
+        path = cases_file(tmp_path, own, other | {"execution": {"type": "prompt"}})
+    made = converted(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
+    lost = next(line for line in lines(made) if "credential that stands in plain" in line)
+    assert message in lost
+    assert "under `variables:`" in lost
+    assert made.count == 1
+    for text in (*made.files.values(), *lines(made)):
+        assert "letmein77" not in text
+        assert KEY not in text
+
+
+def test_a_variable_stays_one(tmp_path: Path) -> None:
+    headers = {"Authorization": "Bearer {{token}}"}
+    targets = Targets((own_list({"default": SENT | {"headers": headers}}, list),))
+    write(tmp_path, "evals/own.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
+    reader = CaseReader(str(tmp_path), targets=targets)
+    made = converted("evals/own.yaml", reader, FORMS["cases"], PLACES["cases"], TODAY)
+    assert (made.count, lines(made)) == (1, [])
+    assert "Authorization: Bearer {{token}}" in made.files[PLACES["cases"]]
+
+
+def test_half_a_secret_is_shown_nowhere() -> None:
+    text = "x" * 45
+    ((told, _),) = lost_between({"the question": f"{text} {KEY}"}, {})
+    assert "sk-proj" not in told
+
+
+def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+    path = cases_file(tmp_path, prompt_case(graders=[code("contains", all=["a"])]))
+    own = temporary_name()
+    left = re.sub(r"-[0-9a-f]+-[0-9]+\.tmp$", "-0-0.tmp", own)  # as of an earlier process of our number
+    names = [f".converted-{left}-x.yaml", f".converted-{own}-x.yaml", ".converted-notes.yaml"]
+    for name in names:
+        write(tmp_path, f"evals/{name}", "test_cases: [")
+    write(tmp_path, f"prompts/.converted-{left}-x/eval.yml", "cases: [")
+    write(tmp_path, "other/v.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
+    converted("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
+    assert sorted(one.name for one in (tmp_path / "evals").glob(".converted-*")) == sorted(names[1:])
+    converted(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
+    assert not list((tmp_path / "prompts").iterdir())
+
+
+def test_a_place_behind_a_link_is_outside(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "evals").symlink_to(outside)
+    with pytest.raises(Refused, match="leads out of the project"):
+        name_of_place(str(root), str(root / "evals/x.yaml"))

@@ -11,9 +11,11 @@ from typing import Any
 
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
+from baselinekit.store.atomic import is_left, temporary_name
 from baselinekit.store.project import name_in_project
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.writing import agentv, eva, ours
@@ -25,7 +27,9 @@ from baselinekit.suites.writing.sayings import (
     Written,
     lost_between,
     sayings,
+    stated_fields,
 )
+from baselinekit.trust import check_inside
 
 _STAGED = ".converted-"
 
@@ -108,6 +112,7 @@ def stem_of(path: str) -> str:
 def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     """These cases in a form, as they would stand at a place, and what they say no more."""
     lost: list[LeftBehind] = []
+    wish = replace(wish, cases=tuple(case for case in wish.cases if not _holds_credential(case, lost)))
     written = form.write(wish)
     after: list[Mapping[str, Any]] = []
     if written.files:
@@ -121,7 +126,8 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
             return replace(rest, lost=(*lost, *rest.lost)) if rest else Conversion({}, 0, tuple(lost))
     notes = [*written.notes]
     for case, again in zip(written.cases, after, strict=True):
-        found = dict.fromkeys(lost_between(sayings(case, wish.root, form.equivalent), again))
+        before = sayings(case, wish.root, form.equivalent)
+        found = dict.fromkeys(lost_between(before, again, wish.reader.mask))
         for what, is_lost in found:
             if is_lost:
                 lost.append(LeftBehind(what, case=case))
@@ -131,6 +137,17 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     if files and not form.is_folder:
         files = {place: next(iter(files.values()))}
     return Conversion(files, len(written.cases), (*written.lost, *lost), tuple(notes))
+
+
+def _holds_credential(case: Case, lost: list[LeftBehind]) -> bool:
+    """Whether a credential stands in plain in what says who is asked, which is told. A target of the
+    configuration is written out, and may have one there."""
+    found = credentials_in({"input": stated_fields(case.recipe.execution)})
+    for one in found:
+        what = f"it asks with a credential that stands in plain: {one.message}"
+        hint = f"declare {one.name} under `variables:` and write {{{{{one.name}}}}} for it"
+        lost.append(LeftBehind(what.replace("input.", "execution."), hint, case))
+    return bool(found)
 
 
 def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: list[LeftBehind]) -> bool:
@@ -220,22 +237,35 @@ def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -
     folder = posixpath.dirname(place)
     beside = posixpath.dirname(folder) if form.is_folder else folder
     made = _missing_folders(root, beside)
-    mark = f"{_STAGED}{os.getpid()}-"
-    top = posixpath.join(beside, mark + posixpath.basename(folder if form.is_folder else place))
+    _sweep(os.path.join(root, beside))
+    own = posixpath.basename(folder if form.is_folder else place)
+    top = posixpath.join(beside, f"{_STAGED}{temporary_name()}-{own}")
     names = [posixpath.join(top, name) for name in files] if form.is_folder else [top]
     try:
         for name, text in zip(names, files.values(), strict=False):
             os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
-            with open(os.path.join(root, name), "w", encoding="utf-8", newline="") as file:
+            with open(os.path.join(root, name), "x", encoding="utf-8", newline="") as file:
                 file.write(text)
         yield names[0]
     finally:
-        if form.is_folder:
-            shutil.rmtree(os.path.join(root, top), ignore_errors=True)
-        elif os.path.lexists(os.path.join(root, top)):
-            os.remove(os.path.join(root, top))
+        _remove(os.path.join(root, top))
         for missing in reversed(made):
             _remove_empty(os.path.join(root, missing))
+
+
+def _sweep(folder: str) -> None:
+    """Remove what a killed process has left there."""
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        end = name.removeprefix(_STAGED).rpartition(".tmp-")[0]
+        if name.startswith(_STAGED) and is_left(f"{end}.tmp"):
+            _remove(os.path.join(folder, name))
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.lexists(path):
+        os.remove(path)
 
 
 def _missing_folders(root: str, folder: str) -> list[str]:
@@ -260,4 +290,6 @@ def name_of_place(root: str, path: str) -> str:
     if os.path.isabs(name) or name.startswith("../"):
         hint = "name a place in the project: files there are found with what they name"
         raise InvalidInput(Problem("BK775", f"{path} is outside of the project", hint))
+    real = os.path.realpath(root)
+    check_inside(real, os.path.realpath(os.path.join(root, name)), path)  # by way of a link
     return name

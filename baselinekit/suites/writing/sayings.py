@@ -10,16 +10,17 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.grade.graders import positions, row_of
-from baselinekit.kinds.messages import is_parts, plain_text
+from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.model.evals import Case, Expected, Suite, Wanted
 from baselinekit.model.grades import Grader, Method, PassRule
-from baselinekit.model.traces import Role, ToolCall, TraceMessage
+from baselinekit.model.traces import Role, TraceMessage
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.secrets.finding import covered
 from baselinekit.store.project import TEMPLATE
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import Mask, clipped
 from baselinekit.variables import Scope, names_in, unexpanded
 
 _LONGEST_SHOWN = 60
@@ -139,16 +140,7 @@ def message_of(message: TraceMessage) -> dict[str, Json]:
     content = message.content
     if is_parts(content):
         content = [{"type": part["type"], "value": part["value"]} for part in content]
-    made: dict[str, Json] = {"role": message.role} | ({"name": message.name} if message.name else {})
-    made["content"] = content
-    return made | ({"tool_calls": [_call(call) for call in message.tool_calls]} if message.tool_calls else {})
-
-
-def _call(call: ToolCall) -> dict[str, Json]:
-    made: dict[str, Json] = {"tool": call.name, "input": call.input}
-    made |= {"output": call.output} if call.output is not ABSENT else {}
-    made |= {key: getattr(call, key) for key in ("id", "error") if getattr(call, key) is not None}
-    return made | ({"duration_ms": call.seconds * 1000} if call.seconds is not None else {})
+    return message_as_json(replace(message, content=content))
 
 
 # What is checked, each check with all that it needs.
@@ -274,7 +266,9 @@ def _wanted(wanted: Wanted) -> dict[str, Any]:
     return said
 
 
-def lost_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+def lost_between(
+    before: Mapping[str, Any], after: Mapping[str, Any], mask: Mask = covered
+) -> Iterator[tuple[str, bool]]:
     """What one says and the other does not, in words; and whether it is more than what the other form adds
     where nothing was said."""
     for name in dict.fromkeys((*before, *after)):
@@ -284,11 +278,11 @@ def lost_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
         elif old == new or (_is_nothing(old) and _is_nothing(new)):
             continue
         elif _is_nothing(old):
-            yield f"{name} becomes {_shown(new)}: nothing was said of it", False
+            yield f"{name} becomes {_shown(new, mask)}: nothing was said of it", False
         elif _is_nothing(new):
-            yield f"{name}: {_shown(old)}", True
+            yield f"{name}: {_shown(old, mask)}", True
         else:
-            yield f"{name}: {_shown(old)} would become {_shown(new)}", True
+            yield f"{name}: {_shown(old, mask)} would become {_shown(new, mask)}", True
 
 
 def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator[str]:
@@ -319,11 +313,11 @@ def _is_nothing(value: Any) -> bool:
     return value in _SAME_AS_NOTHING or value == [] or value == {}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, mask: Mask) -> str:
     if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
         value = ", ".join(value)
     text = str(value) if not isinstance(value, str) else repr(value)
-    return clipped(" ".join(text.split()), _LONGEST_SHOWN, already_masked)
+    return clipped(" ".join(text.split()), _LONGEST_SHOWN, mask)
 
 
 # What a writer gives.
@@ -344,11 +338,12 @@ class Written:
 @dataclass(frozen=True, slots=True)
 class CaseReader:
     """Eval files as the project reads them: from its root, with whom it can ask by a name, and what reads the
-    files of git repositories."""
+    files of git repositories. `mask`: takes the secrets out of what is told of them."""
 
     root: str
     fetch_file: FetchFile | None = None
     targets: Targets = NO_TARGETS
+    mask: Mask = covered
 
     def suite(self, path: str) -> Suite:
         return load_evals([path], self.root, fetch_file=self.fetch_file, targets=self.targets)
