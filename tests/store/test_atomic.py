@@ -18,7 +18,7 @@ from storehelp import write, write_baseline
 
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.store import atomic
-from baselinekit.store.atomic import _name, replace_file, sweep
+from baselinekit.store.atomic import replace_file, sweep, temporary_name
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record
 
@@ -243,14 +243,16 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_only_temporaries_of_the_dead_are_swept(tmp_path: Path) -> None:
     """A number that is ours now may have been another's: in a container it is always the same few."""
     folder = Path(atomic.state_folder(str(tmp_path), "tmp"))
-    dead = run("from baselinekit.store.atomic import _name\nprint(_name(), end='')", tmp_path).stdout
+    dead = run(
+        "from baselinekit.store.atomic import temporary_name\nprint(temporary_name(), end='')", tmp_path
+    ).stdout
     assert dead.endswith(".tmp")
     host, pid, token, count = dead.removeprefix("baselinekit-").rsplit("-", 3)
     left = [dead, f"baselinekit-{host}-{os.getpid()}-{token}-{count}"]
     kept = [
         f"baselinekit-{host}-{os.getppid()}-{token}-{count}",
         f"baselinekit-other-{pid}-{token}-{count}",
-        _name(),
+        temporary_name(),
         "mine.tmp",
     ]
     for name in (*left, *kept):
