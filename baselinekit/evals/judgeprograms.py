@@ -72,6 +72,10 @@ class StatedProgram:
     files: Mapping[str, str]
     surroundings: Surroundings
 
+    def path_of(self, word: str) -> str:
+        """The whole path of one of its files."""
+        return os.path.join(os.path.realpath(self.surroundings.root), self.files[word])
+
 
 def ready_program(project: Project, case: Case, stated: JudgeProgram, listed: bool = False) -> ReadyJudge:
     """The program, ready to be run; Refused where nobody allows it. `listed`: it is not going to be run, and
@@ -139,7 +143,9 @@ def entry_that_allows(project: Project, told: StatedProgram) -> tuple[str, Seque
         if len(one.argv) <= len(words) and all(means_same(ours, word, told, root) for ours, word in begins):
             return name, words[len(one.argv) :]
     script = 1 if is_read(words) else 0
-    named = allowed_by(project, told.files[words[script]]) if words[script] in told.files else None
+    if words[script] not in told.files:
+        return None
+    named = allowed_by(project, os.path.relpath(told.path_of(words[script]), os.path.realpath(root)))
     return None if named is None else (named, words[script + 1 :])
 
 
@@ -147,8 +153,7 @@ def means_same(ours: str, word: str, told: StatedProgram, root: str) -> bool:
     """Whether a word of the configuration and one of a data file mean the same: a file is the same file,
     whatever both start from."""
     if word in told.files:
-        path = os.path.join(os.path.realpath(root), told.files[word])
-        return os.path.normpath(os.path.join(os.path.realpath(root), ours)) == path
+        return os.path.normpath(os.path.join(os.path.realpath(root), ours)) == told.path_of(word)
     return ours == word
 
 

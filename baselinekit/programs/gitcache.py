@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 _KEEP_DAYS = 30.0
+_KEPT = ("commits", "files", "names")
 _JUST_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -44,6 +45,7 @@ class GitCache:
         """The commit that a branch, a tag or a short name meant when it was last asked."""
         noted = {"url": clone_url, "name": name, "commit": commit}
         self.write(self.note_of(clone_url, name), json.dumps(noted).encode())
+        self.mark_used(self.note_of(clone_url, name))
 
     def noted(self, clone_url: str, name: str) -> str | None:
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -76,12 +78,13 @@ class GitCache:
 
     def tidy(self) -> None:
         """What nobody has used for long goes."""
-        base = os.path.join(self.folder, "commits")
-        for name in os.listdir(base):
-            kept = os.path.join(base, name)
-            with suppress(OSError):
-                if os.stat(kept).st_mtime < self._now() - _KEEP_DAYS * 86_400:
-                    self.discard(kept)
+        for base in _KEPT:
+            folder = os.path.join(self.folder, base)
+            for name in os.listdir(folder) if os.path.isdir(folder) else ():
+                kept = os.path.join(folder, name)
+                with suppress(OSError):
+                    if os.stat(kept).st_mtime < self._now() - _KEEP_DAYS * 86_400:
+                        self.discard(kept)
 
     def write(self, path: str, data: bytes) -> None:
         """As a whole, unless it is there already as it should be."""

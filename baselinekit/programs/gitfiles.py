@@ -213,6 +213,7 @@ class GitFiles:
         id, data = found
         kept = os.path.join(self.cache.folder, "files", id, os.path.basename(path))
         self.cache.write(kept, data)
+        self.cache.mark_used(os.path.dirname(kept))
         return FetchedFile(address.url, kept, data, commit)
 
     def _kept(self, address: GitAddress, revision: Revision, deadline: float) -> str:

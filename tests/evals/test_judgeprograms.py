@@ -156,6 +156,21 @@ def test_a23_what_nobody_has_named_is_refused_before_anything_is_asked(world: Ju
     assert (world.calls, world.specs) == ([], [])
 
 
+@pytest.mark.parametrize("command", [["sh", "judges/check.sh"], ["judges/check.sh"]])
+def test_a23_a_script_of_another_repository_is_not_the_one_that_is_named(
+    tmp_path: Path, command: list[str]
+) -> None:
+    """Of the same way from its root: it would be the project's that judges."""
+    (tmp_path / "own").mkdir()
+    world, other = Judged(tmp_path / "own"), tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    (other / "evals/judges").mkdir(parents=True)
+    (other / "evals/judges/check.sh").write_text("echo '{}'")
+    theirs = replace(judged_by(CodeJudge("x")), source=Source(str(other / "evals/cases.yaml")))
+    with pytest.raises(Refused, match="is not named"):
+        ready_program(world.project(), theirs, JudgeProgram(command))
+
+
 def test_the_hint_is_an_entry_that_allows_it(world: Judged) -> None:
     world.script("other.sh", SAYS_ONE)
     with pytest.raises(Refused) as caught:

@@ -514,6 +514,22 @@ def test_f46_what_a_killed_fetch_left_is_removed_and_not_used(desk: Desk) -> Non
     assert desk.left() == []
 
 
+def test_what_nobody_has_used_for_long_goes(desk: Desk) -> None:
+    day = 86_400.0
+    desk.repository("team/lib").commit({"a.md": "one", "b.md": "two"})
+    desk.read("team/lib/blob/main/a.md")
+    desk.read("team/lib/blob/main/b.md")
+    desk.now += 20 * day
+    desk.read("team/lib/blob/main/b.md")
+    desk.now += 20 * day
+    GitCache(str(desk.cache), lambda: desk.now).tidy()
+    assert [path.name for path in (desk.cache / "files").rglob("*.md")] == ["b.md"]
+    assert desk.read("team/lib/blob/main/b.md", offline=True) == b"two"
+    desk.now += 31 * day
+    GitCache(str(desk.cache), lambda: desk.now).tidy()
+    assert [os.listdir(desk.cache / name) for name in ("commits", "files", "names")] == [[], [], []]
+
+
 def test_f46_a_damaged_commit_is_fetched_again(desk: Desk) -> None:
     desk.repository("team/lib").commit({"a.md": "one"})
     assert desk.read("team/lib/blob/main/a.md") == b"one"
