@@ -1,6 +1,7 @@
 """The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
 most of a document costs little to compile and next to nothing to walk."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from baselinekit.compare.arrays import Elements, ElementTemplate, Ordered, Selected
@@ -33,7 +34,7 @@ from baselinekit.compare.values import (
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
+from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in, tokens_in
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
@@ -344,6 +345,21 @@ class _Array:
         rows = [(row, self.state.step(n, row, len(self.value)).here) for n, row in enumerate(self.value)]
         return [row for row, here in rows if here is None or here.ignore is None]
 
+    def classes(self) -> list[Hashable] | None:
+        """Rows that are equal and of one class ask for the same: the same rules hold for both, and none of
+        their texts is a question, which would name its place. None: all are of one."""
+        value, size = self.value, len(self.value)
+        classes: list[Hashable] = [None] * size
+        if self.state.same_below is None:
+            for n, row in enumerate(value):
+                by_place = self.state.filters and self.state.may_leave_out(n, row, size)
+                classes[n] = n if by_place else id(self.state.step(n, row, size))
+        if self.mode.type == "semantic":
+            for n, row in enumerate(value):
+                if any(isinstance(self.compiler.template(text), str) for text in texts_in(row)):
+                    classes[n] = (n,)
+        return classes if any(classes) else None
+
     def rows(self) -> Node:
         """With a node for each of its rows; for those that are all alike, when it is looked at."""
         value, mode, state, at, compiler = self.value, self.mode, self.state, self.at, self.compiler
@@ -356,7 +372,8 @@ class _Array:
 
         if self.columns is not None and self.how in ("unordered", "subset"):
             lazy = LazyNodes(item, size)
-            return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, uniform=True)
+            classes = self.classes()
+            return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, classes=classes)
         items = tuple(map(item, range(size)))
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
@@ -373,6 +390,5 @@ class _Array:
             return Keyed(value, items, self.how.by, mode, at, elements)
         if self.how in ("unordered", "subset"):
             bindings = compiler.bound and any(token.key for token in tokens_in(value))
-            uniform = below is not None
-            return Unordered(value, items, mode, at, subset, bindings, uniform=uniform, elements=elements)
+            return Unordered(value, items, mode, at, subset, bindings, None, self.classes(), elements)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)

@@ -86,6 +86,13 @@ class Object:
             self.stated = {key: value for key, value in self.expected.items() if key not in taken}
         return self.stated
 
+    def refuses(self, actual: Json) -> bool:
+        """Whether a placeholder, which is looked at before all else, does not accept what stands there."""
+        texts = self.shape.texts if actual.__class__ is dict else ()
+        return any(
+            accepts is not None and key in actual and not accepts(actual[key]) for key, _, accepts, _ in texts
+        )
+
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if actual.__class__ is not dict:
             return walk.replaced(self.expected, actual, path, self.at)
@@ -245,6 +252,7 @@ Change = tuple[int, int, Json, Json]
 """Which row, which of its literal values, what it was and what it is."""
 
 _FEWEST = 4
+_STRETCH = 16
 _LITERAL_PLAIN = {str, int, float, bool}
 
 
@@ -301,8 +309,7 @@ class Columns:
         places: Sequence[int] = range(len(others))
         after = self._literal_bytes(others)
         if after is None:
-            alone = ((n, self._literal_bytes([others[n]])) for n in places)
-            passing = [(n, data[0]) for n, data in alone if data is not None]
+            passing = [*self._passing(others)]
             places, after = [n for n, _ in passing], [data for _, data in passing]
         before = [*map(bytes_of, self._all_literal(rows))]
         first: dict[bytes | None, int] = {}
@@ -317,6 +324,15 @@ class Columns:
                 found[e] = places[a]
                 first[data] = following[a]
         return found
+
+    def _passing(self, rows: Sequence[Json]) -> Iterator[tuple[int, bytes | None]]:
+        """Which rows pass in what is not literal, and what is literal in them. A stretch in which all pass
+        takes one look."""
+        for start in range(0, len(rows), _STRETCH):
+            stretch = rows[start : start + _STRETCH]
+            data = self._literal_bytes(stretch)
+            alone = [[one] for one in data] if data else [self._literal_bytes([row]) for row in stretch]
+            yield from ((n, found[0]) for n, found in enumerate(alone, start) if found is not None)
 
     def _literal_bytes(self, rows: Sequence[Json]) -> list[bytes | None] | None:
         """What is literal in each of these rows; None if one of them does not pass in all the rest."""

@@ -46,8 +46,8 @@ class LazyNodes(Sequence[Node]):
 @dataclass(slots=True, eq=False)
 class Unordered:
     """Every row of the baseline has a partner of its own; with `subset` further rows may be there.
-    `bindings`: some rows bind values. `columns`: those of rows that are all alike. `uniform`: the same rules
-    hold for all rows."""
+    `bindings`: some rows bind values. `columns`: those of rows that are all alike. `classes`: rows of one
+    class that are equal ask for the same."""
 
     expected: list[Json]
     items: Sequence[Node]
@@ -56,7 +56,7 @@ class Unordered:
     subset: bool = False
     bindings: bool = False
     columns: Columns | None = None
-    uniform: bool = False
+    classes: Sequence[Hashable] | None = None
     elements: Elements | None = None
     optional: bool = False
 
@@ -188,8 +188,7 @@ class _Pairing:
         self.node, self.items, self.rows, self.columns = node, node.items, rows, columns
         self.actual, self.walk, self.path, self.free = actual, walk, path, free
         self.needed = [] if node.subset else [a for a in columns if a not in free]
-        alike = node.uniform and node.mode.type != "semantic"
-        self.row_groups = _grouped(rows, node.expected if alike else None)
+        self.row_groups = _grouped(rows, node.expected, node.classes)
         self.column_groups = _grouped([column for column in columns if column not in free], actual)
         self.column_groups += _grouped([column for column in columns if column in free], actual)
         self.candidates = self.find_candidates()
@@ -223,7 +222,9 @@ class _Pairing:
 
     def fits(self, row: int, column: int) -> bool:
         self.count_trial()
-        return self.walk.matches(self.items[row], self.actual[column])
+        node, actual = self.items[row], self.actual[column]
+        refused = isinstance(node, Object) and node.refuses(actual)
+        return not refused and self.walk.matches(node, actual)
 
     def bindings_after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
         """The bindings after a pair, from those before it; None if they do not match."""
@@ -391,12 +392,15 @@ class _Pairing:
         return None
 
 
-def _grouped(positions: Sequence[int], values: Sequence[Json] | None) -> list[list[int]]:
-    """The positions of equal values together; without values each for itself."""
+def _grouped(
+    positions: Sequence[int], values: Sequence[Json], classes: Sequence[Hashable] | None = None
+) -> list[list[int]]:
+    """The positions of equal values together, where they are of the same class."""
     groups: dict[Hashable, list[int]] = {}
     for position in positions:
-        data = None if values is None else bytes_of(values[position])
-        groups.setdefault(position if data is None else data, []).append(position)
+        data = bytes_of(values[position])
+        among = None if classes is None else classes[position]
+        groups.setdefault(position if data is None else (among, data), []).append(position)
     return list(groups.values())
 
 
