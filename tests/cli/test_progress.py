@@ -17,6 +17,8 @@ import pytest
 
 from baselinekit.cli.progress import show_progress
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

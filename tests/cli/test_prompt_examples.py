@@ -13,6 +13,8 @@ from storehelp import write
 
 from baselinekit.suites.loading import load_cases
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 version: 1
 models:

@@ -21,6 +21,8 @@ import small_model
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.models.embedding import MOST_CHARACTERS, MOST_PARTS, PACKAGE, Embedding, find_folder
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 NEAR = 2e-6
 SENTENCES = {

@@ -26,6 +26,8 @@ from baselinekit.suites.loading import load_cases
 from baselinekit.trust import Trust
 from baselinekit.workflow.project import Operator, open_project
 
+pytestmark = pytest.mark.slow
+
 GITHUB, GITLAB, BITBUCKET = "https://github.com", "https://gitlab.com", "https://bitbucket.org"
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

@@ -7,6 +7,8 @@ import pytest
 from console import ROOT, Console, console
 from little_api import LittleApi
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = ROOT / "tests" / "reference"
 UUIDS = [f"123e4567-e89b-42d3-a456-42661417400{n}" for n in range(3)]
 
