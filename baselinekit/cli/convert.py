@@ -113,7 +113,7 @@ def convert(options: ConvertOptions | ImportOptions) -> int:
     else:
         wish = Wish((), reader, stem, today=today)
         made = imported(draft, options.path, wish, form, place)
-    return _Told(options, project, form, made, draft).written()
+    return _Delivery(options, project, form, made, draft).written()
 
 
 def _stem(draft: DraftEvals, path: str) -> str:
@@ -169,7 +169,7 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
     return importer.read(source, EvalFiles(read, fitting))
 
 
-class _Told:
+class _Delivery:
     """A conversion on its way to files and to the screen."""
 
     def __init__(

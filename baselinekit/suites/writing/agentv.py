@@ -20,8 +20,8 @@ from baselinekit.suites.writing.sayings import (
     LeftBehind,
     Wish,
     Written,
+    format_messages,
     question_of,
-    said,
     stated_fields,
     tidy,
 )
@@ -77,8 +77,8 @@ def _case(case: Case, shared: Sequence[str], target: str, taken: set[str], wish:
     made |= {"tags": tags} if tags else {}
     made |= {"conversation_id": wanted.conversation_id} if wanted.conversation_id else {}
     made["expected_outcome"] = wanted.outcome
-    made["input"] = said(_asked(case, wish), "user")
-    made |= {"expected_output": said(wanted.messages, "assistant")} if wanted.messages else {}
+    made["input"] = format_messages(_asked(case, wish), "user")
+    made |= {"expected_output": format_messages(wanted.messages, "assistant")} if wanted.messages else {}
     made |= {"sidecar": dict(wanted.sidecar)} if wanted.sidecar else {}
     graders = [*case.graders]
     if graders and _is_plain_rubric(graders[0]):

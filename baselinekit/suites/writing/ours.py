@@ -18,10 +18,10 @@ from baselinekit.suites.writing.sayings import (
     LeftBehind,
     Wish,
     Written,
+    format_messages,
     judges_late,
     message_of,
     question_of,
-    said,
     stated,
     stated_fields,
     tidy,
@@ -135,7 +135,7 @@ def _wanted(case: Case) -> dict[str, Json]:
     """What a good answer is, as messages are written in every form."""
     wanted = case.wanted
     made: dict[str, Json] = {"expected_outcome": wanted.outcome} if wanted.outcome else {}
-    made |= {"reference": said(wanted.messages, "assistant")} if wanted.messages else {}
+    made |= {"reference": format_messages(wanted.messages, "assistant")} if wanted.messages else {}
     made |= {"sidecar": dict(wanted.sidecar)} if wanted.sidecar else {}
     return made | ({"conversation_id": wanted.conversation_id} if wanted.conversation_id else {})
 

@@ -128,7 +128,7 @@ def _filled(case: Case, root: str) -> str:
 # Messages as files state them.
 
 
-def said(messages: Sequence[TraceMessage], role: str) -> Json:
+def format_messages(messages: Sequence[TraceMessage], role: str) -> Json:
     """A lone text is itself; anything else is a list of messages."""
     only = messages[0] if len(messages) == 1 else None
     if only is not None and only.role == role and only == TraceMessage(only.role, str(only.content)):
