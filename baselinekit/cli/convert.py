@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 import click
 
@@ -19,7 +20,7 @@ from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
-from baselinekit.store.reading import locate
+from baselinekit.store.reading import locate_each
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites.writing.conversion import (
     FORMS,
@@ -216,19 +217,26 @@ class _Delivery:
         return (f"From {self._shown(self._options.path)}. Not carried over:",)
 
     def _lost_lines(self) -> list[str]:
-        lines = []
-        for lost in self._made.lost:
-            place = self._place_of(lost)
-            lines.append(screen.safe_line(f"{place}: {lost}" if place else str(lost)))
-        return lines
+        lines = (f"{place}: {lost}" if place else str(lost) for place, lost in self._lost_places)
+        return [screen.safe_line(line) for line in lines]
 
-    def _place_of(self, lost: LeftBehind) -> str:
-        if lost.place is not None:
-            return str(replace(lost.place, file=self._shown(lost.place.file)))
-        if lost.case is None:
-            return ""
-        place = locate(lost.case.source, (), self._project.root)
-        return str(replace(place, column=None))
+    @cached_property
+    def _lost_places(self) -> list[tuple[str, LeftBehind]]:
+        """What is lost, each with its place; a file is read once for all that it holds."""
+        sources = {id(lost.case): lost.case.source for lost in self._made.lost if lost.case is not None}
+        found = locate_each([(source, [()]) for source in sources.values()], self._project.root)
+        of_case = {
+            case: str(replace(place, column=None)) for case, (place,) in zip(sources, found, strict=True)
+        }
+        return [
+            (
+                of_case.get(id(lost.case), "")
+                if lost.place is None
+                else str(replace(lost.place, file=self._shown(lost.place.file))),
+                lost,
+            )
+            for lost in self._made.lost
+        ]
 
     def _shown(self, path: str) -> str:
         return os.path.relpath(path) if os.path.isabs(path) else path
@@ -287,9 +295,9 @@ class _Delivery:
 
     def _document(self, files: Mapping[str, str]) -> dict[str, Json]:
         lost = [
-            {"what": one.what, "hint": one.hint, "at": self._place_of(one)}
+            {"what": one.what, "hint": one.hint, "at": place}
             | ({"case": one.case.id} if one.case is not None else {})
-            for one in self._made.lost
+            for place, one in self._lost_places
         ]
         written = [] if self._options.dry_run else [*files]
         told: dict[str, Json] = {"to": self._form.name, "written": written, "cases": self._made.count}

@@ -88,7 +88,8 @@ def converted(path: str, reader: CaseReader, form: WrittenForm, place: str, toda
     if not suite.cases:
         hint = "name a file of test cases, a prompt folder or its eval file"
         raise InvalidInput(Problem("BK776", f"{path} holds no case", hint))
-    of = {one for case in suite.cases for one in forms_in(reader.root, case.source.file)}
+    files = {case.source.file for case in suite.cases}
+    of = {one for file in files for one in forms_in(reader.root, file)}
     if of and of <= {*form.dialects}:
         raise InvalidInput(Problem("BK776", f"{path} is {form.what} already", "choose another form: --to"))
     named = suite.name if suite.file else _name_of(path, suite.cases)
