@@ -14,7 +14,7 @@ from baselinekit.compare.objects import (
     columns_of,
     literal_columns,
 )
-from baselinekit.compare.rules import Form, Mode, Rule, Side, State, field_mode
+from baselinekit.compare.rules import ActiveRules, Form, Mode, Rule, Side, State, field_mode
 from baselinekit.compare.unordered import Keyed, LazyNodes, Unordered, no_key
 from baselinekit.compare.values import (
     AnyElements,
@@ -58,6 +58,9 @@ class Compiler:
     invalid: dict[str, InvalidInput] = field(default_factory=dict)
     """Why a text with placeholders cannot be read."""
     shapes: dict[tuple[int, int], list[ObjectShape]] = field(default_factory=dict)
+    modes: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = field(default_factory=dict)
+    """The mode in which a value is compared by the mode around it and the rules here; both are kept, or
+    another would get their ids."""
 
     @property
     def bound(self) -> bool:
@@ -84,13 +87,10 @@ class Compiler:
             keep = here.ignore.kind == "ignore_values"
             self.checked += keep and at is not None
             return Ignored(value, here.ignore, at, keep)
-        if here.fields is not None and here.fields.fields is not None:
-            mode = field_mode(here.fields.fields, here.fields, mode)
-        if here.tolerances:
-            rule = here.tolerances[0]
-            bounds = [(r.tolerance, r.text) for r in here.tolerances if r.tolerance is not None]
-            mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
-        return mode
+        key = id(mode), id(here)
+        if key not in self.modes:
+            self.modes[key] = mode, here, mode_here(mode, here)
+        return self.modes[key][2]
 
     def below(
         self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link, form: Form = NO_FORM
@@ -280,6 +280,17 @@ class Compiler:
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
         return _Array(self, value, how, mode, state, at).node()
+
+
+def mode_here(mode: Mode, here: ActiveRules) -> Mode:
+    """The mode below rules that do not leave a value out."""
+    if here.fields is not None and here.fields.fields is not None:
+        mode = field_mode(here.fields.fields, here.fields, mode)
+    if here.tolerances:
+        rule = here.tolerances[0]
+        bounds = [(r.tolerance, r.text) for r in here.tolerances if r.tolerance is not None]
+        mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
+    return mode
 
 
 @dataclass(slots=True)

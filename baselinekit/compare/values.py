@@ -178,16 +178,49 @@ class Walk:
 _SHOWN = Context(prec=20, traps=[])
 
 
+_ERROR, _TINY = 1e-15, 1e-300
+"""How far floats may be off: in relation to the numbers, and where those are next to nothing."""
+
+
 def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
-    """Whether a number is in its tolerance, in decimal arithmetic on the written digits: 4.2 -> 3.9 is -0.3
-    exactly. Every delta that is stated bounds; of `abs` and `rel` the wider one does. The limit itself
-    passes."""
+    """Whether a number is in its tolerance, on the written digits: 4.2 -> 3.9 is -0.3 exactly. Every delta
+    that is stated bounds; of `abs` and `rel` the wider one does. The limit itself passes. Far from a limit
+    floats tell as much, ten times as fast."""
+    try:
+        sure = surely_within(float(expected), float(actual), tolerance)
+    except (OverflowError, TypeError):  # a number that no float holds, or a limit that only a Decimal does
+        sure = None
+    return exactly_within(expected, actual, tolerance) if sure is None else sure
+
+
+def surely_within(before: float, after: float, tolerance: Tolerance) -> bool | None:
+    """Whether a number is in its tolerance; None near a limit, and beyond what floats hold."""
+    change, width = after - before, tolerance.abs
+    error = (abs(before) + abs(after)) * _ERROR + _TINY
+    if tolerance.rel is not None:
+        relative = tolerance.rel * abs(before)
+        width = relative if width is None or relative > width else width
+    sure = True
+    if width is not None:
+        left, near = width - abs(change), error + abs(width) * _ERROR
+        if left < -near:
+            return False
+        sure = left > near
+    for limit, sign in ((tolerance.min_delta, 1), (tolerance.max_delta, -1)):
+        if limit is not None:
+            left, near = (change - limit) * sign, error + abs(limit) * _ERROR
+            if left < -near:
+                return False
+            sure = sure and left > near
+    return True if sure else None
+
+
+def exactly_within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
+    """The same in decimal arithmetic."""
     change = delta(expected, actual)
     if not between(change, tolerance.min_delta, tolerance.max_delta):
         return False
-    widths = []
-    if tolerance.abs is not None:
-        widths.append(decimal(tolerance.abs))
+    widths = [] if tolerance.abs is None else [decimal(tolerance.abs)]
     if tolerance.rel is not None:
         widths.append(EXACT.multiply(decimal(tolerance.rel), decimal(expected).copy_abs()))
     return not widths or change.copy_abs() <= max(widths)
@@ -346,19 +379,14 @@ def _media_type(text: str) -> list[str]:
 
 
 _PLACEHOLDER = re.compile(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
-
-
 _BRACED = re.compile(rb"\{\{any_")
-
 
 _IN_JSON = re.compile(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
 """What is written so in JSON text, where a control character is an escape."""
 
 _IN_BYTES = re.compile(WRITTEN.encode())
 _NUMBER = re.compile(rb"[MJGX\x8d\x95]|\x8c\Z")
-_NEAR, _LONGEST, _FIRST_FOUND = 9, 260, 50
-
-_FAR = 2_000
+_NEAR, _LONGEST, _FIRST_FOUND, _FAR = 9, 260, 50, 2_000
 
 
 def literal_bytes(value: Json) -> bytes | None:
