@@ -153,7 +153,7 @@ def test_whatever_comes_next_removes_what_the_dead_left(
     with subprocess.Popen(["/bin/true"]) as dead:
         pass
     ours = f"-{os.getpid()}-"
-    name = atomic._name()
+    name = atomic.temporary_name()
     here.lay()
     (here.folder / "out").mkdir()
     folders = [here.folder / ".baselinekit/tmp", here.folder / "baselines/deeper"]
