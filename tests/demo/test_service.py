@@ -17,6 +17,8 @@ from console import ROOT
 
 from baselinekit.demo.service import Service
 
+pytestmark = pytest.mark.slow
+
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

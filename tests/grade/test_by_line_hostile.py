@@ -16,6 +16,8 @@ from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Answer, Ask
 
+pytestmark = pytest.mark.slow
+
 Setup = tuple[Any, str, str, str]
 """The grader, the key of its verdict, the one that would pass, and the one that is right."""
 

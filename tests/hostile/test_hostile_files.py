@@ -10,6 +10,8 @@ import pytest
 from steady import Steady
 from warm import Ended, Warm, warm
 
+pytestmark = pytest.mark.slow
+
 RECORD = """\
 id: x
 baseline: {output: OUTPUT}

@@ -21,6 +21,8 @@ from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.programs.process import Processes
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 
 

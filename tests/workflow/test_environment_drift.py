@@ -8,6 +8,8 @@ import pytest
 from console import console
 from little_api import LittleApi
 
+pytestmark = pytest.mark.slow
+
 GIT = "git -c user.name=x -c user.email=x@example.com"
 
 
