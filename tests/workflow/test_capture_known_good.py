@@ -11,6 +11,8 @@ import pytest
 from changing_api import ChangingApi
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 ANSWERS: dict[str, Any] = {
     "/ok": lambda number: {"ok": True},
     "/down": lambda number: (500, {"error": "no"}),

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
 from storehelp import CASE, write, write_baseline
 
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.atomic import lock_free
 from baselinekit.store.reading import load
 from baselinekit.workflow.compare import _MOST_READY, Recorder
+
+pytestmark = pytest.mark.slow
 
 
 @contextmanager

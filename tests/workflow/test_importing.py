@@ -17,6 +17,8 @@ from baselinekit.workflow.context import Clock
 from baselinekit.workflow.importing import ImportSummary, capture_many, read_requests, summarize
 from baselinekit.workflow.known_good import CaptureOptions
 
+pytestmark = pytest.mark.slow
+
 FORMATS = {"id": {"format": "uuid"}, "mail": {"format": "email"}, "day": {"format": "date"}}
 ID = "7b7e0f2e-5c1c-4b58-9d3f-8a5a4e2f9c11"
 

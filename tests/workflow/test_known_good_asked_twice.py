@@ -17,6 +17,8 @@ from baselinekit.workflow.capture import Captured, capture_all, capture_new
 from baselinekit.workflow.known_good import CaptureOptions
 from baselinekit.workflow.selection import load
 
+pytestmark = pytest.mark.slow
+
 SAME = "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456"
 
 
