@@ -32,6 +32,18 @@ RULES_ASKED: list[ArchitectureRule] = [
 ]
 
 
+def test_every_file_says_at_its_head_what_it_is() -> None:
+    """And is read here, for all rules: whoever asks first would pay for the others."""
+    silent = [name for name, source in PACKAGE.items() if ast.get_docstring(tree_of(source)) is None]
+    assert silent == []
+
+
+def tree_of(source: str) -> ast.Module:
+    tree = architecture.nodes(source)[0]
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
 @pytest.mark.parametrize("rule", RULES_ASKED, ids=lambda rule: rule.__name__)
 def test_the_package_keeps_the_rule(rule: ArchitectureRule) -> None:
     broken = list(rule(PACKAGE))
