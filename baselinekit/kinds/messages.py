@@ -73,10 +73,7 @@ class ConversationKind(RecipeKind):
         return texts[0] if len(texts) == 1 else [*texts]
 
     def input_of_text(self, text: str, context: Json) -> ConversationInput:
-        from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it
-
-        whole = text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}"
-        return ConversationInput([TraceMessage("user", whole)])
+        return ConversationInput([TraceMessage("user", text_with_context(text, context))])
 
     def input_of_messages(
         self,
@@ -101,6 +98,13 @@ def prompt_of(asked: ConversationInput) -> str:
         return question_of(asked)
     parts = [f"@[{one.role.capitalize()}]:\n{plain_text(one.content)}" for one in asked.messages]
     return "\n\n".join(parts)
+
+
+def text_with_context(text: str, context: Json) -> str:
+    """What is asked, and below it what a case says for its context."""
+    from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it
+
+    return text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}"
 
 
 def plain_text(content: Json) -> str:

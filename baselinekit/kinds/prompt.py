@@ -7,7 +7,7 @@ from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty, unmet
-from baselinekit.kinds.messages import plain_text
+from baselinekit.kinds.messages import plain_text, text_with_context
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
@@ -121,9 +121,7 @@ class PromptKind(RecipeKind):
         )
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:
-        from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it
-
-        return PromptInput(text=text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}")
+        return PromptInput(text=text_with_context(text, context))
 
 
 KIND = PromptKind()

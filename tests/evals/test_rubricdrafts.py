@@ -57,12 +57,12 @@ LINES = """\
 {"input": "c", "id": "b", "expected_outcome": "d"}
 """
 
-ITEMS = [
-    {"id": "sum", "expected_outcome": "Says 42", "weight": 2, "required": True},
-    {"id": "steps", "expected_outcome": "Shows: how", "weight": 1.0, "required": False},
-    {"id": "short", "expected_outcome": "Is short # really", "weight": 0.5, "required": False},
-]
-DRAFTED = tuple(DraftedItem(*item.values()) for item in ITEMS)  # type: ignore[arg-type]
+DRAFTED = (
+    DraftedItem("sum", "Says 42", 2, True),
+    DraftedItem("steps", "Shows: how", 1.0, False),
+    DraftedItem("short", "Is short # really", 0.5, False),
+)
+ITEMS = [item.written for item in DRAFTED]
 
 
 def states(folder: Path, **files: str) -> list[EvalFileState]:

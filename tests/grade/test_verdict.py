@@ -11,10 +11,11 @@ from baselinekit.model.grades import Grade, Outcome, PassRule
 MEAN = PassRule("mean")
 
 
-def graded(score: float | None, weight: float = 1.0, required: bool = False, **more: object) -> Grade:
+def graded(
+    score: float | None, weight: float = 1.0, required: bool = False, failed_gates: tuple[str, ...] = ()
+) -> Grade:
     outcome: Outcome = "error" if score is None else "passed" if score >= 0.8 else "failed"
-    told = {"grader": "g", "kind": "code", "outcome": outcome, "score": score, **more}
-    return Grade(weight=weight, required=required, **told)  # type: ignore[arg-type]
+    return Grade("g", "code", outcome, score, weight=weight, required=required, failed_gates=failed_gates)
 
 
 @pytest.mark.parametrize(
