@@ -38,7 +38,7 @@ def main(args: Sequence[str] | None = None) -> int:
     sys.stdout.flush()
     kept = given.results or (None if given.quick else table.RESULTS)
     if kept and found:
-        results = _with_others(results, kept)
+        results = with_others(results, kept)
         kept.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if kept == table.RESULTS and found:
         table.write(results)
@@ -72,21 +72,20 @@ def _measured(name: str, given: argparse.Namespace) -> dict[str, object] | None:
     return {"date": _now(), **found}
 
 
-def _with_others(results: table.Results, kept: Path) -> table.Results:
-    """The subjects that were not measured now stay as they are on file, if it was this machine and these
-    versions: figures of two machines do not stand in one table."""
+def with_others(results: table.Results, kept: Path) -> table.Results:
+    """The subjects that were not measured now stay as they are on file. Where that was on another machine, or
+    with other versions, what was measured now says where: each figure is beside a peer of its own run."""
     if not kept.exists():
         return results
     before: table.Results = json.loads(kept.read_text("utf-8"))
     if set(results["subjects"]) == set(SUBJECTS):
         return results
-    if any(before["about"][key] != results["about"][key] for key in ("machine", "versions")):
-        sys.exit(f"{kept}: the figures there are of another machine or of other versions: measure everything")
-    subjects = {**before["subjects"], **results["subjects"]}
-    return {
-        "about": results["about"],
-        "subjects": {name: subjects[name] for name in SUBJECTS if name in subjects},
-    }
+    about, measured = results["about"], results["subjects"]
+    if any(before["about"][key] != about[key] for key in ("machine", "versions")):
+        measured = {name: {**found, "about": about} for name, found in measured.items()}
+        about = before["about"]
+    subjects = {**before["subjects"], **measured}
+    return {"about": about, "subjects": {name: subjects[name] for name in SUBJECTS if name in subjects}}
 
 
 def _about() -> dict[str, object]:

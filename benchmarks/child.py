@@ -12,6 +12,7 @@ from benchmarks.results import Note, Scale, Subject
 SUBJECTS = {
     "matcher": "one document",
     "unordered": "arrays without order",
+    "shapes": "documents of hard shapes",
     "files": "baseline files",
     "replay": "`compare` as a whole",
     "models": "slow questions to a model",

@@ -99,7 +99,8 @@ def _subject(name: str, title: str, found: dict[str, Any]) -> str:
     for what, of in dict.fromkeys((row.what, row.of) for row in rows):
         same = [row for row in rows if (row.what, row.of) == (what, of)]
         lines.append(_line([what + (" (wall)" if of == "wall" else ""), *_cells(same, peers)]))
-    if notes := [*found["notes"], *_marks(rows)]:
+    elsewhere = [f"Measured apart: {_about(found)}."] if "about" in found else []
+    if notes := [*found["notes"], *_marks(rows), *elsewhere]:
         lines += ["", *(f"- {note}" for note in notes)]
     return "\n".join(lines)
 

@@ -14,6 +14,7 @@ import architecture
 import pytest
 
 from benchmarks import client, data, disk, matcher, measure, server, startup, table, tools, unordered
+from benchmarks.__main__ import with_others
 from benchmarks.child import SUBJECTS
 from benchmarks.measure import Engine, Spent, WrongAnswerError, in_turn, inside, process
 from benchmarks.results import Row, Scale, Versus
@@ -190,6 +191,25 @@ def test_a_missed_goal_is_told_in_both_tables() -> None:
     assert "0 of 1 goals are met. Missed: x (cpu) ÷ peer." in table.glance(results)
     assert "| x | 3 s | 3 (≤ 2, **missed**) |" in table.tables(results)
     assert "- A note." in table.tables(results)
+
+
+def test_what_was_measured_elsewhere_says_so(tmp_path: Path) -> None:
+    """Figures of two machines are not told as those of one, and nobody need measure everything again."""
+    kept = tmp_path / "results.json"
+
+    def about(machine: str) -> dict[str, Any]:
+        return {"date": "today", "machine": machine, "versions": {"Python": "3"}}
+
+    def results(machine: str, name: str) -> dict[str, Any]:
+        row = _as_json(Row("x", 3.0, "peer", 1.0, 3.0, rounds=5))
+        return {"about": about(machine), "subjects": {name: {"rows": [row], "notes": []}}}
+
+    kept.write_text(json.dumps(results("one", "matcher")), "utf-8")
+    for machine, apart in (("one", False), ("other", True)):
+        found = with_others(results(machine, "unordered"), kept)
+        assert found["about"] == about("one")
+        assert list(found["subjects"]) == ["matcher", "unordered"]
+        assert ("- Measured apart: today · other · Python 3." in table.tables(found)) is apart
 
 
 def _as_json(row: Row) -> dict[str, Any]:
