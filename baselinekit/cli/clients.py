@@ -6,21 +6,26 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.entry import Now, clock, sleep
 from baselinekit.cli.options import RecordingOptions
+from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask, Limits, ProcessResult, ProcessSpec, Spent
+from baselinekit.model.results import Report
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients
 from baselinekit.store import atomic
 from baselinekit.workflow.context import Clock, RunContext, Stop
 from baselinekit.workflow.project import Project
+
+if TYPE_CHECKING:  # most runs ask no model
+    from baselinekit.store.journal import AnswerJournal
 
 # The real clients: sockets, processes, the clock. Built here and handed down.
 
@@ -135,7 +140,6 @@ class LazyProcesses:
 
 
 _CACHE = "calls"
-_JOURNAL = "resume"
 UNASKED = RecordingOptions(offline=".")
 """For commands that ask no model: only the entries of the models are checked."""
 
@@ -144,11 +148,19 @@ class LazyModels:
     """The models of a project, made when the first of them is needed: most runs need none."""
 
     def __init__(
-        self, project: Project, clients: Clients, recording: RecordingOptions, resume: bool | None = None
+        self,
+        project: Project,
+        clients: Clients,
+        recording: RecordingOptions,
+        resume: bool | None = None,
+        about: str = "",
     ):
-        """`resume`: whether this goes on where a run was stopped; None where no run can be."""
+        """`resume`: whether this goes on where a run was stopped; None where no run can be. `about`: what is
+        run, which tells one run to go on with from another."""
         self._project, self._clients, self._wanted, self._resume = project, clients, recording, resume
+        self._about = about
         self._lock = threading.Lock()
+        self._journal: AnswerJournal | None = None
         self._models: Any = None
         self._source: Any = None
         self._embedding: Any = None
@@ -180,10 +192,21 @@ class LazyModels:
         """What has been asked, if anything was."""
         return None if self._models is None else self._models.spent
 
-    def forget(self) -> None:
-        """The run came to its end: there is nothing to go on with."""
-        if self._source is not None:
-            self._journal().clear()
+    def added_up(self, report: Report) -> Report:
+        """The report with what was asked. A run that came to its end leaves nothing to go on with."""
+        is_over = report.complete and not (report.interrupted or report.summary.error)
+        if is_over and self._resume and self._journal is None:  # all was known without it
+            with suppress(CannotReplay):
+                self._journal = self._opened()
+        if is_over and self._journal is not None:
+            self._journal.forget()
+        torn = ("the last answer of the earlier run was torn, and is asked for again",)
+        is_torn = self._journal is not None and self._journal.is_torn
+        return replace(report, spent=self.spent, warnings=(*report.warnings, *(torn if is_torn else ())))
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
 
     def load_embedding(self) -> Any:
         from baselinekit.models.embedding import Embedding, find_folder
@@ -221,10 +244,8 @@ class LazyModels:
         if wanted.offline is not None:
             return Recording(source, Cassettes(project.root, _typed(project, wanted.offline)), "offline")
         if self._resume is not None:
-            journal = self._journal()
-            if not self._resume:
-                journal.clear()
-            source = Recording(source, journal, "resume" if self._resume else "journal")
+            self._journal = self._journal or self._opened()
+            source = Recording(source, self._journal, "journal") if self._journal else source
         if wanted.cache:
             source = Recording(source, Cassettes(project.root, f"{atomic.STATE_FOLDER}/{_CACHE}"), "cache")
         if wanted.record_calls is not None:
@@ -232,11 +253,13 @@ class LazyModels:
             source = Recording(source, Cassettes(project.root, folder), "record")
         return source
 
-    def _journal(self) -> Any:
-        """The answers of this run, so that a run which is stopped can go on: each run begins a new one."""
-        from baselinekit.store.results import Cassettes
+    def _opened(self) -> "AnswerJournal | None":
+        """The answers of this run, so that a run which is stopped can go on; None where none can be kept."""
+        from baselinekit.store.journal import AnswerJournal, name_of
 
-        return Cassettes(self._project.root, f"{atomic.STATE_FOLDER}/{_JOURNAL}")
+        with suppress(NotRecorded):
+            return AnswerJournal(self._project.root, name_of("answers", self._about), bool(self._resume))
+        return None
 
 
 def with_models(context: RunContext, project: Project, recording: RecordingOptions = UNASKED) -> RunContext:

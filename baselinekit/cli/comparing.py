@@ -1,6 +1,7 @@
 """What `baselinekit compare` does: replay, keep, report, and say what to type next."""
 
 import os
+from contextlib import closing
 from dataclasses import replace
 
 from baselinekit.cli import delivery, screen
@@ -41,20 +42,19 @@ def compare_once(
     project = project_of(options.project)
     doing = "" if options.quiet or options.as_json else "comparing"
     with real_context() as context, with_progress(context, doing, options.color) as context:
-        models = LazyModels(project, context.clients, options.recording, options.resume)
+        models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
         context = models.added_to(context)
-        against = _against(project, context, options)
-        report = compare(
-            project,
-            options.paths,
-            _selection(project, options, among, first),
-            _policy(project, options),
-            context,
-            command_line(project),
-        )
-        report = replace(report, spent=models.spent, against=against)
-        if report.complete and not (report.interrupted or report.summary.error):
-            models.forget()
+        with closing(models):
+            against = _against(project, context, options)
+            report = compare(
+                project,
+                options.paths,
+                _selection(project, options, among, first),
+                _policy(project, options),
+                context,
+                command_line(project),
+            )
+            report = replace(models.added_up(report), against=against)
     report = mask_report(report, project.redactor)
     remember_not_passed(project.root, report)
     if not among:  # a round of a watch, which would push real runs out

@@ -4,7 +4,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -88,26 +88,25 @@ def run_suite(
     doing = "" if options.quiet or options.as_json else "running"
     saving = saved_answers(project, options.save_answers, options.resume)
     with saving as answered, real_context() as context, with_progress(context, doing) as context:
-        models = LazyModels(project, context.clients, options.recording, options.resume)
+        about = f"run {suite.file or suite.name}"
+        models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
         sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
 
         def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
             return Sandbox(execute, project.trust.allow_exec).run(method, code)
 
-        report = run(
-            project,
-            suite,
-            _choice(project, options),
-            _policy(project, options, lasting),
-            context,
-            Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check, answered),
-            command_line(project),
-        )
-        report = replace(report, spent=models.spent)
-        if report.complete and not (report.interrupted or report.summary.error):
-            models.forget()
-    return report
+        with closing(models):
+            report = run(
+                project,
+                suite,
+                _choice(project, options),
+                _policy(project, options, lasting),
+                context,
+                Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check, answered),
+                command_line(project),
+            )
+            return models.added_up(report)
 
 
 @contextmanager

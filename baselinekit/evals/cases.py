@@ -21,8 +21,8 @@ from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
+from baselinekit.store.journal import Journal, name_of
 from baselinekit.store.results import drop_pending, save_pending
-from baselinekit.suites.journal import Journal, name_of
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
 from baselinekit.workflow.context import RunContext
@@ -291,6 +291,11 @@ class Memory:
 
     def __len__(self) -> int:
         return len(self._known)
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the earlier run ended while it wrote down an attempt: that one is made again."""
+        return self._journal is not None and self._journal.torn > 0
 
     def known(self, case: Case, number: int) -> CaseAttempt | None:
         """The attempt, where it was finished before."""

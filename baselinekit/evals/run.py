@@ -34,9 +34,9 @@ from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.replay.dispatch import batches
 from baselinekit.replay.settings import Clients
+from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
-from baselinekit.suites.journal import Journal
 from baselinekit.workflow.compare import Recorder
 from baselinekit.workflow.context import AtOnce, Claim, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET
@@ -168,7 +168,8 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> t
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
         return memory, ["there was nothing to resume: everything is run again"]
-    return memory, []
+    torn = ["the end of the journal was torn: what stood there is run again"]
+    return memory, torn if memory.is_torn else []
 
 
 def _recorded(

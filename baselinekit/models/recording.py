@@ -109,7 +109,7 @@ def _shown(value: Json) -> str:
 
 
 # Answers that are kept, to be given again: one idea behind cassettes (`record` once, then `offline`),
-# the cache, and a run that goes on where it was stopped (`journal`, then `resume`). Errors are never
+# the cache, and a run that goes on where it was stopped (`journal`). Errors are never
 # kept. A model may answer the same question twice, and not alike. So an answer is kept under its
 # question, under whoever asked (a baseline or a case, which asks one thing after the other) and under
 # how often that one had asked it before: that is the same in every run, in whatever order its threads
@@ -119,9 +119,9 @@ def _shown(value: Json) -> str:
 
 FORMAT = "baselinekit.call/1"
 _ALIKE = Redactor({})
-Mode = Literal["record", "offline", "cache", "journal", "resume"]
-"""`record` asks and keeps; `offline` asks nobody; `cache` asks for what is not kept yet; `journal` records,
-where it can; `resume` asks for what is not in the journal yet."""
+Mode = Literal["record", "offline", "cache", "journal"]
+"""`record` asks and keeps; `offline` asks nobody; `cache` asks for what is not kept yet; `journal` asks for
+what the run with which this one goes on was not answered, and keeps it where it can."""
 
 
 class Shelf(Protocol):
@@ -193,7 +193,7 @@ class Recording:
             self._answered[ask.model, key, ask.asker] += 1
 
     def _kept(self, ask: Ask, key: str, name: str) -> Answer | None:
-        if self._mode in ("record", "journal"):
+        if self._mode == "record":
             return None
         found = self._found(ask.model, name)
         if found is not None or self._mode != "offline":
@@ -206,17 +206,26 @@ class Recording:
 
     def _keep(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
         said = as_json(answer)
-        kept = self._without_secrets(said)
-        spare = self._mode != "record"  # a cache that is full is none
-        if spare and kept != said:
-            return  # a run that goes on must see what this one saw: it asks again
         if self._mode == "record":
             self._forget(ask, key, name)
-        record = {"format": FORMAT, "asked": self._without_secrets(parts), "answer": kept}
-        if ask.asker and self._mode != "cache":
-            record["asker"] = self._without_secrets(ask.asker)
-        with suppress(*((NotRecorded,) if spare else ())):
+            record = self._record(parts, self._without_secrets(said))
+            if ask.asker:
+                record["asker"] = self._without_secrets(ask.asker)
             self._shelf.keep(ask.model, name, record)
+        elif self._is_clean(answer, said):  # a run that goes on must see what this one saw, or ask again
+            # nobody looks up in a journal what was asked: its name says it
+            record = self._record(parts if self._mode == "cache" else {}, said)
+            with suppress(NotRecorded):  # a cache that is full is none
+                self._shelf.keep(ask.model, name, record)
+
+    def _record(self, parts: Parts, said: Json) -> dict[str, Json]:
+        return {"format": FORMAT, "asked": self._without_secrets(parts) if parts else {}, "answer": said}
+
+    def _is_clean(self, answer: Answer, said: Json) -> bool:
+        """Whether an answer could stand in a file as it is. Most are no more than a text."""
+        if answer.tool_calls:
+            return bool(self._without_secrets(said) == said)
+        return all(_ALIKE.mask(self.mask(text)) == text for text in (answer.text, answer.served or ""))
 
     def _forget(self, ask: Ask, key: str, name: str) -> None:
         """What an earlier recording holds in the place of this one: the first answer takes that of all. What
@@ -239,7 +248,7 @@ class Recording:
             record = self._shelf.find(model, key)
             return None if record is None else answer_in(record)
         except (BaselinekitError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if self._mode in ("cache", "resume"):  # what cannot be read is not there
+            if self._mode in ("cache", "journal"):  # what cannot be read is not there
                 return None
             why = f": {error.problems[0]}" if isinstance(error, BaselinekitError) else ""
             what = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{why}"

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import re
-import shutil
 import stat
 import threading
 from collections.abc import Iterator
@@ -330,12 +329,6 @@ class Cassettes:
         """Forget a record. One that cannot be removed stays."""
         with suppress(OSError):
             os.unlink(os.path.join(self._root, self._file(model, name)))
-
-    def clear(self) -> None:
-        """Forget what is kept in the state folder, unless a checkout has put a link in its place."""
-        folder = os.path.join(self._root, self._folder)
-        if self._is_state and not os.path.islink(os.path.join(self._root, atomic.STATE_FOLDER)):
-            shutil.rmtree(folder, ignore_errors=True)
 
     def every(self) -> list[Json]:
         """All records that can be read, up to a number: to tell what is nearest to one that is missing."""

@@ -15,7 +15,7 @@ from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Attempt, Classified, Grade, Grader
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT
-from baselinekit.suites.journal import Journal
+from baselinekit.store.journal import Journal
 from baselinekit.workflow.project import Operator, open_project
 
 

@@ -2,8 +2,9 @@
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Answer, Ask, Message, Spent
 from baselinekit.models.recording import Mode, Parts, Recording
+from baselinekit.store.journal import AnswerJournal
 from baselinekit.store.results import Cassettes
 
 Script = dict[str, list[str]]
@@ -51,6 +53,13 @@ def recording(root: str, mode: Mode, source: Moody | None = None) -> Recording:
     return Recording(source or Moody(), Cassettes(root, "calls"), mode)
 
 
+@contextmanager
+def journalled(root: str, go_on: bool, source: Moody | None = None) -> Iterator[Recording]:
+    """A run whose answers go into a journal, and which is over when this ends."""
+    with closing(AnswerJournal(root, "k", go_on)) as journal:
+        yield Recording(source or Moody(), journal, "journal")
+
+
 def told(client: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
     """What each is answered, when the turns come in this order."""
     found: dict[str, list[str]] = {who: [] for who in script}
@@ -79,17 +88,38 @@ SCRIPTS = st.dictionaries(
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(st.data(), SCRIPTS, st.sampled_from([("record", "offline"), ("journal", "resume")]))
-def test_what_each_was_answered_comes_again_in_any_order(
-    data: st.DataObject, script: Script, modes: tuple[Mode, Mode]
-) -> None:
+@given(st.data(), SCRIPTS)
+def test_what_each_was_answered_comes_again_in_any_order(data: st.DataObject, script: Script) -> None:
     turns = [who for who, asked in script.items() for _ in asked]
     first, second = data.draw(st.permutations(turns)), data.draw(st.permutations(turns))
     with TemporaryDirectory() as root:
-        recorded = told(recording(root, modes[0]), script, first)
+        recorded = told(recording(root, "record"), script, first)
         source = Moody()
-        assert told(recording(root, modes[1], source), script, second) == recorded
+        assert told(recording(root, "offline", source), script, second) == recorded
         assert source.asked == 0
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(st.data(), SCRIPTS)
+def test_a_run_that_goes_on_asks_only_what_the_others_were_not_answered(
+    data: st.DataObject, script: Script
+) -> None:
+    """However often it is stopped, and wherever."""
+    turns = [who for who, asked in script.items() for _ in asked]
+    stops = sorted(data.draw(st.lists(st.integers(0, len(turns)), max_size=3)))
+    source = Moody()
+    with TemporaryDirectory() as root:
+        seen: dict[str, list[str]] = {}
+        for number, stop in enumerate([*stops, len(turns)]):
+            with journalled(root, number > 0, source) as client:
+                found = told(client, script, turns[:stop])
+            assert all(found[who][: len(texts)] == texts for who, texts in seen.items())
+            seen = found
+            assert source.asked == stop
+        with journalled(root, False, source) as client:
+            told(client, script, turns)
+        assert source.asked == 2 * len(turns), "who begins anew asks everything"
 
 
 def test_and_with_threads(tmp_path: Path) -> None:
@@ -144,8 +174,20 @@ def test_the_cache_keeps_one_answer_a_question(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_on_asks_for_what_was_not_answered(tmp_path: Path) -> None:
-    first = told(recording(str(tmp_path), "journal"), {"a": ["x"], "b": ["x"]}, "ab")
+    with journalled(str(tmp_path), False) as client:
+        first = told(client, {"a": ["x"], "b": ["x"]}, "ab")
     source = Moody({"x": "new"})
-    again = told(recording(str(tmp_path), "resume", source), {"a": ["x", "x"], "b": ["x"]}, "aba")
+    with journalled(str(tmp_path), True, source) as client:
+        again = told(client, {"a": ["x", "x"], "b": ["x"]}, "aba")
     assert again == {"a": [*first["a"], "new"], "b": first["b"]}
     assert source.asked == 1
+
+
+def test_an_answer_with_a_secret_is_in_no_journal_and_is_asked_for_again(tmp_path: Path) -> None:
+    source = Moody({"x": "Your key is ghp_0123456789abcdefghijABCDEFGHIJ012345."})
+    for go_on in (False, True):
+        with journalled(str(tmp_path), go_on, source) as client:
+            assert "ghp_" in told(client, {"a": ["x", "y"]}, "aa")["a"][0]
+    assert source.asked == 3
+    (file,) = (tmp_path / ".baselinekit" / "journal").iterdir()
+    assert "ghp_" not in file.read_text()

@@ -263,6 +263,36 @@ def test_a_run_that_was_stopped_goes_on_without_asking_again(here: Console) -> N
         assert len(model.asked) - before == 18, "a run that came to its end is nothing to go on with"
 
 
+@pytest.mark.parametrize("words", [["compare", "--no-record"], ["run", "cases.yaml"]])
+def test_a_run_that_was_killed_pays_for_no_answer_twice(here: Console, words: list[str]) -> None:
+    """But for those that were on their way, and again when the second one is killed as well."""
+    count, jobs = 24, 3
+    with CountedModel(lambda number: 0.02) as model:
+        project(here, model.url, count)
+        cases = [
+            {
+                "id": f"c{n}",
+                "input": {"type": "prompt", "content": f"Summarise:\n\nThe number is {n}."},
+                "expected": {"type": "exact", "value": f"The number is {n}."},
+                "grader": {"type": "code", "config": {"method": "exact_match"}},
+            }
+            for n in range(count)
+        ]
+        config = {"execution": {"type": "prompt", "model": "default"}}
+        suite = {"metadata": {"id": "many"}, "config": config, "test_cases": cases}
+        (here.folder / "cases.yaml").write_text(json.dumps(suite))
+        for number, answered in enumerate((5, 14)):
+            again = ["--resume"] if number else []
+            killed = start(here, *words, "-j", str(jobs), *again)
+            model.until(answered)
+            killed.kill()
+            killed.communicate(timeout=20)
+        found = results(here, f"{' '.join(words)} --resume", 0)
+        assert found["summary"]["passed"] == count
+        assert len(model.asked) <= count + 2 * jobs
+    assert list((here.folder / ".baselinekit" / "journal").iterdir()) == []
+
+
 def test_64_slow_questions_at_once_end_with_a_ctrl_c_at_once(here: Console) -> None:
     with CountedModel(lambda number: 30.0 if number > 16 else 0.0) as model:
         project(here, model.url, 80)
@@ -293,13 +323,13 @@ def test_a_state_folder_that_cannot_be_written_stops_nothing(here: Console) -> N
 
 def test_a_link_in_the_place_of_the_state_folder_loses_nothing_elsewhere(here: Console) -> None:
     elsewhere = here.folder.parent / "elsewhere"
-    (elsewhere / "resume").mkdir(parents=True)
-    (elsewhere / "resume" / "precious").write_text("x")
+    (elsewhere / "journal").mkdir(parents=True)
+    (elsewhere / "journal" / "precious").write_text("x")
     (here.folder / ".baselinekit").symlink_to(elsewhere)
     with CountedModel() as model:
         project(here, model.url, 1)
         run(here, "compare --no-record", 0)
-    assert (elsewhere / "resume" / "precious").exists()
+    assert [path.name for path in elsewhere.rglob("*")] == ["journal", "precious"]
 
 
 @pytest.mark.parametrize(("code", "lines"), [("BK605", 4), ("BK601", 4), ("BK105", 9)])

@@ -1,0 +1,226 @@
+"""The journal of a run: what is in it after any crash, and who may write it."""
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from baselinekit.errors import CannotReplay, NotRecorded
+from baselinekit.store.journal import AnswerJournal, Journal, name_of
+
+ENTRIES = [{"id": "a", "text": "ü\n\ud800 x"}, {"id": "b", "deep": [[[1.5, None]]]}, {"id": "c"}]
+
+
+def written(root: Path, *entries: object) -> Path:
+    journal = Journal(str(root), "k")
+    journal.begin(False)
+    for entry in entries or ENTRIES:
+        journal.add(entry)
+    journal.close()
+    return root / ".baselinekit" / "journal" / "k.jsonl"
+
+
+def kept(root: Path) -> list[object]:
+    journal = Journal(str(root), "k")
+    try:
+        return journal.begin(True)
+    finally:
+        journal.close()
+
+
+def test_what_was_added_is_there_again(tmp_path: Path) -> None:
+    written(tmp_path)
+    assert kept(tmp_path) == ENTRIES
+
+
+def test_a_torn_end_is_no_part_of_it_at_whatever_byte(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    whole = file.read_bytes()
+    ends = [n + 1 for n, byte in enumerate(whole) if byte == 10]
+    for size in range(len(whole) + 1):
+        file.write_bytes(whole[:size])
+        count = sum(end <= size for end in ends)
+        assert kept(tmp_path) == ENTRIES[:count]
+        assert file.stat().st_size == ([0, *ends][count]), "what is torn is cut off"
+
+
+def test_what_follows_a_torn_line_is_written_behind_whole_ones(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    file.write_bytes(file.read_bytes()[:-3])
+    journal = Journal(str(tmp_path), "k")
+    journal.begin(True)
+    journal.add({"id": "d"})
+    journal.close()
+    assert kept(tmp_path) == [*ENTRIES[:2], {"id": "d"}]
+
+
+def test_a_changed_byte_ends_it(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    data = bytearray(file.read_bytes())
+    data[data.index(b'"b"') + 1] ^= 1
+    file.write_bytes(data)
+    assert kept(tmp_path) == ENTRIES[:1]
+
+
+def test_how_much_was_torn_is_told(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    file.write_bytes(file.read_bytes()[:-3])
+    for torn in (True, False):  # and cut off, so that it is told once
+        journal = Journal(str(tmp_path), "k")
+        journal.begin(True)
+        assert (journal.torn > 0) is torn
+        journal.close()
+
+
+def test_a_line_that_did_not_go_in_takes_none_after_it_along(tmp_path: Path) -> None:
+    """A disk that is full in the middle of a line, and has room again for the next one."""
+    journal = Journal(str(tmp_path), "k")
+    journal.begin(False)
+    journal.add({"id": "a"})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(NotRecorded, match="BK120"):
+            journal.add({"id": "b", "text": "x" * 1_000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    journal.add({"id": "c"})
+    journal.close()
+    assert kept(tmp_path) == [{"id": "a"}, {"id": "c"}]
+
+
+def test_a_long_journal_is_read_whole(tmp_path: Path) -> None:
+    long = {"id": "a", "text": "x" * 1_000_000}
+    entries = [*[long] * 3, {"id": "b"}]
+    written(tmp_path, *entries)
+    assert kept(tmp_path) == entries
+
+
+def test_what_is_no_file_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / ".baselinekit" / "journal").mkdir(parents=True)
+    os.mkfifo(tmp_path / ".baselinekit" / "journal" / "k.jsonl")
+    with pytest.raises(NotRecorded, match="no regular file"):
+        Journal(str(tmp_path), "k")
+
+
+def test_a_run_that_begins_anew_forgets_it(tmp_path: Path) -> None:
+    written(tmp_path)
+    written(tmp_path, {"id": "z"})
+    assert kept(tmp_path) == [{"id": "z"}]
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    first = Journal(str(tmp_path), "k")
+    with pytest.raises(CannotReplay, match="another run of the same cases"):
+        Journal(str(tmp_path), "k")
+    Journal(str(tmp_path), "other").close()
+    first.close()
+    Journal(str(tmp_path), "k").close()
+
+
+def test_a_run_that_is_done_leaves_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    journal = Journal(str(tmp_path), "k")
+    journal.forget()
+    assert not file.exists()
+    with_new = Journal(str(tmp_path), "k")  # the name is free, though the old one is still held
+    with_new.close()
+    journal.close()
+
+
+def test_it_is_never_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / ".baselinekit" / "journal").mkdir(parents=True)
+    os.symlink(tmp_path / "elsewhere", tmp_path / ".baselinekit" / "journal" / "k.jsonl")
+    with pytest.raises(NotRecorded):
+        Journal(str(tmp_path), "k")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_its_name_tells_lists_apart() -> None:
+    assert name_of("a", "b") == name_of("a", "b") != name_of("ab", "")
+
+
+def test_journals_that_nobody_goes_on_with_do_not_pile_up(tmp_path: Path) -> None:
+    held = Journal(str(tmp_path), "held")
+    for number in range(30):
+        Journal(str(tmp_path), f"k{number}").close()
+        os.utime(tmp_path / ".baselinekit" / "journal" / f"k{number}.jsonl", (number, number))
+    Journal(str(tmp_path), "last").close()
+    names = {file.stem for file in (tmp_path / ".baselinekit" / "journal").iterdir()}
+    assert len(names) == 20
+    assert {"held", "last", "k29"} <= names
+    held.close()
+
+
+# The answers of models, of which several runs of the same things may keep theirs at once.
+
+
+def answers(root: Path, go_on: bool, *names: str) -> AnswerJournal:
+    journal = AnswerJournal(str(root), "k", go_on)
+    for name in names:
+        journal.keep("m", name, {"said": name})
+    return journal
+
+
+def files(root: Path) -> list[str]:
+    return sorted(file.name for file in (root / ".baselinekit" / "journal").iterdir())
+
+
+def test_an_answer_is_found_by_the_run_that_goes_on(tmp_path: Path) -> None:
+    answers(tmp_path, False, "a", "b").close()
+    second = answers(tmp_path, True, "c")
+    assert second.find("m", "a") == {"said": "a"}
+    assert second.find("m", "d") is second.find("n", "a") is None
+    second.close()
+    third = answers(tmp_path, True)
+    assert [third.find("m", name) for name in "abc"] == [{"said": name} for name in "abc"]
+    third.forget()
+    third.close()
+    assert files(tmp_path) == []
+
+
+def test_two_runs_at_once_keep_their_answers_apart(tmp_path: Path) -> None:
+    """Whoever goes on has those of both, and who comes to an end takes nothing of the others along."""
+    first, second = answers(tmp_path, False, "a"), answers(tmp_path, False, "b")
+    first.keep("m", "c", {"said": "c"})
+    assert len(files(tmp_path)) == 2
+    done = answers(tmp_path, False, "d")
+    done.forget()
+    done.close()
+    first.close()
+    second.close()
+    again = answers(tmp_path, True)
+    assert [again.find("m", name) for name in "abcd"] == [*({"said": name} for name in "abc"), None]
+    again.close()
+    anew = answers(tmp_path, False)
+    assert [anew.find("m", name) for name in "abcd"] == [None] * 4
+    assert len(files(tmp_path)) == 1, "who begins anew is done with them"
+    anew.close()
+
+
+def test_what_is_under_way_is_nothing_to_go_on_with(tmp_path: Path) -> None:
+    first = answers(tmp_path, False, "a")
+    with pytest.raises(CannotReplay, match="BK720"):
+        answers(tmp_path, True)
+    AnswerJournal(str(tmp_path), "other", True).close()
+    first.close()
+    answers(tmp_path, True).close()
+
+
+def test_a_later_answer_counts(tmp_path: Path) -> None:
+    first = answers(tmp_path, False, "a")
+    first.keep("m", "a", {"said": "later"})
+    first.close()
+    again = answers(tmp_path, True)
+    assert again.find("m", "a") == {"said": "later"}
+    again.close()
+
+
+def test_a_torn_answer_is_told_and_none(tmp_path: Path) -> None:
+    answers(tmp_path, False, "a", "b").close()
+    (file,) = (tmp_path / ".baselinekit" / "journal").iterdir()
+    file.write_bytes(file.read_bytes()[:-1])
+    again = answers(tmp_path, True)
+    assert (again.is_torn, again.find("m", "a"), again.find("m", "b")) == (True, {"said": "a"}, None)
+    again.close()
