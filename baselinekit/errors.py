@@ -14,8 +14,10 @@ problems, one or many, so that every error of every file is reported at once.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+
+from baselinekit.frozen import frozen
 
 _MENDED_ONCE = frozenset(("BK504", "BK601", "BK602", "BK603", "BK604", "BK605"))
 """A variable that is not set, the entry of a model: wrong in one place, however many files lead there."""
@@ -26,7 +28,7 @@ _MOST_KNOWN = 5_000
 _LONGEST_WORD = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where in a file. Lines and columns count from 1."""
 
@@ -39,7 +41,7 @@ class Place:
         return ":".join(str(part) for part in (file, self.line, self.column) if part is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing that is wrong. `at` is a path inside the record, until someone who knows the file
     turns it into a `place`. `counts`: for how many it stands, where a file has more than are told."""

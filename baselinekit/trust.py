@@ -4,13 +4,14 @@ import ipaddress
 import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from baselinekit.errors import Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.variables import Secret
 
 # Which network an address is in, and which address a host is a spelling of. A URL can write
@@ -204,7 +205,7 @@ _MOST_LINKS = 40  # as for the system
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trust:
     """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
     run, by a variable, a base_url or a host; only there may a secret go. `configured_origins`: all that stand

@@ -8,13 +8,14 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import Declared, Found, covering, merged
 from baselinekit.secrets.finding import (
@@ -46,7 +47,7 @@ _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
 _ESCAPE_OR_REFERENCE = re.compile(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secret:
     """A value that is sent, and shown to nobody. `hosts`: where else it may be sent."""
 
@@ -54,7 +55,7 @@ class Secret:
     hosts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """The variables that a recipe may use."""
 

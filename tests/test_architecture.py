@@ -26,6 +26,7 @@ RULES_ASKED: list[ArchitectureRule] = [
     architecture.dispatches,
     architecture.kinds,
     architecture.sizes,
+    architecture.dataclasses,
     architecture.short_files,
     architecture.class_names,
     architecture.cuts,
@@ -166,6 +167,8 @@ SNIPPETS = {
         (architecture.cuts, "models.x", "x = said.partition(':')[0]"),
         (architecture.cuts, "evals.x", "x = said.split()[0]"),
         (architecture.cuts, "cli.x", "from textwrap import wrap\nx = wrap(said, 9)"),
+        (architecture.dataclasses, "store.x", "@dataclass(frozen=True, slots=True)\nclass A: ..."),
+        (architecture.dataclasses, "store.x", "@dataclasses.dataclass(frozen=True)\nclass A: ..."),
         (architecture.short_files, "store.x", "x = 1\n" * 59),
         (architecture.class_names, "store.x", "class A:\n    class A:\n        pass\n"),
         (architecture.sizes, "store.utils", ""),
@@ -194,6 +197,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (architecture.pure, "store.files", "import time"),
         (architecture.clocks, "replay.http", "import time\nx = time.monotonic()"),
         (architecture.clocks, "cli.entry", "import time\nx = time.time"),
+        (architecture.dataclasses, "store.x", "@dataclass(slots=True)\nclass A: ..."),
         (architecture.cuts, "workflow.x", "x = clipped(text, 80, redactor.mask)"),
         (
             architecture.cuts,
@@ -246,7 +250,7 @@ def test_help_and_version_load_click_and_nothing_heavier(option: str) -> None:
     )
     assert libraries <= {"click", "colorama"}
     ours = {name.split(".")[1] for name in loaded if name.startswith(f"{architecture.PACKAGE}.")}
-    assert ours <= {"cli", "errors"}
+    assert ours <= {"cli", "errors", "frozen"}
     assert not loaded & {
         "asyncio",
         "xml.etree",

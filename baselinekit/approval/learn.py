@@ -2,11 +2,12 @@
 another value each time in the same way stays, and is told."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.approval.refresh import RefreshScope, find_baselines
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Comparison, Difference, known_path
 from baselinekit.model.changes import Applied, Seen, Stamp
@@ -53,7 +54,7 @@ from baselinekit.workflow.selection import locate_problems, select
 REPLAYS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearnPlan:
     """What is learnt of one baseline: the places with their placeholders, values masked; what differs and
     stays; and the arrays of one element that keep their length by a rule. `renewal`: what is to be written,
@@ -73,7 +74,7 @@ class LearnPlan:
         return not self.stays
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearnProposal:
     """All of them, and why others could not be asked."""
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
@@ -271,7 +272,7 @@ def describe_rule_changes(before: Matcher, after: Baseline, words: Words) -> Ite
 # from.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permit:
     """What may be done without another question."""
 

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.approval.planning import compare_command, covers, plan_of
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal, Seen
@@ -181,7 +182,7 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefu
 _ANY = "*?["
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshScope:
     """What a refresh is about: `words` are ids (with wildcards) or paths. `results`: the name and the text of
     a result file. `replay`: ask the targets again."""

@@ -1,7 +1,5 @@
 """The options of `baselinekit refresh` and `review`."""
 
-from dataclasses import dataclass
-
 import click
 
 from baselinekit.cli.options import (
@@ -18,10 +16,11 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.changes import Stamp
 
 
-@dataclass(frozen=True)
+@frozen
 class StampOptions:
     """What is noted in the file of who approved it."""
 
@@ -36,7 +35,7 @@ class StampOptions:
         return Stamp(self.version or described, self.by, self.reason)
 
 
-@dataclass(frozen=True)
+@frozen
 class RefreshOptions:
     """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
     that ID or PATH names.
@@ -107,7 +106,7 @@ class RefreshOptions:
             raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
 
 
-@dataclass(frozen=True)
+@frozen
 class ReviewOptions:
     """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
     put a placeholder there, ignore the path. Nothing is written before the end.

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -20,6 +19,7 @@ from baselinekit.cli.options import (
     option,
     several,
 )
+from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
 
@@ -27,7 +27,7 @@ TYPES = ("exact", "structural", "numeric", "semantic")
 MODES = ("ordered", "unordered", "subset", "each")
 
 
-@dataclass(frozen=True)
+@frozen
 class RuleOptions:
     """What counts as the same: the `comparison:` of the new baseline."""
 
@@ -62,7 +62,7 @@ class RuleOptions:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class NewBaselineOptions:
     """What a new baseline is called, and how it is to be compared."""
 
@@ -86,7 +86,7 @@ class NewBaselineOptions:
         return record
 
 
-@dataclass(frozen=True)
+@frozen
 class StoringOptions:
     """How often it is asked, what may be stored, and what is printed of it."""
 
@@ -119,7 +119,7 @@ class StoringOptions:
         return self.quiet or self.as_json
 
 
-@dataclass(frozen=True)
+@frozen
 class GradingOptions:
     """Grades for the answer of a model."""
 
@@ -149,7 +149,7 @@ def collect_option(*parts: str) -> Any:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class ManyOptions:
     """Of several requests that are captured in one go."""
 
@@ -160,7 +160,7 @@ class ManyOptions:
     jobs: int = jobs_option("How many requests may be under way at once.", default=8)
 
 
-@dataclass(frozen=True)
+@frozen
 class HttpOptions:
     """Send a request and record status, content-type and body of the answer.
 
@@ -228,7 +228,7 @@ class HttpOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@dataclass(frozen=True)
+@frozen
 class AskingOptions:
     """Of what a model may answer."""
 
@@ -241,7 +241,7 @@ class AskingOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@dataclass(frozen=True)
+@frozen
 class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
@@ -255,7 +255,7 @@ class SkillOptions(AskingOptions):
     timeout: float | None = option(type=Number(), metavar="SECONDS")
 
 
-@dataclass(frozen=True)
+@frozen
 class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
@@ -275,7 +275,7 @@ class PromptOptions(AskingOptions):
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
-@dataclass(frozen=True)
+@frozen
 class CommandOptions:
     """Run a program (after --) and record its exit code and what it prints."""
 
@@ -292,7 +292,7 @@ class CommandOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@dataclass(frozen=True)
+@frozen
 class DraftOptions:
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
     file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a

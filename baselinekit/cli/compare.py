@@ -1,7 +1,5 @@
 """The options of `baselinekit compare`."""
 
-from dataclasses import dataclass
-
 import click
 
 from baselinekit.cli.options import (
@@ -17,9 +15,10 @@ from baselinekit.cli.options import (
     option,
     several,
 )
+from baselinekit.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class CompareOptions:
     """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 

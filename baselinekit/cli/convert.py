@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, argument, flag, including, option, project_of, read_text
 from baselinekit.documents.languages import yaml_flow
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 from baselinekit.importers.table import eval_importer_of
@@ -41,7 +42,7 @@ _OUTPUT_HELP = "Where it goes: a file, or the folder of a prompt [default: by it
 _PARTIAL_HELP = "Write what carries over, and list the rest in the file."
 
 
-@dataclass(frozen=True)
+@frozen
 class ConvertOptions:
     """Write eval cases in another form: cases (a file of test cases), eva (a prompt folder), agentv.
 
@@ -67,7 +68,7 @@ class ConvertOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@dataclass(frozen=True)
+@frozen
 class ImportOptions:
     """Write the eval file of another tool as a file of test cases: a configuration of promptfoo, or the
     evals.json of a skill.

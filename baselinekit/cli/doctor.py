@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 import click
 
@@ -27,6 +27,7 @@ from baselinekit.evals.judgeprograms import describe_judges
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.scripts import describe_scripts
 from baselinekit.evals.selection import folders
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.programs.git import Git
@@ -54,7 +55,7 @@ _LONGEST_REASON = 200
 _MOST_CODES = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class DoctorOptions:
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
@@ -287,7 +288,7 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
 # `baselinekit calibrate`.
 
 
-@dataclass(frozen=True)
+@frozen
 class CalibrateOptions:
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 

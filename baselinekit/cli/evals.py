@@ -1,6 +1,5 @@
 """The options of `baselinekit run`, `gate` and `grade`."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import click
@@ -19,6 +18,7 @@ from baselinekit.cli.options import (
     project_of_files,
     several,
 )
+from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 
 _PLANS = (".yaml", ".yml")
@@ -40,7 +40,7 @@ def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: s
     return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
-@dataclass(frozen=True)
+@frozen
 class RunOptions:
     """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
 
@@ -127,7 +127,7 @@ class RunOptions:
     color: str = color_option()
 
 
-@dataclass(frozen=True)
+@frozen
 class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
@@ -187,7 +187,7 @@ class GateOptions:
         return [path for path in self.results if path not in self.plans]
 
 
-@dataclass(frozen=True)
+@frozen
 class GradeOptions:
     """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 

@@ -1,7 +1,6 @@
 """`baselinekit explain` and `baselinekit schema`: what codes, rules and files mean."""
 
 import json
-from dataclasses import dataclass
 
 import click
 
@@ -15,11 +14,12 @@ from baselinekit.cli.options import (
 )
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 
 # `baselinekit explain CODE|ID`.
 
 
-@dataclass(frozen=True)
+@frozen
 class ExplainOptions:
     """Say what an error code such as BK101 means and how to fix it.
 
@@ -54,7 +54,7 @@ def explain(options: ExplainOptions) -> None:
 # `baselinekit schema`.
 
 
-@dataclass(frozen=True)
+@frozen
 class SchemaOptions:
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import (
@@ -18,6 +18,7 @@ from baselinekit.cli.options import (
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import found_by_operator
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.report.differences import unified
@@ -34,7 +35,7 @@ _SKILLS = "skills"
 _EXAMPLES = "examples"
 
 
-@dataclass(frozen=True)
+@frozen
 class ExportOptions:
     """Write a prompt folder as a skill folder, ID/SKILL.md, which agents load: its description with its
     triggers, its instructions with their variables explained, and its examples.

@@ -1,7 +1,6 @@
 """`baselinekit generate rubrics`: what a model drafts for the cases of an eval file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -23,6 +22,7 @@ from baselinekit.cli.options import (
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rubricdrafts import Draft, EvalFileState, Lacking, diff, draft, load_states, write
+from baselinekit.frozen import frozen
 from baselinekit.report.wording import Style
 from baselinekit.store.project import read
 from baselinekit.suites.targets import DEFAULT
@@ -34,7 +34,7 @@ _JOBS = 4
 _JUDGE = "judge"
 
 
-@dataclass(frozen=True)
+@frozen
 class RubricsOptions:
     """Draft rubrics for the cases of FILES that have an expected_outcome and none: 3 to 7 items each.
 

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from dataclasses import dataclass
 
 import click
 
@@ -21,6 +20,7 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
@@ -38,7 +38,7 @@ from baselinekit.workflow.project import Project
 # `baselinekit history`.
 
 
-@dataclass(frozen=True)
+@frozen
 class HistoryOptions:
     """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
     that did not always pass; for IDs (globs), everything that is known about them.
@@ -86,7 +86,7 @@ def history(options: HistoryOptions) -> int:
 # `baselinekit merge`.
 
 
-@dataclass(frozen=True)
+@frozen
 class MergeOptions:
     """Combine RESULTS, the files that `compare --shard 1/4 -o 1.json` and the other shards wrote.
 
@@ -146,7 +146,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class OrphansOptions:
     """List baselines whose prompt, input file, skill, command or model no longer exists, and output and
     pending files that belong to no baseline. With --from also baselines that complete runs never ran; the

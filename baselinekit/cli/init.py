@@ -3,13 +3,13 @@
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 
 import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.options import check_base_url, flag, option
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
@@ -61,7 +61,7 @@ version: 1
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class InitOptions:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 

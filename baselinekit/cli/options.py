@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem
 from baselinekit.cli import entry, screen
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.frozen import frozen
 
 if TYPE_CHECKING:
     from baselinekit.cli.remotefiles import RemoteFiles
@@ -182,7 +183,7 @@ def _baselines() -> list[Baseline]:
         return []
 
 
-@dataclass(frozen=True)
+@frozen
 class ProjectOptions:
     """Where the project is and what the operator says about it."""
 
@@ -218,7 +219,7 @@ class ProjectOptions:
     allow_exec: bool = flag(help="Allow files to run programs that the configuration does not name.")
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordingOptions:
     """What is kept of the answers of models, and how much may be asked."""
 
@@ -242,7 +243,7 @@ class RecordingOptions:
             check_place(os.path.join(self.record_calls, "calls"))
 
 
-@dataclass(frozen=True)
+@frozen
 class SelectionOptions:
     """Which baselines."""
 

@@ -1,7 +1,7 @@
 """`baselinekit promote`: a prompt one step further, where its logs say that it may."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import timestamps
@@ -9,11 +9,12 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, argument, color_option, flag, including, project_of
 from baselinekit.evals import promotion
 from baselinekit.evals.promotion import PromotionGate, PromotionStep
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.report.wording import Style
 
 
-@dataclass(frozen=True)
+@frozen
 class PromoteOptions:
     """Take a prompt from draft to tested, or from tested to ready: PROMPT is its folder, its id or an alias.
 

@@ -4,7 +4,7 @@ read by the same rules, so that what curl would send is what is sent and stored.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +13,7 @@ from baselinekit.cli.capture import HttpOptions, is_curl
 from baselinekit.cli.options import ProjectOptions, parse_lists, project_of
 from baselinekit.cli.recipes import content, json_or_text, stated
 from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign, credentials_in, with_one_cookie
 from baselinekit.importers.curl import CurlRequest, Read, parse_words
 from baselinekit.importers.shell import split_commands
@@ -49,7 +50,7 @@ _FLAGS = (("get", "-G"), ("head", "-I"), ("digest", "--digest"), ("insecure", "-
 _JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedRequest:
     """`current`: of the new file; `dropped`: what of the line has no counterpart; `is_insecure`: whether any
     certificate will do, which no file may say."""

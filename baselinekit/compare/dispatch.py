@@ -1,13 +1,14 @@
 """The way into compare/: a baseline is compiled once, and each observation is compared in one walk."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.rules import Form, Mode, Rule, RuleKind, automaton_of, field_tolerance
 from baselinekit.compare.values import Node, Walk
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import (
@@ -235,7 +236,7 @@ def default_type(output: Json, kind: str) -> Type:
 _NO_ANSWERS: Answers = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matcher:
     """One baseline's rules and output, ready to be walked."""
 

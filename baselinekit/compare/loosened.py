@@ -6,12 +6,13 @@ makes only some: another value, another row or key, another text around a placeh
 `honest`: a placeholder in the place of a value, or one that takes more, is never one of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from baselinekit.compare.rules import Form, State
 from baselinekit.documents.jsontext import compact
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import ArrayMode
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import (
@@ -31,7 +32,7 @@ from baselinekit.tree.equality import identical, is_number, same_json
 _LONGEST = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loosened:
     """One way in which a baseline lets more pass. `at` leads to it in the record. `honest`: it expects
     something else, as after a refresh, and asks for no less."""
@@ -41,7 +42,7 @@ class Loosened:
     honest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """What both outputs need to be read: the words then and now, whether further keys pass now, whether all
     of an answer is compared and not its numbers or its meaning alone, and whether the order of keys and the

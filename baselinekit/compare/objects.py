@@ -17,6 +17,7 @@ from baselinekit.compare.values import (
     literal_bytes,
     shows_more,
 )
+from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
@@ -26,11 +27,10 @@ from baselinekit.tree.equality import bytes_of, identical, is_written_as
 
 # Objects, the response headers among them, and `require_keys`.
 
-
 _PLAIN = (str, int, float, bool, type(None))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class ObjectShape:
     """What objects that are alike share, so that a thousand rows do not make a thousand times the same nodes:
     the keys that hold a placeholder (and which), the keys that a rule ignores (and the type found there), the
@@ -42,8 +42,9 @@ class ObjectShape:
     texts: tuple[tuple[str, str, Callable[[Json], bool] | None, Placeholder | Inline], ...] = ()
     ignored: tuple[tuple[str, type, Rule, bool], ...] = ()
     deeper: tuple[str, ...] = ()
-    taken: frozenset[str] = frozenset()
-    """All these keys: those that are not of the literal part."""
+    taken: frozenset[str] = frozenset()  # all these keys: those that are not of the literal part
+
+    __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
 
     def literal_part(self, row: dict[str, Json]) -> dict[str, Json] | None:
         """What is left of a row of this shape; None if it has another one."""
@@ -243,7 +244,6 @@ class Headers:
 # of every number and the order of every key, where `==` would take true for 1. Other bytes are no
 # difference yet: only then a value is looked into.
 
-
 Template = Callable[[str], str | Placeholder | Inline]
 Column = Callable[[Any], Any]
 """Takes the value of one column out of a row, or those of several."""
@@ -256,7 +256,7 @@ _STRETCH = 16
 _LITERAL_PLAIN = {str, int, float, bool}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     """What rows that are all alike have in common: as many keys, under the same ones the same placeholder or
     ignored type, objects with columns of their own, and what is literal: its bytes, where they are known. A

@@ -4,10 +4,10 @@ import re
 from bisect import bisect
 from collections import deque
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Node, Walk, unroll
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.alignment import identifying_key
@@ -18,7 +18,7 @@ _MOST_MATCHED = 2_500
 _PLAIN_PATH = re.compile(r"[\w$][\w.$-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InOrder:
     """The elements that are expected, each with its node."""
 

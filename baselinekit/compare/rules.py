@@ -2,9 +2,10 @@
 apply right here. Then the mode: how values are compared at one place, its defaults filled in."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.baselines import (
     BOUNDS,
@@ -38,7 +39,7 @@ Positions = tuple[tuple[int, ...], tuple[int, ...]]
 """How far a rule has come on the way through the baseline, and on the way through what came back."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class Rule:
     """One path rule. `at` leads to it in the file; `text` is what the author wrote. What it says beyond its
     kind stands in the field of that name."""
@@ -51,6 +52,8 @@ class Rule:
     arrays: ArrayMode | None = None
     fields: FieldRule | None = None
 
+    __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
+
     @property
     def ignores(self) -> bool:
         """Whether it takes something out of the comparison; any other rule says how to compare."""
@@ -62,7 +65,7 @@ class Rule:
         return "" if self.ignores else repr((self.tolerance, self.arrays, self.fields))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActiveRules:
     """The rules that apply at one place: all of them, and of each kind the most exact."""
 
@@ -73,7 +76,7 @@ class ActiveRules:
     fields: Rule | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleProgress:
     """How far a rule has come: `stored` on the way through the baseline, `came` on the way through what came
     back. They differ once a filter holds for one value and not for the other."""
@@ -83,7 +86,7 @@ class RuleProgress:
     came: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """An element or a member as it stands in the baseline, or in what came back."""
 
@@ -308,7 +311,7 @@ def _active(rules: list[Rule]) -> ActiveRules | None:
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mode:
     type: Type = "structural"
     allow_additional_fields: bool = False

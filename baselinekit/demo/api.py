@@ -9,9 +9,11 @@ import uuid
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
+
+from baselinekit.frozen import frozen
 
 # The demo model: a few rules that always answer the same, in the two wire forms that the world speaks.
 
@@ -50,7 +52,7 @@ def factorial(n):
 _ROUGH = ("TODO", "FIXME", "obviously", "stupid")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """What the model says: a text, or tools that it wants called."""
 
@@ -342,7 +344,7 @@ USERNAME, PASSWORD = "ada", "correct-horse"
 _MOST_REMEMBERED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoAnswer:
     """A dictionary is sent as JSON, a text as text, bytes as a picture."""
 
@@ -351,7 +353,7 @@ class DemoAnswer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoRequest:
     """What an answer may depend on, besides the path."""
 

@@ -10,6 +10,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refu
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parsed
 from baselinekit.grade.verdict import code_of, combined
@@ -52,7 +53,7 @@ from baselinekit.workflow.project import CaptureEnvironment
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeLeft:
     """How much of its limit an attempt has left. `limit` is None for a case that may take as long as it
     takes; `key`: what it is called in the file of the case."""
@@ -99,7 +100,7 @@ class TimeLeft:
         return replace(clients, send=send, execute=execute, sleep=sleep, models=_Asked(self, clients.models))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     time: TimeLeft
     models: ModelClient
@@ -126,7 +127,7 @@ _TURNS = 1_000
 _LONGEST_OUTPUT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outside:
     """What only evals need of the world: a place to run a program in, started by the client that it is given,
     and what people have said. `check` refuses beforehand what may not be run; `answered` hears of what was
@@ -142,7 +143,7 @@ class Outside:
     answered: Callable[[Case, int, Observation], None] = lambda case, number, observation: None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptResult:
     """An attempt, and where it has a baseline what was found and what it was found in."""
 
@@ -158,7 +159,7 @@ class _Line:
     broken: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Examiner:
     """Makes attempts, from several threads at once."""
 

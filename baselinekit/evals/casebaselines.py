@@ -4,13 +4,14 @@ guards the grades."""
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.checks import load_schema, setting_of_case
 from baselinekit.evals.scripts import Trace, ready_scripts, run_before
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.checks import check_of
 from baselinekit.grade.graders import files_of, row_of
@@ -53,7 +54,7 @@ TEXT = "text"
 _HASH = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseDraft:
     """The record of a baseline that is to be captured of a case, but for its output."""
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import encode
@@ -11,6 +11,7 @@ from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import AttemptResult, Examiner, used_by
 from baselinekit.evals.checks import Prepared
 from baselinekit.evals.promptrows import note_use
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
@@ -37,7 +38,7 @@ _MOST_SPOTS = 1_000
 _LONGEST_SHOWN = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseAttempt:
     """An attempt as a result tells of it: also when it was made by an earlier run that was killed. `drift`:
     what is not as it was when its baseline was captured."""
@@ -354,7 +355,7 @@ class PlanJournals:
 # The work on one case: attempts until one passes or no more are allowed, each in the journal at once.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseWorker:
     """`retries`: how often a case is tried again after it failed."""
 

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
@@ -23,6 +23,7 @@ from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, found_by_operator
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.graders import Position
 from baselinekit.grade.task import keys_of
@@ -58,7 +59,7 @@ _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 """What gives a part of an output, which has no parts of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
     them, and the texts that its graders judge with by their paths. `files`: 16 hex digits over what stands in

@@ -1,12 +1,13 @@
 """A result file finished with the ratings given since, and reports in the folder of a suite."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
+from baselinekit.frozen import frozen
 from baselinekit.grade import by_human
 from baselinekit.grade.composite import concluded
 from baselinekit.grade.verdict import code_of, combined
@@ -23,7 +24,7 @@ _CUT_SHORT = "BK613"
 """The attempt is an error whatever its graders say: the answer was cut short."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishedReport:
     """The report as it is now. `decided`: how many cases are, that were not before; `left`: still waiting."""
 

@@ -3,10 +3,11 @@
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.metrics import (
     PRESETS,
     clustered_interval,
@@ -31,7 +32,7 @@ _PER_CASE, _POOLED = "per case", "pooled attempts"
 _ALWAYS = (1, 3)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Counted:
     """One case: its attempts that were decided, and how many of them passed."""
 

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 
 from baselinekit.errors import (
@@ -20,6 +20,7 @@ from baselinekit.errors import (
     cannot,
 )
 from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.task import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
@@ -38,7 +39,7 @@ _INTERRUPTED = "BK330"
 _CALLED = "the judge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadyJudge:
     """A program that may be run. `content`: 16 hex digits over the files of the project that it is made of;
     `passed`: the variables of the operator that the configuration lists for it."""
@@ -61,7 +62,7 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedProgram:
     """A program as a data file states it: `words` for no shell, or None. `files`: those of its words that are
     files of the project, by the word, as paths from the root."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_model import ModelJudge
@@ -26,7 +27,7 @@ from baselinekit.workflow.project import Project
 # verdict is known.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelledJudge:
     """A judge of a case with its file of labels, from the project's root. `rule`: by which its score passes,
     where that is for the case to say; `texts`: what stands in the files that it judges with."""
@@ -121,7 +122,7 @@ _ASKED: dict[QuestionForm, Method] = {
 _VERDICT = '{"scores": {"correctness": 5}, "overall_score": 5, "passed": true, "justification": "Correct."}'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probe:
     """`wanted`: passed, failed, or for a text that tries to persuade: anything but passed."""
 
@@ -175,7 +176,7 @@ PROBES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbedJudge:
     """A model as it is asked: for scores, or in another form."""
 
@@ -277,7 +278,7 @@ def facts_of_judge(root: str, judge: LabelledJudge) -> JudgeFacts:
 USUAL = "judge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probed:
     """What a judge said to one probe, and whether that is as it should be."""
 

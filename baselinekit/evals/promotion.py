@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import get_args
 
 from baselinekit.documents.languages import is_plain, language, yaml_quoted, yaml_scalar
@@ -12,6 +11,7 @@ from baselinekit.documents.text import Splice, decode, mark, spliced
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.evals import selection
 from baselinekit.evals.promptrows import ALL
+from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema.records import place_problems
@@ -32,7 +32,7 @@ _KEYS = ("id", "title", "summary", "status", "version", "created", "updated", "d
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromotionGate:
     """One thing that is asked for: what there is, and where that is not enough, why and what to do."""
 
@@ -45,7 +45,7 @@ class PromotionGate:
         return f"{self.name}: {self.found}" + (f": {self.hint}" if self.hint else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromotionStep:
     """From one status to the next one, with all that is asked for. `notes`: what is wrong with the logs."""
 

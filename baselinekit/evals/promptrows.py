@@ -2,10 +2,11 @@
 time that a prompt was sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baselinekit.errors import nearest
 from baselinekit.evals.checks import Prepared
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Attempt, GraderKind
@@ -20,7 +21,7 @@ ALL = "all"
 """The scope of a run of all cases of a folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFacts:
     """What a row says of a run besides its results. `now`: when it ended; `graders`: the kind of graders that
     alone was asked; `inputs`: by the path of a folder, those that the operator typed; `interrupted`: by a

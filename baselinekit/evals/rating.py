@@ -4,13 +4,14 @@ A run never waits: its case is unscored until enough people have rated it, and i
 later without asking anybody else again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from math import inf
 
 from baselinekit import metrics
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, NotRecorded, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade import by_human
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import (
@@ -39,7 +40,7 @@ _LONGEST_NOTE = 10_000
 _SHORTEST_KEY = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Queue:
     """The queue of a project. Everything that shows or enters ratings goes through here."""
 
@@ -248,7 +249,7 @@ def _agreement(grader: str, scale: str, queued: Sequence[Queued]) -> dict[str, J
 # Ratings out to a file and back: for people who sit at another machine, and for a run in CI.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """What came of an import. `empty`: forms that nobody has filled in."""
 

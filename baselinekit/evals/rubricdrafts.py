@@ -5,13 +5,14 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import unified_diff
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.splice import apply
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import named_by_operator
+from baselinekit.frozen import frozen
 from baselinekit.grade.judging import ask_until_readable, question, reply, short_digest, unusable
 from baselinekit.grade.rubricitems import RubricItem, item_problems
 from baselinekit.grade.wire import texts_of_case
@@ -44,7 +45,7 @@ _TASK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftedItem:
     id: str
     expected_outcome: str
@@ -66,7 +67,7 @@ Items = tuple[DraftedItem, ...]
 # Which cases lack a rubric.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lacking:
     """A case without a rubric. `raw` is as its file states it."""
 
@@ -82,7 +83,7 @@ class Lacking:
         return self.case.source.document, self.case.source.at
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalFileState:
     """A file of cases: those without a rubric, those that have one, and those that say nothing of what an
     answer should do."""
@@ -127,7 +128,7 @@ def state_of(file: str, body: str, cases: Sequence[Case]) -> EvalFileState:
 # What a model drafts for one case.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """`items` are None where no reply could be used, which `error` tells."""
 

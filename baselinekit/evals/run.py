@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from baselinekit import __version__
@@ -26,6 +26,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
@@ -51,7 +52,7 @@ _NOTHING_OUTSIDE = Outside()
 _VERDICTS = {"passed": True, "failed": False}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunPolicy:
     """How cases are run. What is None is as the suite says. `attempts`: how many are made of each case,
     whatever comes of them; then nothing is tried again. `record`: always, daily or never. `first`: who does
@@ -66,7 +67,7 @@ class RunPolicy:
     lasting: PlanJournals | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Plan:
     """What is to be done: each case with its numbers of attempts, in the order of the files."""
 
@@ -327,7 +328,7 @@ def _served(results: Sequence[Result]) -> dict[str, str]:
 # wrong with the files is said; a listing starts no program, so that none has to be allowed.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Planned:
     """One case: how many attempts are made of it, and how often models are asked for that, if none fails.
     `criteria`: of each judge by its name, those that it is asked by, as they were read."""

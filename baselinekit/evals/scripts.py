@@ -22,6 +22,7 @@ from baselinekit.errors import (
     cannot,
     how_ended,
 )
+from baselinekit.frozen import frozen
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
 from baselinekit.model.values import Json
@@ -44,7 +45,7 @@ _MOST_OF_ALL = 500_000
 _INTERRUPTED = "BK330"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Script:
     """A script that may be run. `file`: from the project's root; `content`: 16 hex digits over it; `passed`:
     the variables of the operator that the configuration lists for it."""

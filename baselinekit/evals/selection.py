@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.documents.languages import LINES, SUFFIXES
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.graders import row_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
@@ -24,7 +25,7 @@ EVALS, PROMPTS = "evals", "prompts"
 """Where evals are looked for unless the configuration says so, and prompt folders too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """`categories`: the kind of a case (capability, regression) or its category. `grader`: only graders of
     this kind are asked, and every case needs one. `among`: only these ids, those that did not pass last.

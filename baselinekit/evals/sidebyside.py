@@ -7,12 +7,13 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, nearest
 from baselinekit.evals.earlier import compare_runs
+from baselinekit.frozen import frozen
 from baselinekit.grade.verdict import exact
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Earlier, Report, Result
@@ -84,7 +85,7 @@ def own_name(id: str) -> str:
 # Per case, and all together, by exact tests.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pairing:
     """Two runs beside each other. `lost`: cases of which the earlier run knew how they did, and the later one
     does not: those cannot tell that nothing regressed."""
@@ -115,7 +116,7 @@ def pair_runs(before: Report, now: Report, across: Collection[str] = (), partial
 # By the mean of the differences.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScorePair:
     id: str
     before: float
@@ -124,7 +125,7 @@ class ScorePair:
     outcome: Literal["win", "loss", "tie"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeanDelta:
     """What AgentV's own rule makes of two runs. `unscored`: in both, and one of them has no score."""
 

@@ -3,7 +3,7 @@ its own rule, and one score of all."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -11,6 +11,7 @@ from typing import Literal
 
 from baselinekit.documents.jsontext import NotJson, decode, encode
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, parsed, pass_at_problems
 from baselinekit.grade.verdict import exact, weighted_mean
 from baselinekit.model.baselines import Number
@@ -25,7 +26,7 @@ from baselinekit.tree.paths import find, parse, render
 _LONGEST_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GradedField:
     """A field by its path. `exact`: equal as JSON; `numeric_tolerance`: no further apart than `tolerance`,
     which with `relative` is a share of what is right; `date`: the same day (and time, where both tell one),
@@ -40,7 +41,7 @@ class GradedField:
     formats: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldAccuracy:
     """Fields of the output beside those of the answer that would be right: the last message of the
     reference, else the expected value. `weighted_average`: the share that is right, by weight;

@@ -3,11 +3,12 @@ beside what it should give."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import matches_everything
 from baselinekit.grade.reply_code import code_in
 from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
@@ -74,7 +75,7 @@ TWICE = Problem(
 _AS_CALLS_SAY = {"input": "args", "output": "expected"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """The value of a `functional` expectation."""
 
@@ -155,7 +156,7 @@ FUNCTION_OUTPUT = GraderType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionVerdict:
     """Passed when every call gave what it should; the score is the share of those that did."""
 

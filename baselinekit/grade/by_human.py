@@ -4,10 +4,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.judging import short_digest
 from baselinekit.grade.task import (
     GradeClients,
@@ -375,7 +376,7 @@ def _summary(text: str) -> str:
 # What the ratings come to.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatingTally:
     """The share of what could be, how far the raters agree, and both in words."""
 

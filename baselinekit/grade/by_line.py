@@ -7,12 +7,13 @@ one verdict in it, and a verdict that stands in the text already counts for noth
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade.judging import (
     JUDGE,
     UnreadableReply,
@@ -126,7 +127,7 @@ _WORDS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
 # A line: how a judge says what it thinks, and what of its reply counts.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineForm:
     """A reply in one line: the key of its verdict, and what the verdict may be. `shown`: as a judge is told
     of it."""
@@ -174,7 +175,7 @@ SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
 DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineQuestion:
     """What is asked for a line: the task in words, and the judged texts in it, which the reply may not have
     its verdict from."""
@@ -247,7 +248,7 @@ def _unparseable(
 # score_line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreLine:
     """A model scores the output from 1 to 5 by a rubric, and replies SCORE=… REASON=….
     `pass_threshold`: the lowest score that passes. A reply of another form is an error, and the judge
@@ -310,7 +311,7 @@ SCORE_LINE = GraderType(
 # decision_line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DecisionLine:
     """A model decides whether a request, which is the output, is one for what is described, and replies
     DECISION=YES or DECISION=NO with a REASON. `wanted`: which of them is right. It sees the description and

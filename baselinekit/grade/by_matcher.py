@@ -1,9 +1,10 @@
 """Graders that are the matcher of compare: an expected value with its placeholders, or a stored baseline."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import nothing_to_compare
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails
 from baselinekit.model.baselines import Options, Rules, Type
@@ -17,7 +18,7 @@ _ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
 _MOST_DIFFERENCES = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StructuralMatch:
     """The matcher of compare: the expected value with its placeholders, or the record's baseline.
     `strict: false` allows further keys."""
@@ -36,7 +37,7 @@ class StructuralMatch:
         return Rules(type=self.type, options=options, ignore_fields=list(self.ignore_fields))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BaselineMatch:
     """A regression record: the output is compared with its baseline, as `compare` does."""
 

@@ -6,10 +6,11 @@ rubric, and whether that is a pass is decided here. A judge that contradicts its
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade import criteria as rubrics
 from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.judging import (
@@ -57,7 +58,7 @@ Compare the output with the expected one where there is one, apply each criterio
 consistent: the same output deserves the same score."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scoring:
     """How a judge scores: on a range, by a word of several, or yes and no. `threshold`: from which overall
     score, category or share of the range on it is a pass."""
@@ -69,7 +70,7 @@ class Scoring:
     threshold: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """A judgement that was right: the judge sees it beforehand."""
 
@@ -79,7 +80,7 @@ class Sample:
     justification: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelJudge:
     """A model that judges by a rubric: a text with numbered criteria, or the criteria themselves.
     `samples` of its judgement are taken, and the middle one counts."""
@@ -110,7 +111,7 @@ class ModelJudge:
         return _PASSING_SHARE if stated is None else (float(stated) - low) / (high - low)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """What one reply amounts to. `score` is from 0 to 1; `disagrees`: how the judge contradicts itself."""
 

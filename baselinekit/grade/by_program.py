@@ -4,11 +4,12 @@ Nothing that it prints is guessed at: what is no verdict is an error."""
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, encode, to_bytes
 from baselinekit.errors import CannotReplay, Problem, cannot, how_ended
+from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
 from baselinekit.grade.verdict import exact, verdict_of
 from baselinekit.grade.wire import wire_of
@@ -27,14 +28,14 @@ MOST_CALLS = 50
 """How often a program may ask a model where nobody says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelAccess:
     """A program may ask the judges' model, so often."""
 
     max_calls: int = MOST_CALLS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeJudge:
     """A program that judges. `script`: its words, or one text for the shell; `cwd`: where it runs, from the
     folder of the case's file; `target`: that it may ask `model`; `config`: what it is handed beside the
@@ -116,7 +117,7 @@ _STACK = re.compile(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Inte
 _NO_SDK = "No module named 'baselinekit'"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What a program says of an output. `details`: all else that it says, as a report shows it."""
 

@@ -4,10 +4,11 @@ An item that the judge leaves out is not met: what it forgets must not raise the
 that are not in the rubric counts for nothing and is told."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_template import BY_SHARE, too_low
 from baselinekit.grade.judging import (
     ask_until_readable,
@@ -35,7 +36,7 @@ _TOKENS, _TOKENS_AN_ITEM = 800, 150
 _NO_OUTCOME = "(what the items ask for)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RubricJudge:
     """A model says of each item of a rubric whether the answer meets it, or from 0 to 10 how well."""
 
@@ -46,7 +47,7 @@ class RubricJudge:
     of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemFound:
     """What a judge says of one item: the `share` that it earns of its weight."""
 
@@ -96,7 +97,7 @@ class ItemFound:
         return {**shown, "omitted": True} if self.omitted else {**shown, "reasoning": self.reasoning}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RubricReply:
     """What one reply amounts to. `unknown`: ids in it that no item has."""
 

@@ -2,12 +2,12 @@
 patterns have a time limit that holds."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.nearness import line_at
 from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parsed, text_of
 from baselinekit.model.grades import Grade
@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 200
 _ONE_SCHEMA = ("items", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JsonSchema:
     """The output is JSON that a schema allows: the schema in place, or the path of its file."""
 
@@ -76,7 +76,7 @@ JSON_SCHEMA = GraderType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaRefused:
     """A schema is asked for where none is to be looked at: the case fails, as with a tool that only knows
     the word."""

@@ -6,11 +6,12 @@ a variable. Whether a score is a pass is decided by the rule of the case."""
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from baselinekit.documents.jsontext import pretty, to_bytes
 from baselinekit.errors import Problem, cannot, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_model import spoken_verdict
 from baselinekit.grade.judging import (
     ask_until_readable,
@@ -81,7 +82,7 @@ _WISH = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptScript:
     """A program that writes the prompt: it finds the case and the answer as JSON on its stdin, `config` among
     it, and prints the prompt. `cwd`: from the folder of the case's file."""
@@ -92,7 +93,7 @@ class PromptScript:
     timeout: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateJudge:
     """A model scores the answer by a prompt: a template in place, the path of one, a program that writes
     it, or our own where there is none."""
@@ -263,7 +264,7 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     return text, nonce
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateReply:
     """What one reply says."""
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import repeat
 from typing import Literal
 
 from baselinekit.documents.jsontext import encode, json_in
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade.nearness import MOST_LOOKED_FOR, NearestPlace, line_at, nearest_match, nearest_text
 from baselinekit.grade.task import (
     GradeClients,
@@ -41,7 +42,7 @@ def _which(number: int) -> dict[str, Json]:
 # exact_match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExactMatch:
     """The output is the expected text, or the expected JSON. `of`, here and below: the part of the output
     that is looked at, `stderr` or `body.users[0]`; `$` is all of it."""
@@ -95,7 +96,7 @@ EXACT_MATCH = GraderType(
 # regex
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegexMatch:
     """A pattern is found in the output, or (`must_match: false`) is not. Named groups, else groups by their
     number, are kept under the names of `capture_groups`. Without a pattern the expected value is one."""
@@ -210,7 +211,7 @@ REGEX = GraderType(
 # token_count
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenCount:
     """The output has so many words, both bounds included. A word ends where a blank, a tab or a line does:
     the tokens of a model are not counted."""
@@ -262,7 +263,7 @@ TOKEN_COUNT = GraderType(
 # contains, and the lists of a `semantic` expectation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contains:
     """Texts that stand in the output, or do not. Without any, the expected value must."""
 
@@ -277,7 +278,7 @@ class Contains:
         return bool(self.all or self.any or self.none)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lists:
     """The value of a `semantic` expectation."""
 
@@ -285,7 +286,7 @@ class Lists:
     must_not_include: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MustInclude:
     """What a `semantic` expectation lists: told apart by name, without a model. `alternatives`: other lists,
     any of which is enough."""

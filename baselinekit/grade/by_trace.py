@@ -5,12 +5,13 @@ It looks at the trace that the target tells. No trace is an error: nobody knows 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import Problem, cannot
+from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, never_passes, pass_at_problems
 from baselinekit.grade.wire import calls_of
 from baselinekit.model.baselines import Number
@@ -28,7 +29,7 @@ _LONGEST_SHOWN = 200
 _MOST_SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedCall:
     """A call that is expected. `args`: `any`, or what it has to be called with: of a mapping the keys that
     are stated here, unless `args_match` is exact. `max_seconds`: how long it may take."""
@@ -57,7 +58,7 @@ class WantedCall:
         return f"{self.tool} with {encode(self.args)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolTrajectory:
     """The tools that were called. By `any_order` each as often as `minimums` says, or more often; `in_order`
     those of `expected`, with others between them; `exact` these and no others. The score is the share of what
@@ -70,7 +71,7 @@ class ToolTrajectory:
     pass_at: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What was looked for, one line each."""
 

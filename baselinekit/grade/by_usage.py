@@ -3,10 +3,10 @@
 Who takes part has to tell: what nobody measured is an error, and no answer that was quick or cheap."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
 from baselinekit.errors import Problem, cannot
+from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, never_passes
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade
@@ -17,7 +17,7 @@ _PRICES = "state `prices:` of the model, or let the target tell its `cost_usd`"
 _USAGE = "let the target tell its `token_usage: {input, output}`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LatencyLimit:
     """The answer came within `max_seconds`: as long as the target says that it took, else as long as it was
     waited for. A recorded answer took what it took when it was recorded."""
@@ -25,14 +25,14 @@ class LatencyLimit:
     max_seconds: Number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CostLimit:
     """The answer cost at most `max_usd`."""
 
     max_usd: Number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenLimit:
     """The answer took no more tokens than each of these: in all, of the question, of the answer. Those that
     a cache had are tokens of the question."""

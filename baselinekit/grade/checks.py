@@ -1,9 +1,10 @@
 """Checks of a text, one line each (`contains: <diff>`), and the graders that they mean."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.by_text import Contains, RegexMatch, TokenCount
@@ -16,7 +17,7 @@ from baselinekit.schema.records import below
 from baselinekit.tree.equality import canonical
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckForm:
     """What a check is written with: the grader that a value means, and back."""
 

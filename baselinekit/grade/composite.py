@@ -5,10 +5,11 @@ What had to hold for one of them and does not fails the whole, whatever its scor
 makes it an error, unless its aggregator says otherwise; one that waits for people makes it wait."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.task import (
     GradeClients,
     GraderType,
@@ -32,7 +33,7 @@ _JUDGES = {"code_judge": "code", "llm_judge": "model"}
 """The aggregators that are graders themselves, and of which kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregator:
     """What makes one score of several: their mean by `weights` (by the graders' names; else by the weight
     that each states), or a judge with its `config`, which is given all results. `on_error`: what one counts
@@ -44,7 +45,7 @@ class Aggregator:
     on_error: OnError = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedComposite:
     """A composite as a file states it. `pass_at`: the score that passes, where that is not what the case
     says."""
@@ -54,7 +55,7 @@ class StatedComposite:
     pass_at: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Composite:
     """Graders with their names and weights, which are different names. `judge`: who makes one score of what
     they found, where that is not their mean."""

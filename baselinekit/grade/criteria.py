@@ -6,10 +6,10 @@ weight that is lost changes verdicts, and nobody sees it."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.texts import already_masked, clipped
 
@@ -56,7 +56,7 @@ _LONGEST_NAME = 60
 _KINDS = ("numbered heading", "number", "table", "heading", "bullet", "line")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Criterion:
     """One line of a rubric. Weights count among those that are stated; a `required` one must be met."""
 
@@ -67,7 +67,7 @@ class Criterion:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Item:
     """A line that may state a criterion. `weights`: those that it states, with their unit."""
 
@@ -80,7 +80,7 @@ class _Item:
     range: tuple[float, float] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RubricText:
     """What a text amounts to: its criteria, and what is wrong with them."""
 

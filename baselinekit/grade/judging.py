@@ -3,12 +3,13 @@ guess, the reply must repeat them, and what it says is checked and never guessed
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import Generic, TypeVar
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, Ask, Message, Scores, Usage
 from baselinekit.model.values import ABSENT, Json
@@ -191,7 +192,7 @@ def retries_problems(retries: int, *at: str) -> Iterator[Problem]:
 # Judges that reply with one object: asked again where the reply is none, and told what was wrong with it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heard(Generic[T]):
     """What came of asking a judge. `value`: what its reply amounts to; None with the `error` of the last
     reply, where none could be used. `complaints`: what was wrong with those."""

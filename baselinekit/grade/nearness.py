@@ -3,11 +3,11 @@ what is looked at, on the text without its secrets, and never a verdict."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.texts import Mask, already_masked, clipped
 
@@ -30,7 +30,7 @@ _SECONDS = 0.2
 _FLAGS = ("ignorecase", "multiline", "dotall")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NearestPlace:
     """A place by its line, what stands there, and what is to be said of it."""
 

@@ -10,10 +10,10 @@ import re
 import symtable
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from baselinekit.frozen import frozen
 from baselinekit.texts import many
 
 _OPENS = re.compile(
@@ -40,7 +40,7 @@ _DEEPEST = 3
 _PROMPT, _CONTINUED = ">>>", "..."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Taken:
     """`code` to run, and in words what of the reply it is. `problem`: why there is nothing to run."""
 

@@ -5,10 +5,10 @@ each range of scores means, and has to hold only where `required_min_score` says
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import isfinite
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.values import Path
 from baselinekit.texts import already_masked, clipped
@@ -24,7 +24,7 @@ _BOUND = re.compile(r"0|[1-9][0-9]?")
 _MAP = "a map of the lowest score of each range: {0: Wrong, 6: Nearly right, 9: Right}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreRange:
     """What the scores from one to another mean, both included."""
 
@@ -32,7 +32,7 @@ class ScoreRange:
     expected_outcome: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RubricItem:
     """One item as a file states it. `description` is an older name of `expected_outcome`. `required`: whether
     the answer fails without it, where it is no item that is scored; there `required_min_score` says so."""
@@ -46,7 +46,7 @@ class RubricItem:
     score_ranges: dict[str, str] | list[ScoreRange] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RubricCriterion:
     """One item as a judge is asked about it. `least`: the score from which on a gate holds; for an item that
     is met or not, `required` says whether it is one. `ranges`: (lowest, highest, what it means)."""

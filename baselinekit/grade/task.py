@@ -2,12 +2,13 @@
 world."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from baselinekit.documents.jsontext import json_in, pretty
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.verdict import verdict_of
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
@@ -36,7 +37,7 @@ def _nobody(*_: object) -> Any:
     raise CannotReplay(Problem("BK704", "no model was given to ask", "please report it"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgeProgram:
     """A program that judges, or writes the prompt of a judge. A `command` in one text is for the shell.
     `cwd`: from the folder of the case's file. `model_calls`: how often it may ask `model`; None where it may
@@ -50,7 +51,7 @@ class JudgeProgram:
     model: str = "judge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgeRun:
     """How it ended, and what it asked of a model: how often, how often in vain, what that took."""
 
@@ -70,7 +71,7 @@ class JudgeStopped(CannotReplay):
         self.calls, self.usage = calls, usage or Usage()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GradeClients:
     """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
     case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
@@ -95,7 +96,7 @@ QuestionForm = Literal["", "in one line", "by a prompt", "by a rubric"]
 """How a judge is asked: "" for scores by the criteria of a rubric."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelScale:
     """How a judge is set beside what people said of the same outputs. `verdict`: whether what somebody said
     is a pass, None where it is neither; `words`: what can be said. `by_pass_rule`: whether the rule of the
@@ -106,7 +107,7 @@ class LabelScale:
     by_pass_rule: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """A grader and the case that it grades. `of`: the part of the output that it looks at, where the grader
     or what is expected names one."""
@@ -200,7 +201,7 @@ class Task:
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraderType:
     """A grader as one row. `config`: its class, which is also the schema of `config:`, unless `stated` is
     another one; `judge` makes the grade, and `problems` says what is wrong before anything is asked, with

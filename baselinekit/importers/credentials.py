@@ -3,9 +3,10 @@ that takes its place."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urlsplit
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.names import is_secret_header, is_secret_key
@@ -37,7 +38,7 @@ _QUOTED_PAIR = re.compile(r"\"([^\"\\]{1,80})\"\s*:\s*\"([^\"\\]+)\"")
 _ELEMENT = re.compile(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Credential:
     """`message`: what is wrong with it as it stands; `value`: the secret part of the text there; `name`: of a
     variable; `is_declared`: whether it stands where credentials do, and not only looks like one."""

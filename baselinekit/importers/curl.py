@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.importers.curloptions import (
     FLAGS,
     NO_COUNTERPART,
@@ -30,7 +31,7 @@ MOST_REDIRECTS = 10
 _MOST_RETRIES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CurlRequest:
     """What one line asks. `request`: keys of a recipe's `input`, with the whole address under `url`;
     `execution`: keys of its `execution`, without the type; secrets stand in both as they were typed.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
@@ -11,6 +11,7 @@ from baselinekit.documents.jsontext import json_events
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.text import mark, place
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import position
 
@@ -19,7 +20,7 @@ Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
 where it fits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftRecipe:
     """A recipe that a file describes, and the line where it does. `needs`: variables that it uses and that
     the file has no value for; `formats`: what the values of its answer are by the file; `is_vouched`:
@@ -38,7 +39,7 @@ class DraftRecipe:
     status: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOut:
     """Something that could not be carried over: where it stands, and what to do about it. `file`: where that
     is another one, which the file refers to."""
@@ -49,7 +50,7 @@ class LeftOut:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportedFile:
     """What a file gave. `unsafe`: how many requests that may write were passed over, `unselected`: how many
     that were not asked for; `secrets`: variables with the values that stood in the file in their place, and
@@ -62,7 +63,7 @@ class ImportedFile:
     secrets: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportChoices:
     """What the operator wants of a file. `base_url`: the address of the project, which goes before the one
     that the file names; `known`: the variables that have a value; `read`: what gives a file's text;

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import LeftOut, SourceText
 from baselinekit.model.values import Json, Path
 
@@ -13,7 +14,7 @@ _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_ID = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalFiles:
     """What a reader may look at beside its file: the text of a file, by its way from that one's folder, and
     the files that a pattern fits."""
@@ -22,7 +23,7 @@ class EvalFiles:
     fitting: Callable[[str], Sequence[str]] = lambda pattern: ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftEvals:
     """`document`: a file of test cases; `left_out`: what it does not say; `notes`: what it says in other
     words; `models`: whom its cases ask, by the name that the configuration gives them, each as it would stand

@@ -6,12 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.message import Message
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
     FORM_TYPE,
@@ -44,7 +45,7 @@ _SHORTEST_ISSUED = 8
 _DEEPEST = 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HarEntry:
     """One request with what came back. `cookies`: those that the answer set; `issued`: texts of the answer
     that look like credentials, each with its path in the output; `status`: that of the answer;

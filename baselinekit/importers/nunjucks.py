@@ -3,9 +3,9 @@ What has a logic of its own is not carried over, and told."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from baselinekit.documents.jsontext import tight_json
+from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json
 
 _DEEPEST = 5
@@ -31,7 +31,7 @@ class Logic(Exception):
         self.what = what
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filled:
     """A text with its values. `empty`: names that have none, and stand for the empty text."""
 

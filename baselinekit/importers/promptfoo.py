@@ -5,10 +5,11 @@ import csv
 import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
 from baselinekit.importers.nunjucks import Logic, filled
@@ -81,7 +82,7 @@ def recognises(source: SourceText) -> bool:
     return asked and ("tests" in raw or "scenarios" in raw or "defaultTest" in raw or "redteam" in raw)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptText:
     """One prompt: a text, or messages with their roles. `label`: by which others name it."""
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 
 _TEXTUAL = (str, int, float)
@@ -26,7 +26,7 @@ class NotCarried(Exception):
         self.what, self.hint = what, hint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assertion:
     """One assertion, its texts filled in. `model`: whom its judge asks."""
 
@@ -39,7 +39,7 @@ class Assertion:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asserted:
     """The grader that an assertion means, as a file of ours states it; and `expected`, where it goes by what
     the case expects. `note`: what is judged otherwise than there."""

@@ -4,12 +4,13 @@ them; and its providers, as models by the names that our configuration gives the
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.importers.evaldrafts import Reading, as_name
 from baselinekit.importers.promptfooasserts import NotCarried, from_short
 from baselinekit.kinds.table import KINDS
@@ -22,7 +23,7 @@ _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 BESIDE = "paths start at the folder of the configuration"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedTest:
     """A test with what holds for all. `file`: where it stands, if that is another file."""
 
@@ -242,7 +243,7 @@ NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
 """What answers with its input."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provider:
     """Whom cases ask: nobody for an echo. `prompts`: those that it is asked with, where not all are."""
 

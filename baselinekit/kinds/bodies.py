@@ -7,11 +7,11 @@ never ends."""
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Parse
 from baselinekit.model.values import Json
 
@@ -20,7 +20,7 @@ _DEFAULT_LIMIT = 10_000_000
 _HINT = "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Body:
     """`note`: what may be right and may be a mistake, so that it is told when the value is stored."""
 
@@ -28,7 +28,7 @@ class Body:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BodyForm:
     """`media`: the media types that say it, in small letters; `title`: what it is called in a sentence.
     `read`: text -> value, or NotJson. `rows`: the text of each row, for forms that consist of rows, and

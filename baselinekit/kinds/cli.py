@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, Family
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
@@ -18,7 +19,7 @@ PLACEHOLDER = re.compile(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
 """One of them; `{{NAME}}` is a variable."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Healthcheck:
     """What has to work before the target is asked for the first time in a run: an address that answers with
     success, or a command that ends with exit code 0."""
@@ -29,7 +30,7 @@ class Healthcheck:
     timeout: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CliExecution:
     """A program: its command line as one text or word by word. `{PROMPT}` is the question, `{FILES}` each
     file as `files_format` says (`{path}`, `{basename}`), `{OUTPUT_FILE}` where it writes its answer; without
@@ -51,7 +52,7 @@ class CliExecution:
     target: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CliCurrent:
     """`current:` with a program that is asked with messages."""
 

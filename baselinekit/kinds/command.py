@@ -2,10 +2,11 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, how_ended
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
@@ -13,7 +14,7 @@ from baselinekit.schema.records import check
 from baselinekit.texts import Mask
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandInput:
     """A program and what it is given. `argv[0]` is a name under `commands:` in the configuration, or any
     program when the operator allows it (`--allow-exec`)."""
@@ -25,7 +26,7 @@ class CommandInput:
     files: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandExecution:
     type: Literal["command"]
     timeout: Seconds | None = None
@@ -34,7 +35,7 @@ class CommandExecution:
     resource: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandCurrent:
     """`current:` with a program."""
 

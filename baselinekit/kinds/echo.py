@@ -1,9 +1,9 @@
 """An echo: nobody is asked, the output is the input. What is written down is graded as an answer would be."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
@@ -13,14 +13,14 @@ from baselinekit.variables import as_text
 _LONGEST_SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EchoExecution:
     """Nobody is asked."""
 
     type: Literal["echo"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EchoCurrent:
     """`current:` whose output is its input, which is anything."""
 

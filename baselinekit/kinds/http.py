@@ -5,11 +5,12 @@ one step whose output is compared whole."""
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
@@ -28,7 +29,7 @@ _OPERATION_KEYS = ("operationName", "method")
 """Where a request says what it wants, if its address does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpFlow:
     """Requests in order. The last output is compared, or what `collect` names: steps by their name, or
     `{key: "step.path"}`."""
@@ -37,7 +38,7 @@ class HttpFlow:
     collect: list[str] | dict[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpExecution:
     """What all requests of a recipe share; a request's own setting goes before it."""
 
@@ -60,7 +61,7 @@ class HttpExecution:
     resource: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpCurrent:
     """`current:` with one HTTP request."""
 
@@ -68,7 +69,7 @@ class HttpCurrent:
     execution: HttpExecution
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlowCurrent:
     """`current:` with HTTP requests in order."""
 

@@ -1,10 +1,11 @@
 """What a recipe kind is: all that the rest of the package must know of one, with the usual answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
@@ -25,7 +26,7 @@ ALONE = ""
 """What a recipe claims that nobody else may be replayed beside."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trouble:
     """What says that an observation went wrong. `flag`: what a user says to take it for known-good all the
     same; `visible`: whether the output itself shows it; `detail`: what only the observation tells."""
@@ -39,7 +40,7 @@ class Trouble:
 EMPTY = Trouble("the model's answer is empty", "--allow-empty")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomePlace:
     """A place of an output that says whether it worked. `step`: which step of a flow, else empty."""
 

@@ -2,11 +2,12 @@
 that take no parts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import pretty
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import INPUT, RecipeKind, Trouble, says_nothing
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -17,7 +18,7 @@ from baselinekit.variables import unexpanded_in
 _LONGEST_SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConversationInput:
     """What a target is asked: messages, and the files that they name, as absolute paths, those with rules for
     the answer apart. `case`: the case that asks, as its file calls it."""
@@ -28,7 +29,7 @@ class ConversationInput:
     case: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedConversation:
     """Messages as a record states them. Which files go with them is not for it to say: paths that lead
     anywhere would be handed to programs."""

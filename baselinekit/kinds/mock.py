@@ -1,10 +1,10 @@
 """A mock: a target that gives the answer that is written down for it, so that evals run without anybody."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
@@ -13,7 +13,7 @@ from baselinekit.model.values import Json
 RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MockExecution:
     """The `response`: a text, in which `{question}` is what the user says; what a program could answer
     (`{output_messages, token_usage, …}`); or any other value, as it is. `delay`: seconds until it comes, or
@@ -27,7 +27,7 @@ class MockExecution:
     target: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MockCurrent:
     """`current:` that a mock answers."""
 

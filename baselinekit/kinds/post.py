@@ -1,17 +1,18 @@
 """A target that is a service: an address that is sent the messages as JSON and gives the answer."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.http import check_headers, check_url
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Auth, Recipe, Scalar, Seconds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PostExecution:
     """Whom the messages are sent to, by POST. The answer is a text, or JSON: what a program could answer
     (`{output_messages, token_usage, …}`), or any other value as it is. `retries`: how often a service that
@@ -28,7 +29,7 @@ class PostExecution:
     target: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PostCurrent:
     """`current:` with a service that is sent messages."""
 

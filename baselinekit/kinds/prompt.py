@@ -2,10 +2,11 @@
 
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty, unmet
 from baselinekit.kinds.messages import plain_text, text_with_context
 from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
@@ -17,7 +18,7 @@ from baselinekit.variables import as_text, unexpanded, unexpanded_in
 _LONGEST_SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptInput:
     """What a model is asked: a template file, a text or messages, with `{{name}}` for the inputs, which stand
     here (`{file: path}` for what is in a file) or in a file of their own."""
@@ -30,7 +31,7 @@ class PromptInput:
     tools: list[Tool] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptExecution:
     """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
     text, JSON (`parse: json`), or what `collect` names. `checks`: what it must be like (`contains: …`), each
@@ -49,7 +50,7 @@ class PromptExecution:
     scores: Scores | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptCurrent:
     """`current:` with a prompt."""
 

@@ -1,10 +1,11 @@
 """A skill: what the configuration declares under its name, or a folder with a SKILL.md."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
@@ -12,7 +13,7 @@ from baselinekit.texts import Mask
 from baselinekit.variables import unexpanded_in
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillExecution:
     """A skill by the name that the configuration gives it; `input` is handed to it verbatim."""
 
@@ -24,7 +25,7 @@ class SkillExecution:
     scores: Scores | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillCurrent:
     """`current:` with a skill, whose input is anything."""
 

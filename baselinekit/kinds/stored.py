@@ -1,13 +1,13 @@
 """A target that nobody asks again: what was answered before is read from a file, by the id of the case."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
 from baselinekit.model.recipes import Recipe, Seconds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplayExecution:
     """The file of the answers: JSON Lines with the id of a case and its answer, or the results of a run."""
 
@@ -17,7 +17,7 @@ class ReplayExecution:
     target: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplayCurrent:
     """`current:` whose answer stands in a file."""
 

@@ -3,10 +3,11 @@
 These classes are also the schema of the file (schema/records.py reads it off them)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 
@@ -15,7 +16,7 @@ Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """What the capture took, written only when a rule about its time or its cost needs it."""
 
@@ -25,7 +26,7 @@ class Observed:
     tokens_out: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variant:
     """Another known-good output, for places where something else is right: all that `when` names must fit,
     each by one of its texts, in which `*` stands for anything."""
@@ -37,7 +38,7 @@ class Variant:
     environment: dict[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """The known-good output: in place, or in a file beside it; `variants` come before it where they fit.
     `learnt`: what stands behind the placeholders that were learnt, by their paths."""
@@ -53,7 +54,7 @@ class Known:
     variants: list[Variant] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tolerance:
     """How far a number may be from its baseline; delta = current - baseline, null = no bound."""
 
@@ -63,7 +64,7 @@ class Tolerance:
     rel: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The switches of a comparison. They may stand in `options` or in `tolerance`; None = the default."""
 
@@ -84,7 +85,7 @@ FLAGS = frozenset(f.name for f in fields(Options)) - {"ignore_values", "require_
 BOUNDS = tuple(f.name for f in fields(Tolerance))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class By:
     """Array elements paired by the value of a key."""
 
@@ -101,7 +102,7 @@ model that is asked."""
 ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldRule:
     """Another type of comparison below one path."""
 
@@ -112,7 +113,7 @@ class FieldRule:
     min_similarity: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latency:
     """How long the output may take: at most so many seconds, or so many times what the capture took."""
 
@@ -120,7 +121,7 @@ class Latency:
     max_ratio: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
 
@@ -128,7 +129,7 @@ class Cost:
     max_ratio: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Age:
     """After how long a known-good output is warned about, and after how long it counts no more: `30d`."""
 
@@ -136,7 +137,7 @@ class Age:
     fail: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rules:
     """What counts as the same: the file's `comparison:`."""
 
@@ -155,7 +156,7 @@ class Rules:
     max_age: str | Age | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metadata:
     """What the team says of a baseline, and its record."""
 
@@ -166,7 +167,7 @@ class Metadata:
     failure_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
     of the bytes that were read, `form` of the two forms the one it is written in. `spans`: where in the text
@@ -180,7 +181,7 @@ class Source:
     spans: tuple[Span | None, Span | None] = (None, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BaselineRecord:
     """A baseline as its file states it."""
 
@@ -194,7 +195,7 @@ class BaselineRecord:
     metadata: Metadata = field(default_factory=Metadata)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Baseline(BaselineRecord):
     """One baseline as it is used. `variant`: which of its variants stands in `baseline`."""
 
@@ -232,7 +233,7 @@ class Difference(NamedTuple):
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleReport:
     """A rule that matched nothing (`stale`), hid more than a value (`hid`), says less than it could
     (`uncompared`), warns of an age (`aged`), or leads to better ones (`advice`). `at` leads to the rule."""
@@ -243,7 +244,7 @@ class RuleReport:
     at: Path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimilarityQuestion:
     """Whether two texts say the same, which a comparison cannot tell by itself."""
 
@@ -256,7 +257,7 @@ Answers = Mapping[SimilarityQuestion, tuple[float, str]]
 """To each question how alike the texts are, from 0 to 1, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """The one walk's result. `count` counts every difference, also those past the limit of what is kept.
     `resolved` is the actual output seen through the expected template: what matched keeps the author's

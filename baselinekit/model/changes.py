@@ -1,10 +1,11 @@
 """What a refresh or a review would change: made by the rules, shown for approval, applied by the store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import ABSENT, Json, Path
 
@@ -13,7 +14,7 @@ RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """A placeholder of the stored output that would be gone. `path` leads through the old output; `file` and
     `line` say where it stands: an output may have a file of its own."""
@@ -24,7 +25,7 @@ class Lost:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One place where the output on file would become another. `path` leads through the output as it would
     be (through the old one where something goes away), `at` through the old one. `after` is what would be
@@ -43,21 +44,21 @@ class Change:
     part: Literal["output", "observed"] = "output"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnchangedPart:
     """A part of the output in which nothing changes."""
 
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedPart:
     """A part that is one change: the whole of it becomes another, comes or goes."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """An object or an array (`names` is None) with changes inside. `before` and `after` are the positions in
     `parts` in the old and in the new order, `order` the change that leads from one to the other."""
@@ -72,7 +73,7 @@ class Branch:
 Part = UnchangedPart | ChangedPart | Branch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """What came back from a replay that did not match, as it was kept. `compared_with` is a hash of the
     output and the rules that it was set against, None if nobody wrote that down. `masked`: paths of what is
@@ -99,7 +100,7 @@ class Seen:
     origin: str = "kept"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshPlan:
     """All changes of one baseline. `shape` says how they are put together, `keys` by which key the elements
     of an array are told apart, by its path in the old output; `troubles` what says that the new answer went
@@ -114,7 +115,7 @@ class RefreshPlan:
     troubles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """The same change in several places: the index of a plan, the number of a change. `path` has `[*]` for
     its indexes."""
@@ -125,7 +126,7 @@ class Group:
     members: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshRefusal:
     """A baseline that cannot be refreshed, and why."""
 
@@ -134,7 +135,7 @@ class RefreshRefusal:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshProposal:
     """What a refresh would do. `passing`: those that a replay found to be right already."""
 
@@ -144,7 +145,7 @@ class RefreshProposal:
     passing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approval:
     """What was accepted of a plan: changes by their number, and paths that are to be ignored from now on.
     `covered`: the changes that those paths take care of."""
@@ -159,7 +160,7 @@ class Approval:
         return len(self.accepted | self.covered) == len(self.plan.changes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stamp:
     """What is noted with it: which version this is the output of, who said so, and why."""
 
@@ -168,7 +169,7 @@ class Stamp:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewritten:
     """A file's text before and after. Of one that is new, nothing is before."""
 
@@ -177,7 +178,7 @@ class Rewritten:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Applied:
     """What was written, and of what could not be, why."""
 
@@ -198,7 +199,7 @@ Verb = Literal["accept", "reject", "skip", "placeholder", "ignore"]
 VERBS: tuple[Verb, ...] = ("accept", "reject", "skip", "placeholder", "ignore")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """What becomes of one change. `text`: the placeholder that stands there instead, or the path that is
     ignored from now on."""
@@ -207,7 +208,7 @@ class Decision:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """A text that can be chosen, and why one would."""
 
@@ -215,7 +216,7 @@ class Offer:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offers:
     """What could be chosen for one change: placeholders that stand for it, and paths that ignore it."""
 
@@ -223,7 +224,7 @@ class Offers:
     rules: tuple[Offer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialog:
     """Something that is asked before a decision stands. Either one of `keys` answers it (each with what it
     does), or one of `offers` by its number; `typed` is the text as far as somebody has typed one."""
@@ -234,7 +235,7 @@ class Dialog:
     typed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeContext:
     """What is known around a change. `place`: file and line of what is on file; `target`: whom it asks;
     `drift`: what is no longer as it was at the capture; `facts`: name and text of everything else."""
@@ -245,7 +246,7 @@ class ChangeContext:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scene:
     """What is in sight. `members`: the plans and changes of the question, the first one shown in full; none
     when everything is decided. `counts`: how many changes have which verb."""

@@ -1,8 +1,9 @@
 """Eval cases, suites and gates. Every form of eval file is read into these."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.prompts import PromptFolder
@@ -18,7 +19,7 @@ Kind = Literal["capability", "regression"]
 Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """What would be right: the value, or any of its alternatives. `of`: the part of the output that is meant,
     where a grader names none."""
@@ -29,7 +30,7 @@ class Expected:
     of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scripts:
     """Programs around an attempt, by their files from the project's root. `before` may stop it by its exit
     code, and what it prints as NAME=VALUE are inputs; `after` says whether the answer holds. Both find
@@ -41,7 +42,7 @@ class Scripts:
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """What a good answer is, in words and by example: nothing that an output has to be equal to. `outcome`:
     what it should do; `messages`: a conversation that went well; `asked`: the messages that it answers;
@@ -57,7 +58,7 @@ class Wanted:
     input_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """One case. When it passes is for its `pass_rule` to say. `retries`: how often a failed attempt is tried
     again; a first attempt that failed stays on record. `judge_after_failure`: whether models are asked what
@@ -91,7 +92,7 @@ class Case:
     source: Source = field(default_factory=lambda: Source(""))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reporting:
     """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
     configuration names is told of a run that failed; where the suite does not say so, they are."""
@@ -102,7 +103,7 @@ class Reporting:
     notify_on_failure: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuiteConfig:
     parallel_execution: bool = True
     max_workers: int | None = None
@@ -112,7 +113,7 @@ class SuiteConfig:
     attempts: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suite:
     """Cases that are run together. `thresholds`: the least value of a metric, by the metric's name; `notes`:
     what was passed over among the files."""
@@ -135,7 +136,7 @@ class Suite:
 State = Literal["met", "not met", "undecided"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gate:
     """`least`: the least value of each metric; `shown`: metrics that are only to be told. `suite`: the file
     to run, from the project's root. `categories` and `tags`: of which cases. `report`: where the phase report
@@ -154,7 +155,7 @@ class Gate:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """What became of a gate. `metrics` are of its own cases alone, and so is the report. `why`: what keeps
     anybody from saying that it is met."""

@@ -2,9 +2,10 @@
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Seconds, Usage
 from baselinekit.model.values import Json, Path
@@ -22,7 +23,7 @@ OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "pass
 GraderKind = Literal["code", "model", "human"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Classified:
     """Into which class a grader put something whose right class is known: an entry of a confusion table.
     `given` is None where it decided nothing."""
@@ -31,7 +32,7 @@ class Classified:
     given: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grade:
     """What one grader says. `score` is from 0 to 1, and None where nothing was decided. `verdict` is a word
     beside the outcome: pending, disputed, borderline, not judged, unparseable. `details` is what the report
@@ -69,7 +70,7 @@ def with_each(grade: Grade, changed: Callable[[Grade], Grade]) -> Grade:
     return changed(replace(grade, parts=parts) if parts else grade)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassRule:
     """When a case passes. By `all`: every required grader passes. By `mean`: the mean of all scores by weight
     is `pass_at` or more and no gate fails, which are the required graders and what a grade names as such;
@@ -81,7 +82,7 @@ class PassRule:
     borderline_passes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """One attempt at a case: one observation and all its grades. `again` counts replays that were repeated
     because the surroundings failed (no connection, too many requests): they are no attempts. `output` is kept
@@ -110,7 +111,7 @@ class Attempt:
 # the sandbox runs, and what people are asked. They are also the schema of a grader's `config:`.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One call of a generated function, and what it must give."""
 
@@ -121,7 +122,7 @@ class Call:
     tolerance: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionOutput:
     """The output is a program; a function in it gives what is expected. It runs in a sandbox where there is
     one. `sandbox: true`: nowhere else, whatever is allowed."""
@@ -135,7 +136,7 @@ class FunctionOutput:
     of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluators:
     """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
 
@@ -145,14 +146,14 @@ class Evaluators:
     adjudicator: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     value: Json
     label: str = ""
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatingScale:
     type: Literal["likert", "binary", "ranking"] = "likert"
     range: list[int] = field(default_factory=lambda: [1, 5])
@@ -166,7 +167,7 @@ class RatingScale:
     threshold: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HumanRating:
     """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
     stands in the rubric for `{special_instructions}` and its like."""
@@ -184,7 +185,7 @@ Method = Any
 """The config of a grader: of one of the classes that `grade.graders` lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grader:
     """A grader as a case names it, ready to be used. `at` leads to it in the record, and `config_at` from
     there to its config. What `required` means is for the case's pass rule to say; `says_required`: whether
@@ -217,7 +218,7 @@ def same_person(rater: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rating:
     """What one person said. `value`: one of the options, a number of the scale, a list of them where there
     are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list.
@@ -230,7 +231,7 @@ class Rating:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """What a rater sees. `items`: what is to be ranked, in the order in which it is shown. `about`: where the
     output comes from, which a blind evaluation hides."""
@@ -244,7 +245,7 @@ class Shown:
     about: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatingItem:
     """One output that waits for people: of this case, for this grader. `claims`: of a ranking, which item is
     meant to come before which, by their numbers as shown."""
@@ -269,7 +270,7 @@ def by_role(ratings: Sequence[Rating], how: HumanRating) -> tuple[list[Rating], 
     return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, how)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Queued:
     """An item with what was said of it so far, the earliest first."""
 
@@ -277,7 +278,7 @@ class Queued:
     ratings: tuple[Rating, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """An item, and what its ratings come to by now."""
 
@@ -301,7 +302,7 @@ class Standing:
         return self.is_open and len(by_role(self.queued.ratings, how)[0]) < how.evaluators.max_allowed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sheet:
     """An item as one person is shown it. `questions`: each criterion, or that of the scale; `choices`: what
     can be said, with what it means; `said`: what others said, where that is not hidden, and `about` where the
@@ -320,7 +321,7 @@ class Sheet:
 State = Literal["calibrated", "not calibrated", "another judge", "another rubric", "other labels"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """What a person says of one output: passed or failed, a score on the judge's scale, or a category.
     `expected_outcome`: what a good answer does, where the judge goes by that."""
@@ -333,7 +334,7 @@ class Label:
     expected_outcome: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreement:
     """A judge beside people, counted. It holds for this model and this rubric, and for these labels. `both`:
     outputs that both let pass; `undecided`: those of which the judge gave no usable verdict."""
@@ -358,7 +359,7 @@ class Agreement:
         return (self.both + self.neither) / self.decided if self.decided else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgeFacts:
     """What a report says of a judge that has a calibration file."""
 

@@ -1,16 +1,17 @@
 """Prompt folders: a prompt with its description, its cases and its scripts, and what was noted of its runs
 and uses."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 
 Status = Literal["draft", "tested", "ready"]
 """How far a prompt has come; `promote` takes it one step further."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptVariable:
     """A variable of the template, as the description declares it."""
 
@@ -19,7 +20,7 @@ class PromptVariable:
     default: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Promotion:
     """What `promote` asks for instead of the usual: the uses, and whether the cases must have passed."""
 
@@ -27,7 +28,7 @@ class Promotion:
     require_eval: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptMeta:
     """What a prompt says of itself. `triggers` and `not_for`: what a request must look like for the prompt to
     be used, and what not."""
@@ -47,7 +48,7 @@ class PromptMeta:
     promotion: Promotion = Promotion()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptFolder:
     """A prompt and what lies beside it; files are named from the project's root. `content`: 16 hex digits
     over all that a verdict on its cases hangs on."""
@@ -66,7 +67,7 @@ class PromptFolder:
         return self.meta.id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalRow:
     """One run of a folder's cases, as `.eval.jsonl` notes it. `scope`: all, or the names of the cases that
     were run; `content`: that of the folder when it was run. A row of another tool has neither. `attempts`: at
@@ -86,7 +87,7 @@ class EvalRow:
     interrupted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UsageRow:
     """One time that the prompt was sent, as `.usage.jsonl` notes it. `verified`: what the script that checks
     an answer said; None where there is none. `model`: who answered; `content`: that of the folder then."""

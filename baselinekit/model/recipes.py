@@ -1,17 +1,18 @@
 """Recipes, questions to models, the observation that comes back, and what the configuration says."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, replace
+from dataclasses import Field, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, Protocol
 
+from baselinekit.frozen import frozen
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 
 # Questions to a model and its answers.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prices:
     """US dollars for a million tokens."""
 
@@ -19,7 +20,7 @@ class Prices:
     output: int | float = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retry:
     """How a model is asked again: after `wait` seconds, then `factor` times as many, `longest` at most."""
 
@@ -29,7 +30,7 @@ class Retry:
     statuses: list[int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Model:
     """What the configuration says a model is. One of the first six says how it is asked: a wire form with
     the id that the server knows it by, a program, a callable (`module:function`), a name of the `llm`
@@ -65,7 +66,7 @@ class Model:
         return self.llm is None and (self.command is None or self.output == "json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """The most that one run may ask of its models, and below it what a data file may ask of one replay."""
 
@@ -78,7 +79,7 @@ class Limits:
     redirects: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One message of a conversation."""
 
@@ -86,7 +87,7 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """A tool that a model may call; its parameters as a JSON Schema."""
 
@@ -95,7 +96,7 @@ class Tool:
     parameters: dict[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """One question to one model: everything expanded. What is None, and a system message that is not there,
     is as the model's own entry says. `turn` tells repetitions of the same question apart; `asker` (the id of
@@ -112,7 +113,7 @@ class Ask:
     asker: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """What an answer took. None: nobody said. `tokens_cached`: those of `tokens_in` that were not new."""
 
@@ -135,7 +136,7 @@ def _sum(left: Any, right: Any) -> Any:
     return right if left is None else left if right is None else left + right
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What a model answered. `served`: the model that did, by its own account; `tool_calls`: None where the
     answer does not say whether there were any."""
@@ -149,7 +150,7 @@ class Answer:
     recorded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spent:
     """What a run has taken of its models so far. Where an answer does not say how much, an estimate. Of the
     calls some had no answer (`unanswered`): what those may have taken as well stands apart."""
@@ -177,7 +178,7 @@ Parse = Literal["json", "ndjson", "sse", "text", "bytes"]
 """What a body is read as (kinds/bodies.py)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Auth:
     """Credentials for the `Authorization` header."""
 
@@ -187,7 +188,7 @@ class Auth:
     token: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpRequest:
     """One request, and as a step of a flow what it hands on to the next (`save`)."""
 
@@ -212,7 +213,7 @@ class HttpRequest:
     save: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scores:
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
     that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
@@ -234,7 +235,7 @@ class Execution(Protocol):
     def type(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recipe:
     """How to obtain an output again: `input` is what is asked, `execution` how and whom. Both are of the
     classes that the recipe's kind states (kinds/)."""
@@ -258,7 +259,7 @@ class Recipe:
         return getattr(self.execution, "checks", None) or []
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skill:
     """What the configuration says a skill is: a program, a Python callable (`module:function`), a request
     that gets the question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
@@ -275,7 +276,7 @@ class Skill:
     timeout: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """A program that the configuration allows baselines to run, under the name that they use."""
 
@@ -283,7 +284,7 @@ class Command:
     env: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """Where the file of a recipe stands, and what the configuration provides. Its own `base_url` goes before
     the configured one, the override before both. `within`: what no path leads out of, if not the root."""
@@ -302,7 +303,7 @@ class Surroundings:
 # Observation: what a recipe gave, and what passes through the clients on the way to it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observation:
     """An output and what it took to get it. `tool_calls`: None where nobody said whether there were any;
     `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
@@ -330,7 +331,7 @@ class Observation:
         return replace(self, output=output)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """One request as it goes out: everything expanded, nothing left to decide. `parse`: what the body of its
     answer is read as, `take`: how many rows of it are waited for. `admit` is asked about the
@@ -352,7 +353,7 @@ class Request:
     admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Response:
     """One response as it came in: decompressed within its limit, not yet interpreted."""
 
@@ -366,7 +367,7 @@ class Response:
         return next((value for known, value in self.headers if known.lower() == name), "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessSpec:
     """One program as it is started."""
 
@@ -381,7 +382,7 @@ class ProcessSpec:
     """Takes the secrets out of its last words, where an error quotes them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessResult:
     """One program as it ended."""
 
@@ -394,7 +395,7 @@ class ProcessResult:
 # A generated program, run where it can do no harm: what it gave, and what it was kept from.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Returned:
     """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
     `inexact`: the value was no JSON (a set, a NaN, a bytes), and this is how it looks. `printed`: the end of
@@ -407,7 +408,7 @@ class Returned:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ran:
     """All calls in their order. `contained`: from what it was kept, `not_contained`: from what it could not
     be kept on this machine. `flaw`: why nothing of it can be judged."""
@@ -424,7 +425,7 @@ Record = Literal["always", "daily", "never"]
 """Which verdicts are written to the files."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """A variable that says more than its value: where it comes from, and whether it is a secret."""
 
@@ -434,7 +435,7 @@ class Variable:
     hosts: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Environment:
     """One of the places that the same baselines run against."""
 
@@ -442,7 +443,7 @@ class Environment:
     variables: dict[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpDefaults:
     headers: dict[str, str | int | float | bool] = field(default_factory=dict)
     timeout: Seconds | None = None
@@ -456,7 +457,7 @@ class HttpDefaults:
     serial: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notify:
     """Who is told when a run or a gate does not come out well (`always`: also when it does): a program, which
     gets what is to be told as JSON on its standard input, or an address that it is sent to."""
@@ -468,7 +469,7 @@ class Notify:
     env: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GitHosts:
     """Files that others name by the addresses of their pages. `hosts`: further hosts, with the one whose
     addresses theirs look like. `offline`: only what was fetched before."""
@@ -477,7 +478,7 @@ class GitHosts:
     offline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     version: Literal[1] = 1
     base_url: str | None = None

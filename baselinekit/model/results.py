@@ -1,11 +1,12 @@
 """Results: the five outcomes, kept apart everywhere, and what every report is rendered from."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import ceil
 from statistics import median
 from typing import Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Kind
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
 from baselinekit.model.recipes import Spent, Usage
@@ -27,7 +28,7 @@ Share = tuple[int, int]
 """How many attempts passed, and of how many that were decided."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseChange:
     """One case. `chance`: how likely so large a difference is if nothing changed; None where no test was
     made. `why`: on what the verdict hangs."""
@@ -40,7 +41,7 @@ class CaseChange:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricChange:
     """One metric over the pairs of cases that can be compared. `lost` and `won`: in how many it holds no
     more, or now. `chance` is that of the exact McNemar test, `adjusted` the same after Holm."""
@@ -56,7 +57,7 @@ class MetricChange:
     adjusted: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Earlier:
     """All of them, and the run that was compared with. `added` and `gone`: cases that only one of the two
     has. `across`: parts that may differ. `strict`: what regressed fails the run."""
@@ -87,7 +88,7 @@ class Earlier:
 # What a change does to the baselines themselves, beside those of a commit.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Revised:
     """What became of one baseline, or of the configuration. `changed`: it expects something else, as after a
     refresh; `loosened`: it lets more pass. `how`: by what. `approved_by` and `reason` stand in the file since
@@ -102,7 +103,7 @@ class Revised:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Against:
     """All of them, and the commit. `strict`: what was weakened fails the run."""
 
@@ -118,7 +119,7 @@ class Against:
         return tuple(change for change in self.changes if change.change in ("removed", "loosened"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A difference as it is reported: with the file and the line of the expected value. `at` leads to it in
     the record, for whoever finds the line."""
@@ -141,7 +142,7 @@ VOLATILE = "volatile"
 """The verdict of one replay that differs only in ids, moments and counters, each for another one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeats:
     """How often a baseline was replayed in one run, and how often it passed, or could not be replayed."""
 
@@ -150,7 +151,7 @@ class Repeats:
     errors: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What became of one baseline. `at` leads to what it is about in the record: all of it, or a rule.
     `position`: in a shard, which of all that were selected it is. With `repeats`, `attempts` and `usage` are
@@ -184,7 +185,7 @@ class Result:
     case: "CaseFacts | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseFacts:
     """What a result says beyond that where it is one of an eval case: each attempt, and where it belongs.
     `fingerprint`: of what the verdict hangs on, by name (case, files, grader, model), so that two runs can be
@@ -206,7 +207,7 @@ _SAME = 1e-9
 """What is as large as its threshold but for the last digits of a float is as large."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metric:
     """One number about a whole run, with its interval. `value` is None where it is not available, and `why`
     says so. `view`: whether cases or single attempts are what is counted."""
@@ -228,7 +229,7 @@ class Metric:
         return self.value is not None and self.value + _SAME >= self.threshold
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuiteFacts:
     """What a report says beyond that where it is one of a suite."""
 
@@ -239,7 +240,7 @@ class SuiteFacts:
     judges: tuple[JudgeFacts, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shard:
     """Which part of a run this is, counted from 1, and how many baselines all parts together have. What has
     to be the same for all parts: `target`, the address and environment that were asked; `configuration`, a
@@ -257,7 +258,7 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coverage:
     """What a run was narrowed to, and how many baselines that left out: those of another shard aside. A run
     that was not narrowed covered everything that was there."""
@@ -266,7 +267,7 @@ class Coverage:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """Each outcome with its own count. `complete` is false when something that was selected never ran."""
 
@@ -282,7 +283,7 @@ class Summary:
         return self.passed + self.failed + self.error + self.unscored + self.skipped
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """How one baseline did in an earlier run."""
 
@@ -291,7 +292,7 @@ class Moment:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PastRun:
     """How an earlier run went as a whole."""
 
@@ -300,7 +301,7 @@ class PastRun:
     summary: Summary
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trends:
     """What came before, the oldest first: the runs, and of each baseline, by its id, how it did."""
 
@@ -308,7 +309,7 @@ class Trends:
     moments: dict[str, tuple[Moment, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """One run, as the result file states it. `spent`: what it took of models, if it asked any. `folder`:
     where the project lies in its repository, for those who count paths from there; "" is its root. `commit`:
@@ -393,7 +394,7 @@ class Report:
 _TAIL = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptRun:
     """One earlier run. `file`: where its results are kept."""
 
@@ -405,7 +406,7 @@ class KeptRun:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Appearance:
     """What became of one baseline in one run."""
 
@@ -415,7 +416,7 @@ class Appearance:
     scores: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trend:
     """One baseline over its runs, the oldest first. Only a pass and a failure say something about the target:
     errors, skips and what nobody decided are counted apart."""
@@ -474,7 +475,7 @@ class Trend:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """The runs that are kept, the oldest first, and of each baseline how it did. `unreadable`: files."""
 

@@ -1,14 +1,14 @@
 """What was said between a user, an assistant and its tools."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """A tool that a model or an agent called. `output`: what it was given back, and `error`: why it was given
     nothing, where that is known; `seconds`: how long it took."""
@@ -21,7 +21,7 @@ class ToolCall:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TraceMessage:
     """One message of a conversation. `content`: a text, a value, or a list of parts: `{type: text, value}`
     and `{type: file, value, path, text}`: the path as written, where it leads, what stands there."""

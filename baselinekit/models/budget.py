@@ -1,11 +1,12 @@
 """What one run may take of its models, and what a question took: calls, tokens and dollars."""
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import OutOfBudget, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Ask, Limits, Model, Prices, Spent, Usage
 from baselinekit.model.values import Json
 
@@ -17,7 +18,7 @@ from baselinekit.model.values import Json
 _LEAST = Decimal("0.000001")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """What is reserved for one question. `known`: the dollars are an estimate, and not all that is left."""
 

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import NoReturn
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Retry, Spent
 from baselinekit.model.values import Json
 from baselinekit.models import anthropic, command, openai
@@ -150,7 +151,7 @@ def _faults_of_retry(stated: Retry) -> Iterator[Problem]:
             yield Problem("BK602", what, hint, at=("statuses", number))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ready:
     """A model whose entry is in order."""
 

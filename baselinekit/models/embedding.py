@@ -10,11 +10,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.models.minilm import Network, unusable
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Embedding:
         return _Tokens([part.ids for part in parts], unknown)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tokens:
     """A text as the model gets it. `unknown`: its pieces for which there is no token but a common one."""
 
@@ -117,7 +117,7 @@ class _Tokens:
     unknown: Counter[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Read:
     vector: array[float]
     unknown: Counter[str]

@@ -7,13 +7,13 @@ import math
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 
 # What a model's folder says of the model. Only what MiniLM is can be run: a network that computes in
@@ -36,7 +36,7 @@ _SAME = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": 
 _STEPS = {"Transformer", "Pooling", "Normalize"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """The sizes of the network. `most_tokens`: what it was made to see at once, if the folder says it."""
 
@@ -139,7 +139,7 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _ASKING = ("self.query", "self.key", "self.value")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Dense:
     """A linear step, its weights turned as numpy multiplies them fastest; or the two rows of a norm."""
 
@@ -147,7 +147,7 @@ class _Dense:
     bias: Figures
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Layer:
     asking: _Dense
     attended: _Dense

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 from baselinekit import __version__
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import (
     Answer,
     Ask,
@@ -36,7 +37,7 @@ from baselinekit.trust import Trust, origins_in
 # asked again when its server was too busy.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class World:
     """The clients and what surrounds them. One that is cancelled by another thread raises, and `sleep` then
     returns at once. `secret` gives the value of a declared variable, or raises InvalidInput; `mask` takes the
@@ -54,7 +55,7 @@ class World:
     jitter: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One try to ask one thing: nothing in `ask` is left to decide, and the answer is due in `seconds`."""
 
@@ -68,7 +69,7 @@ class Question:
         return f"the model {self.ask.model!r}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """What came back. `fault`: why it is no answer to go on with, although it was paid for."""
 
@@ -87,7 +88,7 @@ class Again(Exception):
         self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """A way to ask a model. `uses`: the keys of an entry that mean something here, beside those that always
     do; `at_once`: how many questions at the same time, unless the entry says it; `check` finds what is wrong

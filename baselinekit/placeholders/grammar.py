@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number, same_json
 from baselinekit.variables import as_text
@@ -33,7 +33,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """One placeholder as it is written. `optional`: the key may be absent; `key`: the name of a binding."""
 
@@ -216,7 +216,7 @@ _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decima
 TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extent:
     """What every value has that a placeholder accepts, and no other value has: its type, its length (of a
     text, an array, an object), its size and form (of a number: `whole` those written without a fraction,
@@ -244,7 +244,7 @@ def of_types(*types: str) -> Extent:
     return Extent(frozenset(types))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """What a placeholder with its arguments accepts. `accepts` judges a JSON value. `inline` is the regular
     expression that finds a candidate inside a longer text (None: it cannot stand there) and `read` turns the
@@ -273,7 +273,7 @@ def between(number: Json, low: Json, high: Json) -> bool:
     return (low is None or exact >= decimal(low)) and (high is None or exact <= decimal(high))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearningRule:
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
     fit. `words`: what the values are, which may hang on them. `when`: "sure" (no value has its form by
@@ -299,7 +299,7 @@ class LearningRule:
         return self.words if isinstance(self.words, str) else self.words(values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaceholderType:
     """A placeholder as one row: its name, the kind that its arguments make of it (in the words of a project),
     the types of the values that are stored as it (None: any), and how it is learnt, if it is. The extent of

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
@@ -34,7 +34,7 @@ class MatchedLine(NamedTuple):
     partner: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _StoredLine:
     """A line on file. `template` is None for a literal one, which is `text` then."""
 

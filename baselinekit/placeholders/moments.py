@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache
 from typing import Any
 from urllib.parse import unquote_plus
+
+from baselinekit.frozen import frozen
 
 DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
@@ -167,7 +168,7 @@ def _plain(pattern: str) -> str:
     return _GROUP.sub(lambda found: "[./-]" if found[1] or "=sep" in found[0] else "(?:", pattern)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MomentForm:
     """One form: the expression that finds it, and the moment of a text, in seconds since 1970."""
 

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, of_types, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
@@ -202,7 +203,7 @@ def _around_one(parts: Sequence[Part], known: Extent) -> bool:
 # What is proposed to stand for values: the placeholder that all have, or a text with placeholders in it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaceholderProposal:
     """A text to store, and why. `says_little`: it holds on to no more than a type or a length."""
 

@@ -5,10 +5,10 @@ such kinds; `refresh --learn` takes an id for an id and a moment for a moment. H
 in tests/placeholders/test_nature.py."""
 
 import re
-from dataclasses import dataclass
 from operator import add
 from typing import Literal
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
 from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
@@ -193,7 +193,7 @@ def is_measured(value: Json) -> bool:
 # Two values at one place.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SinceCapture:
     """Between a capture (None: nobody knows when) and now, in seconds since 1970."""
 

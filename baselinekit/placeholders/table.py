@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import FORMATS, unix_timestamp
 from baselinekit.placeholders.grammar import (
@@ -180,7 +181,7 @@ _REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
 Table = Mapping[str, PlaceholderType]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """What placeholders mean in one project: its own names, its variables, and the present moment (seconds
     since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the built-in

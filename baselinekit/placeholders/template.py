@@ -3,11 +3,11 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Bindings, Kind, Piece, Token, bound, has_marker, split
 from baselinekit.placeholders.table import RegexBudget, Words, kind_of
@@ -27,7 +27,7 @@ _CHARACTERS = 100
 _NULL = "null"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """A placeholder inside a text."""
 
@@ -228,7 +228,7 @@ _OPEN_ENDED = re.compile(r"[*+]|\{[0-9]+,\}")
 _GROUP = "baselinekit_{}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placeholder:
     """One placeholder alone: it stands for a value of any type."""
 
@@ -250,7 +250,7 @@ class Placeholder:
         return self.kind.accepts(value) and bound(self.token, value, bindings)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inline:
     """Placeholders inside a text. `match` finds one candidate, a group for each placeholder: where there is
     none, no split can be right. One that is refused is not the only one if there are several placeholders."""

@@ -4,9 +4,9 @@ with names as the bytes that they are."""
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment
 
@@ -29,7 +29,7 @@ _LINK = "120000"
 Execute = Callable[[ProcessSpec], ProcessResult]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitFile:
     """A file of a commit."""
 
@@ -41,7 +41,7 @@ class CommitFile:
         return self.mode == _LINK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Git:
     """The repository that a folder is in. Names go in and come out relative to that folder."""
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 
 HostForm = Literal["github", "gitlab", "bitbucket"]
 
@@ -39,7 +39,7 @@ def is_remote(value: str) -> bool:
     return _REMOTE.match(value) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GitAddress:
     """The address of a file. `words`: first the name of a branch, a tag or a commit, which may itself have
     several words, then the path."""
@@ -96,7 +96,7 @@ def _unusable(what: str, hint: str) -> InvalidInput:
     return InvalidInput(Problem("BK680", f"a git URL {what}", hint))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchedFile:
     """A file of a repository as it stands in the cache. `path` is absolute, and that of a regular file."""
 

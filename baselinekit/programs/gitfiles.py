@@ -9,10 +9,10 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, cannot, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment, said_last
 from baselinekit.programs.git import Execute
@@ -70,7 +70,7 @@ _FAILURES: tuple[tuple[tuple[str, ...], str, str], ...] = (
 """What git says, what that means for a repository, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GitLimits:
     """What one file may cost. `seconds`: for all that is asked of the network; `repository`: the bytes of a
     repository as it is sent, at one commit; `file`: those of the file."""
@@ -80,7 +80,7 @@ class GitLimits:
     file: int = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Revision:
     """A name in an address, the branch or tag that it is, and its commit. Without a branch or tag the commit
     itself was named, maybe shortened."""
@@ -241,7 +241,7 @@ class GitFiles:
         return commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteGit:
     """Git as it is asked about repositories of others: of the user's and the system's configuration it knows
     nothing, it cannot ask for a password, and its time, its memory and what it writes are bounded."""

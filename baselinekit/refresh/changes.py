@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
@@ -92,7 +93,7 @@ def group_changes(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
 NOT_ONE_ROW = "one row described every element; now each would be written out"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ways:
     """How a baseline is read. `arrays`: those that are compared in a way of their own (`each`, `by id`), by
     their path in the old output; `fresh` makes of a value that came back what is stored of it; `outcomes`:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import InvalidInput
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
 from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, moments_in, unit_of
@@ -43,7 +44,7 @@ RefusalKind = Literal[
 _SCALARS = ("string", "number", "boolean")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnlearnablePlace:
     """A place that varies and that nothing may stand for. `what` says why, `mend` what its owner can do."""
 
@@ -53,7 +54,7 @@ class UnlearnablePlace:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VaryingPlace:
     """A place that held a value in every replay, and not always the same one."""
 
@@ -61,7 +62,7 @@ class VaryingPlace:
     values: tuple[Json, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplayView:
     """How the replays are looked at. `agreed` tells of a place that the rules of the baseline accept as it is
     in every replay; `arrays` how an array is compared, by its path; `numeric`: only numbers are compared.
@@ -165,7 +166,7 @@ _LONGEST_UNKNOWN = 100
 Shape = tuple[str | int | Wild, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Volatile:
     """What is learnt of one place, or of the same place in many rows: `path` has a `*` for the row then.
     `values`: those that were seen, each once."""
@@ -176,7 +177,7 @@ class Volatile:
     proposal: PlaceholderProposal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearntPlaces:
     volatile: tuple[Volatile, ...]
     refusals: tuple[UnlearnablePlace, ...]

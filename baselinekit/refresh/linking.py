@@ -8,8 +8,9 @@ in tests/refresh/test_linking.py."""
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
@@ -36,7 +37,7 @@ _ADDRESS = re.compile(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
 _NO_KEY = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkView:
     """How links are looked for. `saved`: what each replay saved. `is_made`: a writing flow was replayed once,
     so that what it saves was made for this replay, and would be another one in the next. `compared`: of some
@@ -53,7 +54,7 @@ Vector = tuple[Json, ...]
 """The values at a place, one for each replay."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Link:
     """One value, by what it is in each replay. `names`: those under which a flow saves it, in small letters
     and without signs; empty where no flow does. `text`: the placeholder that stands for it."""

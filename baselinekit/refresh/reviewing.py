@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from baselinekit.frozen import frozen
 from baselinekit.model.changes import (
     VERBS,
     Approval,
@@ -34,11 +35,10 @@ from baselinekit.variables import MASK
 
 # The questions of a review, what was decided of them, and what follows for each baseline.
 
-
 _SETTLING = ("accept", "placeholder")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """What becomes of one plan. `rest`: what stays kept of what was seen, None if nothing is left open."""
 
@@ -142,7 +142,7 @@ def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
     return tuple((key, does) for key, _, does in (word.partition(" ") for word in words))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Step:
     """How things stood before something was decided."""
 
@@ -221,7 +221,7 @@ _RUB_OUT, _CLEAR = ("\x7f", "\b"), "\x15"
 _LONGEST = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """What a key led to: the dialog as it is now (None: it was left), and the text if one was chosen."""
 
@@ -264,7 +264,7 @@ _YES = ("y", "Y")
 Answer = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Knowing:
     """What only others know: the placeholders that fit, why a text is none that does, and what is around a
     change."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
 from baselinekit.placeholders.lines import with_placeholders
@@ -27,7 +28,7 @@ _LIKE = "like its siblings"
 _NATURE = "as ids and moments vary by nature"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judge:
     """Whether a stored text accepts a value, and what the project means by its placeholders."""
 

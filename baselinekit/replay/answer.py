@@ -3,11 +3,11 @@
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC
 from urllib.parse import urlsplit
 
 from baselinekit.errors import CannotReplay, cannot
+from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import Body, BodyForm, RowCount, form_of, read_body
 from baselinekit.model.recipes import Request, Response
 from baselinekit.model.values import Json
@@ -236,7 +236,7 @@ _SECONDS = re.compile(r"-?[0-9]{1,12}")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cookie:
     """`subdomains`: whether it goes to the hosts below its own as well."""
 

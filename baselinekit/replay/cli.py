@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
@@ -21,6 +21,7 @@ from baselinekit.errors import (
     cannot,
     how_ended,
 )
+from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import KIND, PLACEHOLDER, CliExecution, Healthcheck
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
@@ -54,7 +55,7 @@ _HARMLESS = re.compile(r"[\w@%+=:,./ -]*", re.ASCII)
 """What means the same between quotes of any kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandLine:
     """A command line before anything is filled in. `argv`: its words, where no shell is needed; `text`: all
     of it, for a shell; `variables`: what stands for the places of its variables."""
@@ -102,7 +103,7 @@ def check_cli(recipe: Recipe, setting: Setting) -> None:
 # How it is started: by whom it is allowed, where, with what environment.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Start:
     """A target on its way to a process. `recipe`: as it is written, which tells whose it is."""
 
@@ -270,7 +271,7 @@ def split_quotes(command: str, at: Path) -> tuple[str, str]:
     return "".join(bare), "".join(quoted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Values:
     """What stands for the placeholders, each filled in once: what a question holds is not looked at again."""
 

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import get_args
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.recipes import Answer, Ask, Message, Observation, Recipe
@@ -31,7 +32,7 @@ _ROLES = get_args(Message.__annotations__["role"])
 _LISTS = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Template:
     """The messages as they are written, and what their names stand for. `places`: where in the recipe each
     is written; None: in `file`, which is a name and its text. `{{name}}` is expanded once: what an input

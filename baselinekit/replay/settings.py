@@ -6,12 +6,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
@@ -45,7 +46,7 @@ _RETRIES = 10
 _REDIRECTS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ceilings:
     """`case_timeout`: for all that a case of an eval asks. `skills` and `models`: the time that the
     configuration gives each by name, where it says so."""
@@ -191,7 +192,7 @@ def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
     raise kind(*problems)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clients:
     """The ways out. Each blocks until it is done; a real one can be cancelled from another thread. `once`:
     what a run makes only once. `batches`: of targets that answer many cases at a time, which cases there are:
@@ -208,7 +209,7 @@ class Clients:
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     surroundings: Surroundings
     scope: Scope

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.stored import KIND, ReplayExecution
 from baselinekit.model.recipes import Observation, Recipe
@@ -21,7 +22,7 @@ _ANSWERS = ("output", "candidate_answer", "answer")
 _RESULTS = "baselinekit.results/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredAnswers:
     """By the id of the case: what was answered, in the order of the attempts. `flaws`: why there is nothing
     for a case that is named."""

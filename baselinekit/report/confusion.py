@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from baselinekit.escape import markdown_code, markdown_text
+from baselinekit.frozen import frozen
 from baselinekit.metrics import clustered_interval
 from baselinekit.model.grades import each_grade
 from baselinekit.model.results import Report, Result
@@ -49,7 +50,7 @@ class ClassifiedCase:
         return sum(count > 0 for given, count in self.given.items() if given is not None) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Classification:
     """What one grader made of the cases of one group. `cells`: how often what should be one class was said to
     be another one, or nothing."""

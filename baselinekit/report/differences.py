@@ -6,10 +6,11 @@ text; and of a long text only what follows the first line that differs. What rep
 once (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from baselinekit.escape import one_line
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -119,7 +120,7 @@ _FOLDED: dict[Kind, str] = {"extra": "extra", "value": "differs"}
 Tone = Literal["gone", "came", "dim"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiffLine:
     """`gone` is what was expected, `came` what came instead; a `dim` line explains."""
 
@@ -127,7 +128,7 @@ class DiffLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One place of the output, or one that repeats. `count`: the differences that it stands for."""
 
@@ -140,7 +141,7 @@ class Block:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """How much of one result is shown: blocks, and lines of a text."""
 

@@ -3,9 +3,10 @@ one thing to read. Every form of report, and the plan of a refresh, group and wo
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.escape import one_line
+from baselinekit.frozen import frozen
 from baselinekit.model.results import Result, Spot
 from baselinekit.report.differences import REMARKS, DiffLine, sides_of
 from baselinekit.report.values import cut_line
@@ -20,7 +21,7 @@ _SAMPLES = 3
 MOST_NAMES = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedChange:
     """A change that several results have. `count`: the differences that it stands for."""
 

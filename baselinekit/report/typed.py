@@ -3,7 +3,8 @@ what, which baselines, and where the results were written."""
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from baselinekit.frozen import frozen
 
 OPERATOR = (
     *("--config", "--config-from", "--environment", "--base-url", "--var", "--var-file", "--env-file"),
@@ -32,7 +33,7 @@ _RESULT_FILE = ".json"
 _OTHER_FORMS = (".sarif.json", ".ctrf.json", ".eval.json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Typed:
     """`operator`: what every further command needs; `asking`: what one needs that asks again. `selection` and
     `paths`: the baselines; `narrowed`: they were chosen by something that a refresh cannot say. `results`:

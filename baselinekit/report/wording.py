@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from posixpath import join, normpath
 from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import log, one_line
+from baselinekit.frozen import frozen
 from baselinekit.metrics import pass_interval
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, each_grade
 from baselinekit.model.recipes import Usage
@@ -236,7 +236,7 @@ _PAINT = re.compile(r"\x1b\[[0-9;]*m")
 _CUT = "…"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """How a text is shown: colours and width as the terminal has them, `verbose` as the reader wants it."""
 

@@ -8,10 +8,10 @@ import string
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
+from baselinekit.frozen import frozen
 from baselinekit.secrets.scan import Moved, RecentTexts, TextScan, Unescaped, may_escape
 
 # The forms in which a known secret could come back, and what a text is searched for to find each of
@@ -41,7 +41,7 @@ Kind = str
 `hex` in small letters, `base32` in capitals; `chunk` stands for the whole run around it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needle:
     """What is looked for, the name of the secret that it gives away, and how the text is read. Where what a
     needle holds is little, `around` says what has to stand beside it, to the bit."""

@@ -12,12 +12,13 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from glob import escape as glob_escape, glob
 from hashlib import sha256
 
 from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, NotRecorded, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
@@ -39,7 +40,7 @@ def name_of(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """Where a line of a journal stands, and what it says."""
 

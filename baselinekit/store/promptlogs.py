@@ -8,11 +8,12 @@ cannot be read is told with its place and hides no other."""
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Generic, TypeVar
 
 from baselinekit.documents import jsontext
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.prompts import EvalRow, UsageRow
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
@@ -113,7 +114,7 @@ def _sync_folder(folder: str) -> None:
 # Read.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Log(Generic[Row]):
     """The rows of a file, the oldest first; None for a line that cannot be read, of which a note says why."""
 

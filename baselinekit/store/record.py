@@ -22,6 +22,7 @@ from baselinekit.documents.jsontext import plain_scalar
 from baselinekit.documents.languages import Language, language, yaml_quoted, yaml_scalar
 from baselinekit.documents.text import MAPPING, SCALAR, Marks, Splice, decode, encode, mark, spliced
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
@@ -33,7 +34,7 @@ _MOST_BYTES = 64_000_000
 _TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoggedVerdict:
     """What became of one case, and when. `digest`: of the file as the run had read it, and of the case."""
 
@@ -183,7 +184,7 @@ def count_written(root: str, file: str, digest: str, states: Sequence[tuple[str,
 # verdict was about another one.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """One verdict to be recorded. An error is no verdict, and has no mark."""
 
@@ -200,7 +201,7 @@ def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> l
     return done.notes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     """What was left as it is, and what could not be written."""
 

@@ -6,7 +6,7 @@ import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import harness, native
@@ -23,7 +24,7 @@ from baselinekit.tree.equality import canonical
 # The forms of a baseline's record, one file a form. A record is of the first that recognises it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordDialect:
     """`path`: where something of the model stands in such a record; `described_in`: what holds its id;
     `write`: a `baseline:` as this form has it."""

@@ -15,6 +15,7 @@ from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -121,7 +122,7 @@ _ORDER = (
 """Where a key goes that a record does not have yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renewal:
     """What is to stand in a record from now on: an output (ABSENT: as it is) of the record itself or of one
     of its variants, and other values by their paths in the record."""

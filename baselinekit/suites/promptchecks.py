@@ -5,10 +5,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
 from baselinekit.suites.dialects.triggering import LISTS
@@ -31,7 +31,7 @@ _MANY_WORDS, _TOO_MANY_WORDS = 3_500, 5_000
 _MANY_LINES = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FolderShape:
     """What keeps folders from being as they should, and what might."""
 

@@ -6,12 +6,12 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.judging import short_digest
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
@@ -222,7 +222,7 @@ def _script(root: str, folder: str, name: str) -> str | None:
 # Its template, and the names in it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateFile:
     """A template as it stands in its file."""
 

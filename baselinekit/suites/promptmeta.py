@@ -1,13 +1,14 @@
 """The description of a prompt, meta.yml, and other mappings in YAML, read with every mistake at its place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from typing import get_args
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode, mark_each
 from baselinekit.errors import BaselinekitError, Place, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.complaints import describe_value
@@ -19,7 +20,7 @@ from baselinekit.variables import NAME
 # One of the files of a folder, read: a mapping, and what is wrong with it at its place.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataFile:
     """The mapping of a YAML file, and how to tell where in it something is wrong."""
 
@@ -81,7 +82,7 @@ def _texts(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
 # Its description: meta.yml.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedMeta:
     """What meta.yml may say. Which of it has to be there is a question of the folder's shape."""
 
@@ -100,7 +101,7 @@ class StatedMeta:
     promotion: Promotion = field(default_factory=Promotion)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedVariable:
     """A variable in `inputs:`; the name only where they are a list."""
 

@@ -7,13 +7,14 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, dump_json, load_json, pretty, to_bytes
 from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.documents.text import decode as decode_text
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, cannot
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import (
     Agreement,
@@ -277,7 +278,7 @@ FORMAT = "baselinekit.ratings/1"
 _EMPTY: tuple[Json, ...] = ("", [], {}, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedRating:
     """A rating in a file. One without a value is still to be filled in."""
 
@@ -288,7 +289,7 @@ class StatedRating:
     seconds: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedShown:
     title: str
     input: str = ""
@@ -299,7 +300,7 @@ class StatedShown:
     about: dict[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedItem:
     """An item in a file. What is shown, and how it is graded, is only needed where it is not known yet.
     `wanted` and `scale` are for the reader."""
@@ -316,7 +317,7 @@ class StatedItem:
     ratings: list[StatedRating] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedRatings:
     """A whole file of ratings."""
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.variables import as_text, names_in
 
@@ -16,7 +16,7 @@ _RESERVED = ("claude", "anthropic")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillFolder:
     """What a prompt folder is as a skill: its name, and its files by their paths in its folder."""
 

@@ -9,10 +9,11 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS
@@ -37,7 +38,7 @@ MARKED = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedTarget:
     """Whom to ask. `judge`: the model that judges its answers; `workers`: how many cases it is asked at once;
     `model`: what the configuration would say of it, where it is a model of its own."""
@@ -65,7 +66,7 @@ Lookup = Callable[[str], Json]
 ReadTarget = Callable[[str, Json], tuple[NamedTarget | None, list[Problem]]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetList:
     """What one place says of targets, unread. `stated`: each with where it stands; `read`: one of them by its
     name, or what is wrong with it; `place`: gives problems their places; `named`: whether the operator or the
@@ -87,7 +88,7 @@ class TargetList:
         return made, []
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Targets:
     """All that can be asked by a name. `chosen`: whom the operator wants asked; `models`: the names under
     `models:`; `declared`: the value of a variable of the configuration, for a targets file that is found
@@ -205,7 +206,7 @@ def _own_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]
     return NamedTarget(name, execution, beside.judge, beside.workers), problems
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Beside:
     judge: str | None = None
     workers: int | None = None

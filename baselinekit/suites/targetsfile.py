@@ -10,6 +10,7 @@ from typing import Any
 from baselinekit.documents.languages import YAML
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
@@ -37,7 +38,7 @@ _FOUND_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the
 _HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetsFile:
     """A targets file. `lookup`: the variables that it may use; `missing`: what to do where one has no value;
     `named`: whether the operator or the configuration means this file; `models`: those of the

@@ -2,9 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple, TypeVar
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.tree.alignment import (
     Pairs,
@@ -38,7 +39,7 @@ def with_new_keys(old: Iterable[str], new: Iterable[str]) -> list[str]:
     return order
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hints:
     """What is known about a value beside itself. `keys`: of an array, the key that names its elements; the
     array's path is one within the value, `*` stands for any index. `ordered`: the order of keys counts.
@@ -53,7 +54,7 @@ class Hints:
         return self.keys.get(path) or self.keys.get(loose)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RewrittenEntry:
     """One entry of a changed collection. `old`: its key or place before, None for a new one."""
 
@@ -63,7 +64,7 @@ class RewrittenEntry:
     rewrite: "Rewrite | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewrite:
     """What is to be written where a value stood; what a person approves of it is a `model.changes.Change`.
     Without `entries` it is written anew as a whole; `rebuilt`: entries come, go or move (`entries` are all of

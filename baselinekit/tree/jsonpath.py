@@ -7,11 +7,11 @@ read can fail later on."""
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 from operator import ge, gt, le, lt
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import decimal, is_number, same_json
@@ -33,7 +33,7 @@ _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _EXPONENT = 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """`@.a.b` in a filter. `single`: it leads to one value at most."""
 
@@ -44,7 +44,7 @@ class Query:
         return [selected for (selected,) in _selected(self.segments, value)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     value: Json
 
@@ -52,7 +52,7 @@ class Constant:
         return [self.value]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compare:
     sign: str
     left: Query | Constant
@@ -77,7 +77,7 @@ class Compare:
                 yield from operand.values(value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exists:
     query: Query
 
@@ -88,7 +88,7 @@ class Exists:
         yield from ()  # a placeholder is there as well as any value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     term: Filter
 
@@ -99,7 +99,7 @@ class Not:
         return self.term.reads(value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joined:
     """Several filters of which all must hold, or any."""
 

@@ -5,12 +5,12 @@ Both are compiled to the same segments, so that a rule is matched step by step w
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
@@ -32,7 +32,7 @@ LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
 """What the default ranks as: behind every path that somebody wrote."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pattern:
     """A compiled path. `absolute`: written with `$`, so it starts at the whole output. `last`: any other path
     is more exact."""

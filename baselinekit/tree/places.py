@@ -2,10 +2,10 @@
 path, which may lead to many places."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
 
 
@@ -62,21 +62,21 @@ class Wild(Enum):
     """Any number of steps, none included."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slice:
     start: int | None
     stop: int | None
     step: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """A name that looks like a number: the key of an object, and never an index."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     keys: "tuple[Segment, ...]"
 
@@ -90,7 +90,7 @@ class Filter(Protocol):
         """The values that the answer depends on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterSegment:
     """Elements, or the members of an object, for which a filter holds."""
 

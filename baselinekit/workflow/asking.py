@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.refresh.learning import TICK
@@ -17,7 +18,7 @@ _TURNS_OF_A_THREAD = 8
 """How many requests of a group each thread takes: so few are lost when a run is interrupted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """A recipe that is to be replayed `times` times. `pauses`: whether a clock ticks before each replay, and
     not only before the second one."""

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.compare.dispatch import default_type
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import SUGGESTION, Baseline
 from baselinekit.model.recipes import Recipe
@@ -33,7 +34,7 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import load, locate_problems
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Learnt:
     """A path that varies, what stands there now, and where in the file."""
 
@@ -41,7 +42,7 @@ class Learnt:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unlearnt:
     """A path that varies and that nothing stands for, so that a compare will fail there."""
 
@@ -54,7 +55,7 @@ class Unlearnt:
         return Problem("BK527", what, self.found.hint, self.place)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Captured:
     """What was written where, and what the replays taught."""
 
@@ -91,7 +92,7 @@ def told(project: Project, known_good: KnownGood, id: str, file: str) -> Capture
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewBaseline:
     """A record that is to become a file: everything but its output, and the folder where it goes."""
 
@@ -171,7 +172,7 @@ def completed_record(
     }, notes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CapturedTogether:
     """Several captures. `left`: how many were not reached, because somebody stopped it or nothing can be
     written any more."""

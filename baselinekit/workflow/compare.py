@@ -5,11 +5,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from baselinekit import __version__
 from baselinekit.errors import NothingSelected, NotRecorded
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.store.project import head_commit
@@ -162,7 +163,7 @@ class Recorder:
 _VERDICTS = {"passed": True, "failed": False}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparePolicy:
     """How a compare is run. `record`: always, daily or never."""
 
@@ -174,7 +175,7 @@ class ComparePolicy:
     repeating: Repeating = field(default_factory=Repeating)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparePlan:
     """What a compare is about. `coverage`: what of the project that is, for whoever finds orphans by it."""
 

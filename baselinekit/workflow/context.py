@@ -5,11 +5,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask
@@ -296,7 +297,7 @@ class AtOnce:
 # The run context: what a run needs of the world besides its clients.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clock:
     """The present, in the forms that a run writes it."""
 
@@ -304,7 +305,7 @@ class Clock:
     seconds: Callable[[], float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunContext:
     """What a run needs of the world besides the clients: how it is cancelled, the time, and whom to tell."""
 

@@ -1,10 +1,11 @@
 """doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import (
     OLD_NAMES,
@@ -35,7 +36,7 @@ ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: right for a file that says so little on purpose."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Findings:
     """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
     permission. `shape`: what is wrong with prompt folders that run all the same. `cases`, `gates` and

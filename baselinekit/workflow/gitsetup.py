@@ -4,11 +4,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baselinekit.documents.languages import SUFFIXES
 from baselinekit.documents.text import BOM, newline
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
+from baselinekit.frozen import frozen
 from baselinekit.programs.git import Git
 from baselinekit.store import atomic
 from baselinekit.store.atomic import STATE_FOLDER, cannot_write
@@ -28,7 +29,7 @@ _DRIVER = f"{_MERGE}.driver"
 _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GitSetupPlan:
     """What changes: texts of files by their names, None for one that goes; settings of this clone, None for
     one that is taken out. `before` holds the texts as they are."""

@@ -4,7 +4,7 @@ cannot is told with its line."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from baselinekit.errors import (
@@ -16,6 +16,7 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
+from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import (
     DraftRecipe,
     ImportChoices,
@@ -51,7 +52,7 @@ from baselinekit.workflow.project import Project
 _SEVERAL = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportSummary:
     """What is to be captured of some files. `project`: with the secrets that stand in them; `known`: how many
     are captured already."""

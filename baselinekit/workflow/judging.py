@@ -5,7 +5,7 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from baselinekit.errors import (
     cannot,
     fault_of_ours,
 )
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
@@ -183,7 +184,7 @@ OUT_OF_BUDGET = "BK620"
 _LONGEST_LINE = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried:
     """What one replay came to. `keep` is to be called if that is also what the run says of it: what came is
     kept for a refresh, or forgotten."""
@@ -192,7 +193,7 @@ class Tried:
     keep: Callable[[], None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeating:
     """How often each baseline is replayed, and the share of its replays that has to pass."""
 

@@ -1,10 +1,11 @@
 """The known-good output of a capture: what is stored of an answer, and what is kept out of it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baselinekit.compare.dispatch import compile_baseline, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, RecipeKind, Trouble
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known
@@ -124,7 +125,7 @@ Described = Callable[[Baseline, Sequence[Json]], Mapping[Path, str]]
 where the answer is not one that is described."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaptureOptions:
     """What the operator wants of a new baseline. `placeholders`: path -> the text stored there; `repeat`: how
     often it is replayed, to learn what varies (None: as often as its recipe may be asked without a word);
@@ -156,7 +157,7 @@ class CaptureOptions:
         return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownGood:
     """What is to be written, and what there is to say of it."""
 
@@ -167,7 +168,7 @@ class KnownGood:
     lesson: CaptureLesson
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Learnable:
     """A draft with what came back, and what that teaches. `notes`: what there is to say of it."""
 

@@ -1,11 +1,12 @@
 """What several replays of a new baseline teach, and the stored output that is made of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import InvalidInput
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
@@ -134,7 +135,7 @@ def _literals(text: str) -> list[str]:
 # What several replays of a new baseline teach, and whether what is written accepts all of them.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaptureLesson:
     """The output as it is to be stored; what varies, its values masked; what nothing may stand for; and what
     looks like an id and was the same each time, which stands in the output as it came."""

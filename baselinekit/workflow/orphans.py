@@ -6,11 +6,11 @@ run is an orphan only where a run covered everything and still passed it over.""
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from shutil import which
 from typing import Literal
 
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
@@ -37,7 +37,7 @@ _GONE: Mapping[str, str] = {
 """By code, what a problem says when that which a recipe leads to is not there: any other can be mended."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Orphan:
     """`file` from the root. `alone`: nothing else is in the file, so that it can be removed."""
 
@@ -48,7 +48,7 @@ class Orphan:
     alone: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Orphans:
     """`notes`: why nothing is claimed of the rest."""
 

@@ -3,11 +3,12 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
 from baselinekit.model.recipes import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:  # most runs read no such file
     from baselinekit.programs.gitaddress import FetchedFile
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operator:
     """What the command line and the user's own environment say: the most trusted input."""
 
@@ -60,7 +61,7 @@ class Operator:
     """Whom to ask, by a name, instead of those that eval files name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Project:
     root: str
     config: Config
@@ -338,7 +339,6 @@ def _env_files(paths: Sequence[str]) -> dict[str, Json]:
 
 
 # Where a run takes place, and which of a baseline's known-good outputs is meant for such a place.
-
 
 _CHOSEN = "environment"
 """What the operator chose with --environment; everything else is found out."""

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
@@ -17,6 +17,7 @@ from baselinekit.errors import (
     Refused,
     nearest,
 )
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Metadata, Source
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
@@ -182,7 +183,7 @@ _NAMED = 8
 Test = Callable[[Baseline], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     ids: Sequence[str] = ()
     tags: Sequence[str] = ()

@@ -1,9 +1,10 @@
 """What several replays of one baseline say together: one result, with a verdict beside its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
+from baselinekit.frozen import frozen
 from baselinekit.metrics import chance_of_at_most
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import UNDECIDED, Repeats, Result, Spot
@@ -160,7 +161,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 # One baseline replayed several times -> one result.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pause:
     """What may come between two replays: a wait, or the end of the run."""
 

@@ -6,9 +6,10 @@ one, the two values of its verdict aside."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
 from baselinekit.workflow.project import Project
@@ -22,7 +23,7 @@ Stamp = tuple[int, int, int] | None
 """Of a file: its time, its size and its number; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """A project as it stood when somebody looked. `uses`: by file the baselines that lead to it."""
 

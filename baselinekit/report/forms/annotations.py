@@ -4,11 +4,11 @@ A runner shows ten of a kind for each step and drops the rest without a word, so
 one notice. Every result has its first annotation before any has its second."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
+from baselinekit.frozen import frozen
 from baselinekit.model.results import Report, Result
 from baselinekit.report.beside import describe_revised
 from baselinekit.report.differences import Block, blocks
@@ -26,7 +26,7 @@ _LONGEST_TITLE = 200
 _LONGEST_SIDE = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Remark:
     level: str
     file: str

@@ -3,10 +3,11 @@
 It says nothing of how it is executed: always over HTTP, with a base_url from elsewhere.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
 from baselinekit.model.recipes import HttpRequest
@@ -16,7 +17,7 @@ from baselinekit.store.dialects import native
 from baselinekit.store.dialects.native import check_lists
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Description:
     """Its `metadata`: what is known of the case, and its record."""
 
@@ -33,7 +34,7 @@ class Description:
     failure_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HarnessResponse:
     """Its `baseline`: the known-good response."""
 
@@ -47,7 +48,7 @@ class HarnessResponse:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TestCase:
     """Its `test_case`: what is asked, and what counts as the same."""
 
@@ -57,19 +58,19 @@ class TestCase:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraderConfig:
     method: Literal["structural_match"] = "structural_match"
     strict: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HarnessGrader:
     type: Literal["code"] = "code"
     config: GraderConfig = field(default_factory=GraderConfig)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegressionFile:
     """The whole record."""
 

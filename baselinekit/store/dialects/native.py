@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import (
     BOUNDS,
@@ -167,7 +168,7 @@ class _ByKind:
 Current = Annotated[Any, _ByKind()]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NativeRecord(BaselineRecord):
     """A baseline as its file states it, its recipe by its kind."""
 

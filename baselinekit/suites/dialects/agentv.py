@@ -5,12 +5,13 @@ answered well; nothing in it is a value that an answer has to be equal to."""
 import os
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.evals import Case, Wanted
@@ -67,7 +68,7 @@ _OTHER_FORMS = {
 _FILE_KEYS = frozenset(("$schema", *(one.name for one in fields(EvalFileFacts))))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedFacts:
     """What holds for the cases of a file that say nothing of their own. `evaluators`: None where nobody says
     who judges."""

@@ -1,10 +1,11 @@
 """What AgentV's eval files may say: their keys, for reading and for editors, and what later versions call
 otherwise."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.records import check
@@ -33,7 +34,7 @@ LATER = {
 """What later versions of AgentV say, and what stands for it here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalFileFacts:
     """An eval file around its cases, or what stands beside a file of JSON Lines. What has no type here is
     looked at by itself."""
@@ -53,7 +54,7 @@ class EvalFileFacts:
     evaluator: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalFileExecution:
     """`execution:` of a file or a case: who is asked, and who judges."""
 
@@ -62,7 +63,7 @@ class EvalFileExecution:
     evaluator: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalFileCase:
     """A case as it stands there."""
 

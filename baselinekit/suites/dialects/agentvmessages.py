@@ -12,6 +12,7 @@ from typing import get_args
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import is_parts
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
@@ -39,7 +40,7 @@ ReadMessages = tuple[tuple[TraceMessage, ...], list[Problem]]
 # The files that an eval file names.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedFile:
     """A file by its absolute path, and what stands in it, with line feeds at the ends of its lines; None for
     what is no text."""

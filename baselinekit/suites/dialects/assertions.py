@@ -1,12 +1,13 @@
 """`assert`, `rubric` and `judge` of a prompt's case, as graders: one an assertion, then who judges."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Place, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_line import ScoreLine
 from baselinekit.grade.by_schema import JsonSchema, SchemaRefused
 from baselinekit.grade.checks import FORMS
@@ -24,7 +25,7 @@ ReadMethod = tuple[Method | None, list[Problem]]
 """What an assertion is checked by, or what is wrong with its value."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptJudge:
     """Who scores by the rubric, and the least score that passes."""
 
@@ -33,7 +34,7 @@ class PromptJudge:
     retries_on_unreadable: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Around:
     """What an assertion needs to know of its file: where paths start, what becomes of schemas, and who judges
     where a case does not say so."""

@@ -2,10 +2,11 @@
 is one too, which says `expected`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Number, Source
 from baselinekit.model.evals import Case, Expected, Wanted
 from baselinekit.model.grades import PassRule
@@ -52,7 +53,7 @@ _LONGEST = 366 * 86_400
 _MOST_RETRIES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseMetadata:
     """What is said of a case, and how it is run."""
 
@@ -68,7 +69,7 @@ class CaseMetadata:
     author: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CapabilityRecord:
     """A case as its file states it. What has no type here is looked at by itself, so that one mistake hides
     no other."""

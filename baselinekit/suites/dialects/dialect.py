@@ -7,6 +7,7 @@ from typing import Any, Literal
 from baselinekit.documents.languages import LINES
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
@@ -31,7 +32,6 @@ from baselinekit.variables import unexpanded
 
 # What a dialect is, and one load of eval files: what their items give, each read by its dialect.
 
-
 Criticality = Literal["critical", "high", "medium", "low"]
 
 
@@ -46,7 +46,7 @@ FORMS_BY_KEY = {
 """What a file of evals is, by a key that only it has."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """One form of eval files. `read`: an item, whose cases are added to its document, and what is wrong with
     it; `schema`: what an item may be, its parts added to those that are there. `recognises`: by the keys of
@@ -63,7 +63,7 @@ class Dialect:
     in_lines: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Defaults:
     """What holds for a case that says nothing of its own. `target`: whom the operator wants asked;
     `execution`: whom the file or the suite does; `targets`: who can be asked by a name; `judge`: the model
@@ -116,7 +116,7 @@ _OTHERS: dict[str, tuple[str, str, str]] = {
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalItem:
     """One thing in a document: its form (the name of a dialect, "report" or "nothing"), and where it stands.
     `problem`: why it is nothing that could be run."""
@@ -305,7 +305,7 @@ def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
     return CannotReplay if all(problem.code in _NOT_FETCHED for problem in problems) else InvalidInput
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvalDocument:
     """One document on its way to cases: they are kept in the load, and what is wrong comes back with paths
     into the document."""
@@ -349,7 +349,7 @@ MESSAGES = "messages"
 EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedInput:
     """The `input:` of a case."""
 
@@ -358,7 +358,7 @@ class StatedInput:
     context: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseOrigin:
     """Where a case is written, and whom it asks when it does not say so itself. `default`: nobody did."""
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
@@ -56,7 +57,7 @@ _OTHER_FORMS = {
 """What else a file could be, by a key that only it has."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptDefaults:
     """Its `defaults`. `json_schema: refuse`: a case that asks for a schema fails, as it does in eva."""
 
@@ -66,7 +67,7 @@ class PromptDefaults:
     judge_after_failure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptCase:
     """A case: inputs and what is checked. What has no type here is looked at by itself, so that one mistake
     hides no other."""
@@ -81,7 +82,7 @@ class PromptCase:
     timeout_s: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptEvals:
     defaults: Json = None
     cases: Json = ABSENT

@@ -1,11 +1,12 @@
 """`evaluators:` and `rubrics:` of AgentV's eval files, as the graders that every form of file has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_field import FieldAccuracy
 from baselinekit.grade.by_program import CodeJudge
 from baselinekit.grade.by_rubric import read_config as read_rubric_config
@@ -50,7 +51,7 @@ _CHECKS = (
 _CHECKED = "a code_judge; in a case of our own form `{type: code, config: {method: contains, …}}`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvaluatorPlace:
     """Where evaluators stand: in which record at which path, and what files their file can name."""
 

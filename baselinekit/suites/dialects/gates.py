@@ -2,12 +2,13 @@
 
 import posixpath
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
@@ -28,7 +29,7 @@ _FORM = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
 _RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepConfig:
     """The `config` of an eval step."""
 
@@ -39,33 +40,33 @@ class StepConfig:
     thresholds: dict[str, Number] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     type: Literal["eval"]
     config: StepConfig
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filters:
     categories: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnFailure:
     action: Literal["block", "warn", "continue"] = "block"
     notification: bool = False
     report_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnSuccess:
     action: Literal["continue"] = "continue"
     archive_results: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trigger:
     """`eval_trigger:`. `when` is for whoever calls the gate: it judges when it is called."""
 

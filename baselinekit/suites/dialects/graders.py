@@ -1,10 +1,11 @@
 """`expected:` and `grader:` as files state them: what would be right, and who judges it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Literal
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.grade.composite import told_apart
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.grade.task import GraderType, ReadConfig
@@ -15,7 +16,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import below, check
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """What a grader may build on: what the case expects, where that stands, and what graders have names.
     `graders`: all that there are. `required`: whether one is that does not say so; where a mean decides none
@@ -52,7 +53,7 @@ _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
 _AS_METHOD = "it is a method: {type: %s, config: {method: %s}}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InlineGrader:
     """A grader in place."""
 
@@ -63,7 +64,7 @@ class InlineGrader:
     required: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedGrader:
     """A grader that config/graders.yaml describes; what is said here goes before what it says."""
 

@@ -3,11 +3,12 @@
 import os
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.frozen import frozen
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
@@ -31,7 +32,7 @@ WRAPPER = "eval_suite"
 REF = "$ref"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuiteFileConfig:
     """Its `config`: how it is run, and what holds for cases whose files do not say so."""
 
@@ -47,7 +48,7 @@ class SuiteFileConfig:
     execution: Json = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedSuite:
     name: str
     evals: list[Json]

@@ -1,9 +1,10 @@
 """A file of test cases: `schema_version, eval_type, metadata, config, test_cases`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
@@ -14,7 +15,7 @@ from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseFileMetadata:
     """Its `metadata`: what holds for all of its cases. Their ids begin with its id."""
 
@@ -29,7 +30,7 @@ class CaseFileMetadata:
     skip: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseFileConfig:
     """Its `config`: how its cases are run, where they do not say so themselves."""
 
@@ -41,7 +42,7 @@ class CaseFileConfig:
     execution: Json = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CasesFile:
     metadata: Json
     test_cases: list[Json]

@@ -1,9 +1,10 @@
 """`triggering` of a prompt: queries that should call it up or should not, each with who decides."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from baselinekit.errors import Problem
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_line import DecisionLine
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import ABSENT, Json, Path
@@ -15,7 +16,7 @@ LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_mat
 """The lists, and what a judge has to decide for each of its queries."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriggerJudge:
     """Who decides whether a query calls the prompt up."""
 
@@ -23,7 +24,7 @@ class TriggerJudge:
     retries_on_unreadable: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptTriggering:
     """Queries of which each should call the prompt up, or should not."""
 
@@ -32,7 +33,7 @@ class PromptTriggering:
     should_not_match: Json = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriggerQuery:
     """One query, its list and its number there."""
 

@@ -6,11 +6,12 @@ import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.evaldrafts import DraftEvals
 from baselinekit.model.evals import Case
@@ -34,7 +35,7 @@ from baselinekit.trust import check_inside
 _STAGED = ".converted-"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenForm:
     """A form that cases can be written in. `dialects`: what the forms of such files are called when they are
     read; `place`: where the file with the cases goes by itself, from a name; `is_folder`: several files that
@@ -71,7 +72,7 @@ AGENTV = WrittenForm(
 FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA, AGENTV)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conversion:
     """What came of it. `files`: from the project's root, the one with the cases first; `count`: the cases
     there."""

@@ -4,10 +4,11 @@ one of them has lost."""
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
+from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.grade.graders import positions, row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
@@ -28,7 +29,7 @@ _GRADERS = "graders"
 _SAME_AS_NOTHING: tuple[Json, ...] = (None, "", ())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftBehind:
     """Something that does not carry over: what, what to do about it, and of which case it is; `place`: where
     it stands, in a file that no case was read from."""
@@ -76,7 +77,7 @@ def tidy(number: float) -> float | int:
 # What a case asks, as it is sent.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskedText:
     """Messages with their roles, each text as our own files have it: `{{name}}` is a variable of the project,
     and `\\{{name}}` stands for itself. `other`: the input of what is asked with no messages."""
@@ -323,7 +324,7 @@ def _shown(value: Any, mask: Mask) -> str:
 # What a writer gives.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """Files, by their names from where they are to stand, the one with the cases first. `cases`: those that
     stand there, in the order in which they are read back; `lost`: what the writer knows that it cannot say,
@@ -335,7 +336,7 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseReader:
     """Eval files as the project reads them: from its root, with whom it can ask by a name, and what reads the
     files of git repositories. `mask`: takes the secrets out of what is told of them."""
@@ -352,7 +353,7 @@ class CaseReader:
         return load_cases([file], self.root, fetch_file=self.fetch_file, targets=self.targets)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wish:
     """What is to be written. `name`: what the cases are called together; `today`: as files state a day."""
 
