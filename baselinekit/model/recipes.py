@@ -226,9 +226,7 @@ class Scores:
     form: Literal["json", "line"] = "json"
 
 
-class Execution(Protocol):
-    """What every kind's `execution:` has: its kind."""
-
+class Execution(Protocol):  # what every kind's `execution:` has: its kind
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
