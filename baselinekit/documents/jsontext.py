@@ -27,7 +27,7 @@ from baselinekit.model.values import ABSENT, Json
 
 MAX_DIGITS = 1_000
 _TOO_LARGE = 10**MAX_DIGITS
-_SURELY_EXACT = 15  # every decimal of so many digits survives the way through a float
+SURELY_EXACT = 15  # every decimal of so many digits survives the way through a float
 
 
 def whole(text: str) -> int:
@@ -37,7 +37,7 @@ def whole(text: str) -> int:
 
 def fraction(text: str) -> float | Decimal:
     """A literal with a point or an exponent. ValueError: it cannot be kept."""
-    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
+    if len(text) <= SURELY_EXACT and "e" not in text and "E" not in text:
         return float(text)
     check_length(text)
     number = float(text)
@@ -98,8 +98,7 @@ NUMBER_STARTS = frozenset("-+.0123456789")
 NO_TEXT_STARTS = NUMBER_STARTS | {word[:1] for word in WORDS}
 """Any plain scalar that begins otherwise is a text."""
 
-_INT = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INT_OR_FLOAT = re.compile(r"([-+]?[0-9]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
@@ -111,12 +110,9 @@ def plain_scalar(text: str) -> Json:
     return plain_number(text) if text[0] in NUMBER_STARTS else text
 
 
-@lru_cache(maxsize=4096)
-def plain_number(text: str) -> Json:
-    if _INT.fullmatch(text):
-        return whole(text)
-    if _FLOAT.fullmatch(text):
-        return fraction(text)
+def number_or_text(text: str) -> Json:
+    if match := _INT_OR_FLOAT.fullmatch(text):
+        return whole(text) if match[1] else fraction(text)
     if _BASED.fullmatch(text):
         whole(text[2:] if len(text) > 1_000 else "0")
         return int(text, 0)
@@ -125,10 +121,16 @@ def plain_number(text: str) -> Json:
     return text
 
 
+plain_number = lru_cache(maxsize=4096)(number_or_text)
+
+
 # What a lenient reader lets pass (a repeated key, NaN, endless nesting or digits) is a fault.
 
 MAX_DEPTH = 64
 """Levels of nesting, of whatever is read or written here."""
+
+MAX_NODES = 200_000
+"""Values and keys in one YAML file."""
 
 _NUMBER_OR_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 

@@ -1,13 +1,11 @@
 """The languages of a file (YAML, JSON, JSON Lines), told by its name: read, marked and written alike."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from baselinekit.documents.jsontext import (
     MAX_DEPTH,
-    NO_TEXT_STARTS,
-    WORDS,
     compact,
     json_events,
     json_line_events,
@@ -15,176 +13,11 @@ from baselinekit.documents.jsontext import (
     load_json,
     load_json_lines,
     number,
-    plain_scalar,
 )
-from baselinekit.documents.text import (
-    DOCUMENT,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    Watched,
-    refuse_conflict,
-)
+from baselinekit.documents.text import Event, Watched, refuse_conflict
+from baselinekit.documents.yamllines import has_plain_marks, plain_events, read_plain
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-
-# The YAML that `capture` writes, read line by line; and what YAML 1.2 takes a plain scalar for.
-
-
-# What `capture` writes: mappings and lists in block style, each key and each scalar on one line, no
-# anchors, no tags, no escapes. A text with anything else in it is left to libyaml (libyaml.py), whether it
-# is right or wrong; of what is read here, libyaml reads the same.
-
-LONGEST = 200_000
-"""No node takes less than a character: a text that is no longer needs no count of them."""
-
-_CONTROLS = r"\x00-\x1f\x7f"
-_INNER = rf"[^ #:{_CONTROLS}]"  # of a plain scalar
-_PLAIN = rf"(?:[A-Za-z0-9_/.(<$+]|-(?=[0-9])){_INNER}*(?:[ :]{_INNER}+)*"
-_QUOTED = rf'"[^"\\{_CONTROLS}]*"' + rf"|'[^'{_CONTROLS}]*'"
-_KEY = rf'[A-Za-z_][A-Za-z0-9_.-]{{0,99}}|"[^"\\{_CONTROLS}]{{0,99}}"'
-_LINE = re.compile(
-    rf"^( *)((?:- )*)(?:({_KEY}):(?: (?! |$)|$))?({_QUOTED}|{_PLAIN}|\[\]|\{{\}}|)$|^ *#[ -~]*$",
-    re.MULTILINE,
-)
-_OTHER_ODD = "[\x80-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
-"""What ASCII has not, and no text holds as it is. In the sets of `_LINE` it would take fifteen milliseconds
-to compile, at every start."""
-
-_ODD_STARTS = NO_TEXT_STARTS | frozenset("\"'[{")
-_NAMES: dict[str, str] = {}
-_MOST_NAMES = 4_096
-
-
-class _Other(ValueError):
-    """Something else stands there, be it right or wrong."""
-
-
-def read_plain(body: str, watched: Watched) -> list[Json] | None:
-    """The one document of a text, and where the values of the `watched` keys stand."""
-    text = body.removesuffix("\n")
-    if len(body) > LONGEST or (not body.isascii() and re.search(_OTHER_ODD, body)):
-        return None
-    lines = _LINE.findall(text)
-    if len(lines) != text.count("\n") + 1:
-        return None
-    met: dict[str, list[dict[str, Json]]] = {name: [] for name in watched}
-    try:
-        documents = _documents(lines, met)
-    except ValueError:
-        return None
-    for name, boxes in met.items():
-        values = rf'{re.escape(name)}"?: ?(.*)$'
-        spans = [match.span(1) for match in re.finditer(values, text, re.MULTILINE)] if boxes else []
-        if len(spans) == len(boxes):  # else the name is also part of a text
-            pairs = zip(boxes, spans, strict=True)
-            plain = ((box, span) for box, span in pairs if box[name].__class__ not in (list, dict))
-            watched[name] += [(box, span) for box, span in plain if span[0] < span[1]]
-    return documents or None
-
-
-def _documents(
-    lines: Sequence[tuple[str, str, str, str]], met: dict[str, list[dict[str, Json]]]
-) -> list[Json]:
-    root: list[Json] = []
-    outer: list[tuple[int, Any]] = []
-    box: Any = root
-    column, name, is_open = -1, "", True  # open: what the last entry holds may begin below it
-    for indent, dashes, key, text in lines:
-        at = len(indent)
-        while at < column and (dashes or key or text):
-            column, box = outer.pop()
-            is_open = False
-        if dashes or (key and at != column):
-            for begins in (*[list] * (len(dashes) // 2), *[dict] * bool(key)):
-                if at > column and is_open and len(outer) < MAX_DEPTH:
-                    outer.append((column, box))
-                    column, box = at, _put(box, name, begins())
-                elif at != column or box.__class__ is not begins:
-                    raise _Other
-                at, is_open = at + 2, True
-        value = _value(text) if text[:1] in _ODD_STARTS else text
-        if key:
-            name = _NAMES.get(key) or _name(key)
-            if name in box or box.__class__ is not dict:
-                raise _Other
-            if name in met:
-                met[name].append(box)
-            box[name] = value
-            is_open = not text
-        elif text and dashes:
-            box.append(value)
-            is_open = False
-        elif text or dashes:
-            raise _Other
-    return root
-
-
-def plain_events(body: str) -> Iterator[Event]:
-    """The marks of a text that `read_plain` has found to be right, as libyaml gives them."""
-    open_at: list[int] = []  # the columns of the collections around
-    empty = -1  # behind a colon or a dash, where nothing stands yet
-    for line in _LINE.finditer(body.removesuffix("\n")):
-        indent, dashes, key, text = line.groups()
-        if not (dashes or key or text):
-            continue
-        start, at = line.start(), len(indent)
-        if not open_at:  # a root that is no collection has one line
-            yield (DOCUMENT, start + at, start + at, "", "", None)
-        if open_at and at <= open_at[-1] and empty >= 0:
-            yield (SCALAR, empty, empty, "", "", None)
-        empty = -1
-        while open_at and at < open_at[-1]:
-            open_at.pop()
-            yield (END, start, start, "", "", None)
-        for kind in (*[SEQUENCE] * (len(dashes) // 2), *[MAPPING] * bool(key)):
-            if not open_at or at > open_at[-1]:
-                open_at.append(at)
-                yield (kind, start + at, start + at, "", "", None)
-            at += 2
-        if key:
-            name, quote = (key[1:-1], '"') if key[0] == '"' else (key, "")
-            yield (SCALAR, line.start(3), line.end(3), name, quote, None)
-        begin, end = line.span(4)
-        if text in ("[]", "{}"):
-            yield (SEQUENCE if text == "[]" else MAPPING, begin, begin + 1, "", "flow", None)
-            yield (END, begin + 1, end, "", "", None)
-        elif text:
-            quote = text[0] if text[0] in ("'", '"') else ""
-            yield (SCALAR, begin, end, text[1:-1] if quote else text, quote, None)
-        else:
-            empty = line.end(3) + 1 if key else start + len(indent) + len(dashes.rstrip())
-    if empty >= 0:
-        yield (SCALAR, empty, empty, "", "", None)
-    for _ in open_at:
-        yield (END, len(body), len(body), "", "", None)
-
-
-def _put(box: Any, name: str, new: Any) -> Any:
-    if box.__class__ is list:
-        box.append(new)
-    else:
-        box[name] = new
-    return new
-
-
-def _name(key: str) -> str:
-    """A key as it is meant; the same key is the same object in all files."""
-    name = key[1:-1] if key[0] == '"' else key
-    if key in WORDS:
-        raise _Other
-    return _NAMES.setdefault(key, name) if len(_NAMES) < _MOST_NAMES else name
-
-
-def _value(text: str) -> Json:
-    if text[:1] in ("'", '"'):
-        return text[1:-1]
-    if text in ("[]", "{}"):
-        return [] if text == "[]" else {}
-    return plain_scalar(text)
-
 
 # Values to YAML, for the reader of a git diff: block style, keys in order, `|` for text of several
 # lines, no aliases, no line breaks of its own; a text is quoted when any reader, YAML 1.1 or 1.2, might
@@ -396,7 +229,7 @@ class Language:
     @staticmethod
     def events(body: str) -> Iterator[Event]:
         """Every event with its marks, for those who need to know where something stands."""
-        if read_plain(body, {}) is not None:
+        if has_plain_marks(body):
             return plain_events(body)
         from baselinekit.documents import libyaml
 

@@ -20,7 +20,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from baselinekit.documents.jsontext import MAX_DEPTH, NO_TEXT_STARTS, plain_scalar
+from baselinekit.documents.jsontext import MAX_DEPTH, MAX_NODES, NO_TEXT_STARTS, plain_scalar
 from baselinekit.documents.text import (
     ALIAS,
     DOCUMENT,
@@ -99,7 +99,6 @@ def restored(value: Json, restore: Restore) -> Json:
     return value
 
 
-MAX_NODES = 200_000
 MAX_EXPANDED = 10_000
 MAX_ANCHORS = 1_000
 
