@@ -5,15 +5,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from baselinekit.compare.arrays import Elements, ElementTemplate, Ordered, Selected
-from baselinekit.compare.objects import (
-    ColumnarArray,
+from baselinekit.compare.columnar import ColumnarArray
+from baselinekit.compare.columns import (
+    ColumnMaker,
     Columns,
-    Headers,
-    Object,
-    ObjectShape,
-    columns_of,
+    Leaves,
+    goes_by_columns,
+    leaves_of,
     literal_columns,
 )
+from baselinekit.compare.objects import Headers, Object, ObjectShape
 from baselinekit.compare.rules import ActiveRules, Form, Mode, Rule, Side, State, field_mode
 from baselinekit.compare.unordered import Keyed, LazyNodes, Unordered, no_key
 from baselinekit.compare.values import (
@@ -72,6 +73,8 @@ class Compiler:
         applied = self.apply_rules(value, mode, state, at)
         if not isinstance(applied, Mode):
             return applied
+        if state.here is not None and state.repeats and self.mode_at(applied, state.here) == applied:
+            state = state.nothing  # all that the rules say below is said by the mode
         node = self.node_by_type(value, applied, state, at)
         if isinstance(node, Uncompared) and mode.type != "numeric":
             node.optional = False  # around it, what the baseline states has to be there
@@ -87,6 +90,10 @@ class Compiler:
             keep = here.ignore.kind == "ignore_values"
             self.checked += keep and at is not None
             return Ignored(value, here.ignore, at, keep)
+        return self.mode_at(mode, here)
+
+    def mode_at(self, mode: Mode, here: ActiveRules) -> Mode:
+        """The mode below rules that do not leave a value out."""
         key = id(mode), id(here)
         if key not in self.modes:
             self.modes[key] = mode, here, mode_here(mode, here)
@@ -303,7 +310,7 @@ class _Array:
     mode: Mode
     state: State
     at: Link
-    columns: Columns | None = None
+    columns: Columns | Leaves | None = None
 
     def node(self) -> Node:
         """By the columns of its rows if they are all alike, else with a node for each row."""
@@ -319,25 +326,28 @@ class _Array:
             compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
         compiler.checked += not value
         below = state.same_below
-        by_columns = mode.type != "numeric" and not mode.asks_for_change and mode.allow_field_reordering
-        if by_columns and below is not None and self.how != "each":
-            self.columns = columns_of(value, below, compiler.template)
+        if below is not None and self.how != "each" and goes_by_columns(mode):
+            measuring = self.how not in ("unordered", "subset")
+            self.columns = ColumnMaker(compiler.template, compiler.mode_at, measuring).part_of(
+                value, mode, below
+            )
         if self.columns is None:
             return self.rows()
         compiler.hits |= self.columns.rules
         compiler.checked += 1
         ordered = self.how in (None, "ordered")
-        return ColumnarArray(value, self.columns, mode, ordered, self.rows, self.at)
+        loose = isinstance(self.columns, Columns) or bool(self.columns.sizes)
+        return ColumnarArray(value, self.columns, ordered, self.rows, self.at, loose)
 
     def opened(self) -> Node:
         """The node of a literal array, of which something else was met: all that it holds is literal too."""
-        below = self.state.same_below
-        columns = None
-        if below is not None and self.mode.type != "numeric" and self.mode.allow_field_reordering:
-            columns = literal_columns(self.value, below)
+        value, mode, below = self.value, self.mode, self.state.same_below
+        if below is None or not goes_by_columns(mode):
+            return self.literal_rows()
+        columns = literal_columns(value, mode, below, by_bytes=False) or leaves_of(value, mode, below)
         if columns is None:
             return self.literal_rows()
-        return ColumnarArray(self.value, columns, self.mode, True, self.literal_rows, self.at)
+        return ColumnarArray(value, columns, True, self.literal_rows, self.at, loose=False)
 
     def literal_rows(self) -> Node:
         items: list[Node] = []
@@ -381,7 +391,7 @@ class _Array:
                 return compiler.node_by_type(value[n], mode, below, (at, n))
             return compiler.below(value[n], mode, state, n, size, (at, n))
 
-        if self.columns is not None and self.how in ("unordered", "subset"):
+        if isinstance(self.columns, Columns) and self.how in ("unordered", "subset"):
             lazy = LazyNodes(item, size)
             classes = self.classes()
             return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, classes=classes)

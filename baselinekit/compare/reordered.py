@@ -5,6 +5,7 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Hashable, Sequence
 
+from baselinekit.compare.columnar import MOST_LOOSE
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Node, Walk, unroll
 from baselinekit.frozen import frozen
@@ -14,7 +15,6 @@ from baselinekit.tree.alignment import identifying_key
 from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.equality import freeze, identical
 
-_MOST_MATCHED = 2_500
 _PLAIN_PATH = re.compile(r"[\w$][\w.$-]*")
 
 
@@ -40,7 +40,7 @@ class InOrder:
                 stated.setdefault(freeze(self.expected[e]), deque()).append(e)
             else:
                 loose.append(e)
-        if len(loose) ** 2 > _MOST_MATCHED:
+        if len(loose) > MOST_LOOSE:
             return None
         start, trials, order = walk.bindings, walk.trials, [*range(head)]
         for a in range(head, size):

@@ -193,6 +193,19 @@ class State:
         """The one state below all elements of an array, where no rule tells them apart."""
         return None if self.tells_apart else self.otherwise()
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the same rules apply at each place below, and all of them say how values are compared."""
+        here = self.here
+        if here is None or here.ignore is not None or here.arrays is not None or self.names is None:
+            return False
+        return not (self.names or self.tells_apart or self.filters) and self.otherwise() is self
+
+    @property
+    def nothing(self) -> "State":
+        """The state in which no rule is in play."""
+        return self._automaton.state(())
+
     def any_elements(self) -> ActiveRules | None:
         """The rules that leave out all elements of an array, whatever they hold; None if one of them may be
         compared all the same."""

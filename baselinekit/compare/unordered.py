@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselinekit.compare.arrays import Elements, is_left_out
-from baselinekit.compare.objects import Columns, Object
+from baselinekit.compare.columns import Columns
+from baselinekit.compare.objects import Object
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Mismatch, Node, Scalar, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem

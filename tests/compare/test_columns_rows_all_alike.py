@@ -9,8 +9,9 @@ import pytest
 import ruled
 from hypothesis import given, settings, strategies as st
 
+from baselinekit.compare.columnar import ColumnarArray
 from baselinekit.compare.dispatch import Matcher
-from baselinekit.compare.objects import ColumnarArray, Object
+from baselinekit.compare.objects import Object
 from baselinekit.compare.unordered import Unordered
 from baselinekit.compare.values import Literal, Node, Walk
 from baselinekit.model.values import Json

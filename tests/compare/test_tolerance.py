@@ -9,7 +9,7 @@ import ruled
 from hypothesis import given, strategies as st
 
 from baselinekit.compare import semantic
-from baselinekit.compare.values import describe_change, exactly_within, surely_within, within
+from baselinekit.compare.tolerance import describe_change, exactly_within, surely_within, within
 from baselinekit.model.baselines import Tolerance
 from baselinekit.model.values import Json
 

@@ -1,0 +1,123 @@
+"""Whether numbers are within their tolerance: on the written digits, and far from a limit in floats, which
+tell as much and ten times as fast, a number alone or thousands at once."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Context
+from math import inf
+
+from baselinekit.frozen import frozen
+from baselinekit.model.baselines import BOUNDS, Tolerance
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import between
+from baselinekit.tree.equality import EXACT, decimal, delta
+
+_SHOWN = Context(prec=20, traps=[])
+
+
+_ERROR, _TINY = 1e-15, 1e-300
+"""How far floats may be off: in relation to the numbers, and where those are next to nothing."""
+
+
+def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
+    """Whether a number is in its tolerance, on the written digits: 4.2 -> 3.9 is -0.3 exactly. Every delta
+    that is stated bounds; of `abs` and `rel` the wider one does. The limit itself passes. Far from a limit
+    floats tell as much, ten times as fast."""
+    try:
+        sure = surely_within(float(expected), float(actual), tolerance)
+    except (OverflowError, TypeError):  # a number that no float holds, or a limit that only a Decimal does
+        sure = None
+    return exactly_within(expected, actual, tolerance) if sure is None else sure
+
+
+def surely_within(before: float, after: float, tolerance: Tolerance) -> bool | None:
+    """Whether a number is in its tolerance; None near a limit, and beyond what floats hold."""
+    change, width = after - before, tolerance.abs
+    error = (abs(before) + abs(after)) * _ERROR + _TINY
+    if tolerance.rel is not None:
+        relative = tolerance.rel * abs(before)
+        width = relative if width is None or relative > width else width
+    sure = True
+    if width is not None:
+        left, near = width - abs(change), error + abs(width) * _ERROR
+        if left < -near:
+            return False
+        sure = left > near
+    for limit, sign in ((tolerance.min_delta, 1), (tolerance.max_delta, -1)):
+        if limit is not None:
+            left, near = (change - limit) * sign, error + abs(limit) * _ERROR
+            if left < -near:
+                return False
+            sure = sure and left > near
+    return True if sure else None
+
+
+def exactly_within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
+    """The same in decimal arithmetic."""
+    change = delta(expected, actual)
+    if not between(change, tolerance.min_delta, tolerance.max_delta):
+        return False
+    widths = [] if tolerance.abs is None else [decimal(tolerance.abs)]
+    if tolerance.rel is not None:
+        widths.append(EXACT.multiply(decimal(tolerance.rel), decimal(expected).copy_abs()))
+    return not widths or change.copy_abs() <= max(widths)
+
+
+def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
+    """Why a number is out of tolerance, for the reader of the report."""
+    bounds = ", ".join(
+        f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
+    )
+    number = delta(expected, actual)
+    plain = number.is_zero() or -20 < number.adjusted() < 18
+    signed = f"{number.normalize(_SHOWN):+f}" if plain else f"{number:+.6e}"
+    return f"changed by {signed}, allowed: {bounds}"
+
+
+# Many numbers at once.
+
+
+_FAR = 2e-15
+"""Wider than _ERROR, as what came back is taken to be about as large as what is stored."""
+
+
+@frozen
+class Window:
+    """By how much each of some numbers may change, in floats and less what these may be off: one limit for
+    all of them, or one for each."""
+
+    low: float
+    high: float
+    each: Sequence[float] | None = None
+
+    def doubtful(self, changes: Sequence[float]) -> list[int]:
+        """Which changes are not within it for sure; NaN is not."""
+        low, high = self.low, self.high
+        if self.each is None:
+            return [n for n, change in enumerate(changes) if not low < change < high]
+        return [n for n, (x, most) in enumerate(zip(changes, self.each, strict=True)) if not -most < x < most]
+
+
+def windows(numbers: Sequence[float], tolerance: Tolerance) -> Iterator[Window]:
+    """What a tolerance asks of these numbers. OverflowError, TypeError: floats cannot say."""
+    low, high, width, relative = tolerance.min_delta, tolerance.max_delta, tolerance.abs, tolerance.rel
+    largest = float(max((abs(number) for number in numbers if number == number), default=0.0))
+    if low is not None or high is not None:
+        least, most = -inf if low is None else float(low), inf if high is None else float(high)
+        error = (2 * largest + sum(abs(limit) for limit in (least, most) if abs(limit) < inf)) * _FAR + _TINY
+        yield Window(least + error, most - error)
+    if relative is not None:
+        widest, share = float(width or 0), float(relative)
+        factor, less = (2 + share) * _FAR, widest * _FAR + _TINY
+        sizes = map(abs, numbers)
+        if widest:
+            yield Window(0, 0, [max(widest, share * size) - size * factor - less for size in sizes])
+        else:
+            yield Window(0, 0, [size * (share - factor) - less for size in sizes])
+    elif width is not None:
+        widest = float(width)
+        error = (2 * largest + widest) * _FAR + _TINY
+        if 4 * error < widest:
+            yield Window(error - widest, widest - error)
+        else:  # next to the largest number, the limit of the others would not count
+            less = widest * _FAR + _TINY
+            yield Window(0, 0, [widest - abs(number) * 2 * _FAR - less for number in numbers])
