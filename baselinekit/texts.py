@@ -33,6 +33,8 @@ LONGEST_MESSAGE = 1_000
 def clipped(text: str, limit: int, mask: Mask, counted: bool = True) -> str:
     """At most so many characters of a text without its secrets, and a count of the others, or where there is
     no room for that a mark."""
+    if not text:
+        return text
     text, gone = whole(mask(text))
     end = end_at(text, limit)
     left_out = gone + len(text) - end

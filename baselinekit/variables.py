@@ -106,7 +106,7 @@ class Scope:
         if isinstance(value, list):
             return [self.expand(item, (*at, index)) for index, item in enumerate(value)]
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [(name, getattr(value, name)) for name in _field_names(type(value))]
+            fields = [(name, getattr(value, name)) for name in field_names(type(value))]
             changed = {
                 name: new for name, old in fields if old and (new := self.expand(old, (*at, name))) != old
             }
@@ -149,7 +149,8 @@ def unexpanded_in(value: Json) -> Json:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
+def field_names(kind: type) -> tuple[str, ...]:
+    """Those of a dataclass."""
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
@@ -173,7 +174,7 @@ def names_in(value: Any) -> Iterator[str]:
         for item in value:
             yield from names_in(item)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name in _field_names(type(value)):
+        for name in field_names(type(value)):
             if field := getattr(value, name):
                 yield from names_in(field)
 
@@ -230,6 +231,8 @@ class Redactor:
 
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
+        if value is None or (not value and isinstance(value, str | dict | list | tuple)):
+            return value
         if not isinstance(value, dict | list | tuple):
             return self._masked(value, path, None)
         texts, keys = texts_in(value)

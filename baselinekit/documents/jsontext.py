@@ -176,14 +176,25 @@ def to_bytes(value: Json) -> bytes:
     return encode(value).encode("utf-8", "backslashreplace")
 
 
-def encode_exactly(value: Json) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(encode_exactly, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{encode(str(key))}:{encode_exactly(value[key])}' for key in value)}}}"
-    return json.dumps(value, ensure_ascii=False)
+_MARK = "\ufdd0"  # which Unicode has for no character
+
+
+def encode_exactly(value: Json, mark: str = _MARK) -> str:
+    """Each Decimal is encoded as a text between marks, and loses its quotes afterwards."""
+    count = 0
+
+    def marked(number: object) -> str:
+        nonlocal count
+        if isinstance(number, Decimal):
+            count += 1
+            return f"{mark}{number}{mark}"
+        raise TypeError(f"{type(number).__name__} is no JSON value")
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=marked)
+    if mark == _MARK and text.count(mark) != 2 * count:  # some text of the value has it as well
+        longest = max(map(len, re.findall(f"{mark}+", text)))
+        return encode_exactly(value, mark * (longest + 1))
+    return text.replace(f'"{mark}', "").replace(f'{mark}"', "")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
-from baselinekit.variables import MASK, Redactor, Secret
+from baselinekit.variables import MASK, Redactor, Scope, Secret
 from baselinekit.workflow.judging import compare_settled, observe
 from baselinekit.workflow.project import CaptureEnvironment
 
@@ -183,14 +183,12 @@ class Examiner:
         if made.observation is not None:
             redactor = redactor.knowing(made.observation.output)
         attempt = replace(
-            made.attempt,
+            _masked(made.attempt, redactor, trace),
             seconds=self.seconds() - began,
-            environment=made.attempt.environment or dict(trace.environment),
             sent=trace.sent,
             verified=trace.verified,
-            notes=tuple(trace.notes),
         )
-        return replace(made, attempt=_masked(attempt, redactor))
+        return AttemptResult(attempt, made.comparison, made.observation)
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """The attempt that met what nobody expected."""
@@ -205,8 +203,10 @@ class Examiner:
         setting = setting_of_case(project, case.source.file, time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = given_by_scripts(prepared, setting, trace)
-        case = replace(case, recipe=recipe)
-        setting = replace(setting, redactor=trace.redactor)
+        if recipe is not case.recipe:
+            case = replace(case, recipe=recipe)
+        if trace.redactor is not setting.redactor:
+            setting = replace(setting, redactor=trace.redactor)
         if case.timeout is not None:  # the time of its case, where it has no shorter one of its own
             recipe = kind_of(recipe).within(recipe, case.timeout)
         observation, again = self._observed(recipe, setting)
@@ -218,10 +218,7 @@ class Examiner:
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
         found: list[Comparison] = []
-        bench, shown = _Bench(setting, observation.output), case
-        scope = replace(setting.scope, secrets=dict.fromkeys(setting.scope.secrets, Secret(MASK)))
-        with suppress(BaselinekitError):  # a name that a flow fills in on its way
-            shown = replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
+        bench, shown = _Bench(setting, observation.output), _expanded(case, setting.scope)
         grades = graders.grade_all(
             shown, observation, lambda position: self._clients(prepared, position, bench, found)
         )
@@ -304,10 +301,14 @@ class _Bench:
 
     def __init__(self, setting: Setting, output: Json):
         self.setting = setting
-        self.judged = replace(setting, clients=replace(setting.clients, models=self))
         self._output = output
         self._redactor: Redactor | None = None
         self._judges: set[str] = set()
+
+    @property
+    def judged(self) -> Setting:
+        """Where a comparison asks: its questions are noted here."""
+        return replace(self.setting, clients=replace(self.setting.clients, models=self))
 
     def mask(self, text: str) -> str:
         """A text that a grader quotes, without the secrets that the output names either."""
@@ -328,6 +329,16 @@ class _Bench:
         told = dict(observation.environment)
         judges = sorted({*self._judges, *([str(told["judge"])] if "judge" in told else [])})
         return {**told, "judge": ", ".join(judges)} if judges else told
+
+
+def _expanded(case: Case, scope: Scope) -> Case:
+    """The case as those see it who judge: with what its variables stand for, without the secrets."""
+    secrets = dict.fromkeys(scope.secrets, Secret(MASK))
+    scope = replace(scope, secrets=secrets) if secrets else scope
+    with suppress(BaselinekitError):  # a name that a flow fills in on its way
+        asked = scope.expand(case.recipe.input)
+        return case if asked is case.recipe.input else replace(case, recipe=replace(case.recipe, input=asked))
+    return case
 
 
 def given_by_scripts(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
@@ -361,17 +372,18 @@ def without_output(
     return Attempt(number, outcome, None, (), problem.with_hint, problem.code, verdict)
 
 
-def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
-    """Without secrets, and then as far as a report needs it."""
+def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) -> Attempt:
+    """Without secrets, and then as far as a report needs it; with what was told on the way."""
     mask = redactor.mask_value
+    notes = attempt.notes if trace is None else trace.notes
+    environment = attempt.environment or ({} if trace is None else dict(trace.environment))
 
     def masked(grade: Grade) -> Grade:
-        return replace(
-            grade,
-            reason=clipped(grade.reason, LONGEST_MESSAGE, redactor.mask),
-            details=mask(grade.details),
-            classified=grade.classified and masked_classes(grade.classified, redactor),
-        )
+        reason = clipped(grade.reason, LONGEST_MESSAGE, redactor.mask)
+        details = mask(grade.details)
+        classified = grade.classified and masked_classes(grade.classified, redactor)
+        is_same = details is grade.details and reason == grade.reason and classified is None
+        return grade if is_same else replace(grade, reason=reason, details=details, classified=classified)
 
     grades = tuple(with_each(grade, masked) for grade in attempt.grades)
     output = mask(attempt.output)
@@ -380,8 +392,8 @@ def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
         grades=grades,
         reason=clipped(attempt.reason, LONGEST_MESSAGE, redactor.mask),
         output=clipped(output, _LONGEST_OUTPUT, already_masked) if isinstance(output, str) else output,
-        notes=tuple(clipped(note, LONGEST_MESSAGE, redactor.mask) for note in attempt.notes),
-        environment=mask(attempt.environment),
+        notes=tuple(clipped(note, LONGEST_MESSAGE, redactor.mask) for note in notes),
+        environment=mask(environment),
     )
 
 

@@ -177,7 +177,16 @@ def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[Sp
 
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
     """What the verdict hangs on, so that two runs can be told to be comparable."""
-    case, around = prepared.case, attempt.environment if attempt else {}
+    around = attempt.environment if attempt else {}
+    if not prepared.digests:
+        prepared.digests.update(digests_of(prepared))
+    further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
+    return prepared.digests | {name: str(value) for name, value in further.items() if value}
+
+
+def digests_of(prepared: Prepared) -> dict[str, str]:
+    """Of what is asked and what would be right, and of what judges it."""
+    case = prepared.case
     meant = prepared.baseline or case.baseline
     known = meant.baseline.output if meant and meant.baseline else None
     judged_by = []
@@ -189,12 +198,10 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
         judged_by.append([grader.name, name, method, grader.weight, grader.required])
     wanted = [case.wanted] if case.wanted != Wanted() else []
     rule = [case.pass_rule] if case.pass_rule != PassRule() else []
-    found = {
+    return {
         "case": digest([case.recipe, case.expected, case.context, known, *wanted]),
         "grader": digest([*judged_by, *rule]),
     }
-    further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
-    return found | {name: str(value) for name, value in further.items() if value}
 
 
 def explain_grades(telling: Attempt, file: str = "") -> Iterator[str]:
@@ -392,10 +399,10 @@ class CaseWorker:
             told = CaseAttempt(self.examiner.fault(number, error))
         attempt = told.attempt
         # before it is in the journal: who goes on with this run does not send it again, nor note it
-        for warning in note_use(
-            self.here.project, prepared.case, attempt, self.context.clock.timestamp(), self.context.stop
-        ):
-            self._warn(warning)
+        if prepared.case.folder is not None:
+            now = self.context.clock.timestamp()
+            for warning in note_use(self.here.project, prepared.case, attempt, now, self.context.stop):
+                self._warn(warning)
         cut_off = (
             attempt.outcome == "error" and self.context.stop.is_set()
         )  # it may only have failed because all was ended

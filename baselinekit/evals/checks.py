@@ -77,12 +77,13 @@ class Prepared:
     fault: Exception | None = None
     scripts: tuple[Script | None, Script | None] = (None, None)
     names: frozenset[str] = frozenset()
+    digests: dict[str, str] = field(default_factory=dict, compare=False)
+    """Of what its verdict hangs on, once somebody has asked for them."""
 
 
 def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
     """What surrounds a case of an eval file, out of whose repository none of its paths leads."""
-    made = project.setting(os.path.dirname(file), clients)
-    return replace(made, surroundings=replace(made.surroundings, within=repository_of(project.root, file)))
+    return project.setting(os.path.dirname(file), clients, repository_of(project.root, file))
 
 
 def prepare_cases(

@@ -142,5 +142,7 @@ def mean_of(grades: Sequence[Grade]) -> Fraction | None:
 
 
 def _score(grades: Sequence[Grade]) -> float | None:
+    if len(grades) == 1 and grades[0].score is not None and grades[0].weight:
+        return float(grades[0].score)  # which is its mean, and the most usual one
     mean = None if any(grade.score is None for grade in grades) else mean_of(grades)
     return None if mean is None else float(mean)

@@ -34,6 +34,7 @@ class Budget:
     def __init__(self, limits: Limits):
         self._calls, self._tokens = limits.calls, limits.tokens
         self._usd = None if limits.usd is None else Decimal(str(limits.usd))
+        self._is_limited = limits != Limits()
         self._changed = threading.Condition()
         self._spent = Spent()
         self._held = Spent()
@@ -47,6 +48,8 @@ class Budget:
         """Room for one question, or OutOfBudget. While others that are under way hold what is left, their end
         is waited for: they may take less. A price that nobody knows beforehand is the highest so far, and for
         the first question all that is left."""
+        if not self._is_limited:  # nobody waits for what another one holds
+            return Held(model, tokens, usd or Decimal(0), True)
         with self._changed:
             while True:
                 cost = self._dearest.get(model) if usd is None else usd
@@ -92,6 +95,8 @@ class Budget:
             self._let_go(held)
 
     def _let_go(self, held: Held) -> None:
+        if not self._is_limited:
+            return
         before = self._held
         self._held = Spent(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
         self._changed.notify_all()
@@ -121,7 +126,8 @@ class Budget:
 
 
 def _sum(one: Spent, calls: int, other: Held | Spent) -> Spent:
-    return replace(one, calls=one.calls + calls, tokens=one.tokens + other.tokens, usd=one.usd + other.usd)
+    tokens, usd = one.tokens + other.tokens, one.usd + other.usd
+    return Spent(one.calls + calls, tokens, usd, one.unanswered, one.may_tokens, one.may_usd)
 
 
 # What a question may take and what it took, in tokens and in dollars.

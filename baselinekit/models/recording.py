@@ -44,9 +44,11 @@ def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> P
             for tool in ask.tools
         ]
         or None,
-        "messages": [{"role": message.role, "content": message.content} for message in ask.messages],
     }
-    return {name: masked(part, mask) for name, part in parts.items() if part is not None}
+    found = {name: masked(part, mask) for name, part in parts.items() if part is not None}
+    # whoever speaks is one of four words of ours
+    messages = [{"role": message.role, "content": mask(message.content)} for message in ask.messages]
+    return {**found, "messages": messages}
 
 
 def key_of(parts: Parts) -> str:

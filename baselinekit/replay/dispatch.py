@@ -40,20 +40,26 @@ def digest(value: Any) -> str:
 
 
 def _stated(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return {
-            name: _stated(stated)
-            for name, default in _defaults(value.__class__)
-            if (stated := getattr(value, name)) is not default and stated != default
-        }
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, dict):
         return {str(key): _stated(item) for key, item in value.items()}
-    return [_stated(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_stated(item) for item in value]
+    if (defaults := _defaults(value.__class__)) is None:
+        return value
+    return {
+        name: _stated(stated)
+        for name, default in defaults
+        if (stated := getattr(value, name)) is not default and stated != default
+    }
 
 
 @cache
-def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
-    """Each field with its default."""
+def _defaults(kind: type[Any]) -> list[tuple[str, Any]] | None:
+    """Each field of a dataclass with its default; None for what is none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
     missing = dataclasses.MISSING
     return [
         (field.name, field.default if field.default_factory is missing else field.default_factory())

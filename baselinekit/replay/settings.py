@@ -33,7 +33,7 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.answer import DEFAULT_MAX_BODY
 from baselinekit.trust import Trust
-from baselinekit.variables import Redactor, Scope, as_text, names_in
+from baselinekit.variables import Redactor, Scope, as_text, field_names, names_in
 
 # What a replay needs besides its recipe, and how much a data file may ask for: less than the
 # configuration grants, as it likes; more, never. Nor does a file say that certificates are not checked.
@@ -250,9 +250,10 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from undefined_in(item, scope, (*at, index))
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from undefined_in(getattr(value, field.name), scope, (*at, field.name))
+    elif value is not None and dataclasses.is_dataclass(value):
+        for name in field_names(value.__class__):
+            if stated := getattr(value, name):
+                yield from undefined_in(stated, scope, (*at, name))
 
 
 def check_defined(recipe: Recipe, setting: Setting) -> None:

@@ -87,26 +87,22 @@ class Project:
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file names by an address of a git repository."""
 
-    def setting(self, folder: str, clients: Clients) -> Setting:
-        """What surrounds a recipe whose file stands in `folder` (below the root)."""
+    def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
+        """What surrounds a recipe whose file is in `folder`; none of its paths leads out of `within`."""
         surroundings = Surroundings(
-            root=self.root,
-            folder=os.path.join(self.root, folder),
+            self.root,
+            os.path.join(self.root, folder),
             base_url=self.base_url,
             override_base_url=self.override_base_url,
             models=self.models,
             skills=self.config.skills,
             commands=self.commands,
             targets=self.executions,
+            within=within,
         )
+        scope, ceilings = self.scope, self.ceilings
         return Setting(
-            surroundings,
-            self.scope,
-            self.trust,
-            self.redactor,
-            self.config.http,
-            clients,
-            ceilings=self.ceilings,
+            surroundings, scope, self.trust, self.redactor, self.config.http, clients, ceilings=ceilings
         )
 
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
+from functools import cache
 from typing import Literal
 
 from baselinekit.errors import Problem, nearest
@@ -131,7 +132,7 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
         return raw, []
     rows = [row for row in given.graders.values() if row.method or row.kind != "code"]
     rows = [row for row in rows if row.kind == raw.get("type")] or rows
-    known = {"method", *(key.name for row in rows for key in fields(row.schema))}
+    known = frozenset({"method"}).union(*(_keys_of(row) for row in rows))
     moved = {key: value for key, value in raw.items() if key in known and key not in _OWN}
     problems = [
         Problem(
@@ -144,6 +145,12 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
     ]
     rest = {key: value for key, value in raw.items() if key not in moved}
     return ({**rest, "config": {**moved, **config}} if moved else raw), problems
+
+
+@cache
+def _keys_of(row: GraderType) -> frozenset[str]:
+    """What the config of such a grader may state."""
+    return frozenset(key.name for key in fields(row.schema))
 
 
 def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
