@@ -14,7 +14,7 @@ import yaml
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.reading import discover, load
-from baselinekit.workflow.compare import Recorder
+from baselinekit.workflow.recording import Recorder
 from benchmarks import data
 from benchmarks.measure import Engine, Say, about, in_turn, inside
 from benchmarks.results import Found, Note, Row, Scale, Versus

@@ -47,9 +47,10 @@ from baselinekit.workflow.learning import (
     arrays_of_one,
     evidence_of,
 )
+from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with, span_of
 from baselinekit.workflow.project import CaptureEnvironment, Project
-from baselinekit.workflow.selection import locate_problems, select
+from baselinekit.workflow.selection import select
 
 REPLAYS = 3
 

@@ -38,9 +38,9 @@ from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.variables import MASK, Redactor
 from baselinekit.workflow.learning import Templating, arrays_of_one, secrets_in
+from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project, as_variant
-from baselinekit.workflow.selection import locate_problems
 
 # What a refresh would do to one baseline, and whether anything speaks against it.
 

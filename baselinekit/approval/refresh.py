@@ -20,9 +20,10 @@ from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import check, compare_settled, observe
+from baselinekit.workflow.loading import load, locate_problems
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import CaptureEnvironment, Project
-from baselinekit.workflow.selection import Selection, list_names, load, locate_problems, select
+from baselinekit.workflow.selection import Selection, list_names, select
 
 # Where a refresh has what came back from: a failed compare, a result file, or the targets themselves.
 

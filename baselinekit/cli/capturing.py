@@ -53,9 +53,9 @@ from baselinekit.workflow.capture import (
 )
 from baselinekit.workflow.known_good import CaptureOptions
 from baselinekit.workflow.learning import with_names
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load
 
 # What `capture` tells at its end: placeholders learnt, and hosts that the configuration has to allow.
 

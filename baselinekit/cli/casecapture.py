@@ -26,8 +26,8 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
 from baselinekit.suites.promptfolders import folders_below
 from baselinekit.workflow.importing import worst_of
+from baselinekit.workflow.loading import load_partly
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load_partly
 
 
 def told_apart(paths: Sequence[str], project: Project) -> tuple[list[str], list[str]]:

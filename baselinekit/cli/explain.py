@@ -42,7 +42,8 @@ def explain(options: ExplainOptions) -> None:
         raise InvalidInput(Problem("BK508", f"there is no code {what}", hint))
     from baselinekit.cli.clients import real_context, with_models
     from baselinekit.workflow.doctor import describe_baseline
-    from baselinekit.workflow.selection import Selection, load, select
+    from baselinekit.workflow.loading import load
+    from baselinekit.workflow.selection import Selection, select
 
     project = project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(what,)))[0]

@@ -175,7 +175,7 @@ def project_of_files(config: str | None = None, environment: str | None = None) 
 
 
 def _baselines() -> list[Baseline]:
-    from baselinekit.workflow.selection import load
+    from baselinekit.workflow.loading import load
 
     try:
         return load(project_of_files(), ())

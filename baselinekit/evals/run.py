@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field, replace
-from typing import Any
 
 from baselinekit import __version__
 from baselinekit.errors import BaselinekitError, NotRecorded
@@ -38,11 +37,11 @@ from baselinekit.replay.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
-from baselinekit.workflow.compare import Recorder
 from baselinekit.workflow.context import AtOnce, Claim, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET
+from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
-from baselinekit.workflow.selection import with_lines
+from baselinekit.workflow.recording import Recorder
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -269,8 +268,8 @@ def _results(
             results.append(result_of(prepared, told_of, retried, plan.attempts, project))
     if not all(case.source.file for case in cases):  # cases that stand in no file have no lines
         return results
-    pairs: Any = [(case, None) for case in cases]  # of which only the sources are looked at
-    placed = [result for result in with_lines(results, pairs, project.root) if result is not None]
+    sources = [case.source for case in cases]
+    placed = [result for result in with_lines(results, sources, project.root) if result is not None]
     return with_grader_lines(placed, cases, project.root)
 
 

@@ -17,8 +17,9 @@ from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
+from baselinekit.workflow.loading import from_root
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import expression, from_root
+from baselinekit.workflow.selection import expression
 
 _MOST_NAMED = 10
 EVALS, PROMPTS = "evals", "prompts"

@@ -2,7 +2,7 @@
 
 These classes are also the schema of the file (schema/records.py reads it off them)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple
 
@@ -207,6 +207,26 @@ class Baseline(BaselineRecord):
     def output_path(self) -> Path:
         """Where the output that counts stands in the record."""
         return (*known_path(self.variant), "output")
+
+    @property
+    def tags(self) -> Sequence[str]:
+        return self.metadata.tags
+
+
+@frozen
+class Entry:
+    """What a run knows of a baseline before it is taken up: enough to select it, to say where it stands, and
+    to run it beside others (`claim`). `content`: a digest of what it says, without the record of its runs.
+    `size`: about as many bytes as it has in its files."""
+
+    id: str
+    name: str | None
+    tags: Sequence[str]
+    source: Source
+    kind: str
+    claim: str | None
+    content: str
+    size: int
 
 
 def known_path(variant: int | None) -> Path:

@@ -138,10 +138,7 @@ def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], Baseli
     loaded = LoadedFiles()
     with without_collector():
         for file in files:
-            try:
-                loaded.add(read(root, file), file, root)
-            except (InvalidInput, Refused) as error:
-                loaded.fail(error)
+            loaded.read(file, root)
     loaded.problems += same_ids(loaded.baselines, root)
     if loaded.problems:
         return loaded.baselines, InvalidInput(*loaded.problems, *loaded.refused)
@@ -208,19 +205,28 @@ class Locatable(Protocol):
 
 @dataclass(slots=True)
 class LoadedFiles:
-    """The baselines of several files, and what is wrong with these."""
+    """The baselines of several files, and what is wrong with these. `sizes`: about how many bytes each
+    baseline has in its files."""
 
     baselines: list[Baseline] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
 
     def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
 
+    def read(self, file: str, root: str) -> None:
+        try:
+            self.add(read(root, file), file, root)
+        except (InvalidInput, Refused) as error:
+            self.fail(error)
+
     def add(self, data: bytes, file: str, root: str) -> None:
         wrong: dict[int, list[Problem]] = {}
         failed: list[tuple[Source, Path, BaselinekitError]] = []
-        for source, raw in records_in(data, file):
+        found = records_in(data, file)
+        for source, raw in found:
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
                 here = wrong.setdefault(source.document, [])
@@ -231,6 +237,8 @@ class LoadedFiles:
             if not errors:
                 is_whole = known is baseline.baseline
                 self.baselines.append(baseline if is_whole else replace(baseline, baseline=known))
+                beside = 0 if is_whole else records.size_beside(known, root, file)
+                self.sizes.append(len(data) // len(found) + beside)
         if wrong:
             self.problems += place_problems(decode(data, file).body, file, wrong)
         if failed:

@@ -2,6 +2,7 @@
 
 import hashlib
 import marshal
+import os
 import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -271,6 +272,12 @@ def with_files(
     if any(variant.output_file for variant in known.variants):
         known = replace(known, variants=[filled(one, number) for number, one in enumerate(known.variants)])
     return known, failed
+
+
+def size_beside(known: Known | None, root: str, file: str) -> int:
+    """The bytes of the output files that a record names."""
+    named = [known.output_file, *(one.output_file for one in known.variants)] if known else []
+    return sum(os.path.getsize(os.path.join(*beside(root, file, name))) for name in named if name)
 
 
 def load(root: str, file: str, name: str) -> Json:

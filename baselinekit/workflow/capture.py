@@ -29,9 +29,9 @@ from baselinekit.workflow.known_good import (
     refuse_secrets_in_recipe,
 )
 from baselinekit.workflow.learning import ordered_singles, with_names
+from baselinekit.workflow.loading import load, locate_problems
 from baselinekit.workflow.naming import name_new
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load, locate_problems
 
 
 @frozen

@@ -28,8 +28,8 @@ from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
 from baselinekit.variables import as_text
 from baselinekit.workflow.judging import check, target_of
+from baselinekit.workflow.loading import load_partly, locate_each_problem, prepare
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
-from baselinekit.workflow.selection import load_partly, locate_each_problem, prepare
 
 _LONGEST_INPUT = 60
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
@@ -69,7 +69,7 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
         )
         for baseline in baselines
     ]
-    wanted = [(baseline, [problem for problem, _ in pairs]) for baseline, pairs in kept]
+    wanted = [(baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in kept]
     for (_, pairs), placed in zip(kept, locate_each_problem(wanted, project.root), strict=True):
         for (_, is_note), problem in zip(pairs, placed, strict=True):
             (notes if is_note else problems).append(problem)

@@ -2,12 +2,11 @@
 
 import re
 import shlex
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.documents.jsontext import pretty
@@ -38,6 +37,9 @@ from baselinekit.texts import already_masked, clipped, many, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
+
+if TYPE_CHECKING:  # where all passes, nothing is kept
+    from baselinekit.model.changes import Seen
 
 CHECKS_AT = (*EXECUTION, CHECKS)
 _JUDGE = "judge"
@@ -186,11 +188,23 @@ _LONGEST_LINE = 300
 
 @frozen
 class Tried:
-    """What one replay came to. `keep` is to be called if that is also what the run says of it: what came is
-    kept for a refresh, or forgotten."""
+    """What one replay came to, and what goes with it if that is also what the run says: what came (`seen`) is
+    kept for a refresh, or nothing is pending any more (`settles`)."""
 
     result: Result
-    keep: Callable[[], None] = lambda: None
+    seen: "Callable[[], Seen] | None" = None
+    settles: bool = False
+
+
+@frozen
+class JudgedBaseline:
+    """What a run says of a baseline, and what is to be written for it. `warning`: why what came cannot be
+    kept."""
+
+    result: Result
+    pending: "Seen | None" = None
+    settles: bool = False
+    warning: str = ""
 
 
 @frozen
@@ -213,29 +227,24 @@ class BaselineRunner:
         self._strict_rules = strict_rules
         self._explain = explain
         self._timestamp = timestamp
-        self._lock = threading.Lock()
-        self.warnings: set[str] = set()
 
-    def settled(self, baseline: Baseline, judged: Callable[[], Tried]) -> Result:
-        """What is said of a baseline, and what goes with that is done. What nobody expected is the error of
-        this baseline, with its file: the others are judged."""
+    def judged(self, baseline: Baseline, replay: Callable[[], Tried]) -> JudgedBaseline:
+        """What is said of a baseline. What nobody expected is the error of this baseline, with its file: the
+        others are judged."""
         try:
-            tried = judged()
+            tried = replay()
         except Exception as error:  # without whom it asks: to word that may be what went wrong
             problem = fault_of_ours(error).problems[0]
             reason = self._project.redactor.mask(problem.with_hint)
-            return self._result(baseline, outcome="error", reason=reason, code=problem.code)
-        why = ""
+            return JudgedBaseline(self._result(baseline, outcome="error", reason=reason, code=problem.code))
+        if tried.seen is None:
+            return JudgedBaseline(tried.result, settles=tried.settles)
         try:
-            tried.keep()
+            return JudgedBaseline(tried.result, tried.seen())
         except BaselinekitError as error:
-            why = error.problems[0].message
+            return JudgedBaseline(tried.result, warning=error.problems[0].message)
         except Exception as error:  # the verdict stands
-            why = str(fault_of_ours(error))
-        if why:
-            with self._lock:
-                self.warnings.add(f"the new output could not be kept for a refresh: {why}")
-        return tried.result
+            return JudgedBaseline(tried.result, warning=str(fault_of_ours(error)))
 
     def tried(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> Tried:
         """One replay of one baseline, which of several is told by its turn. Nothing is kept yet."""
@@ -268,14 +277,13 @@ class BaselineRunner:
         }
         if not comparison.passed:
             result = self._failed(baseline, matcher, comparison, observation, facts)
-            return Tried(result, partial(self._keep, baseline, comparison, observation))
-        drop = partial(drop_pending, self._project.root, baseline.id)
+            return Tried(result, partial(self._seen, baseline, comparison, observation))
         unfit = [report for report in comparison.reports if report.kind in ("stale", "hid")]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].what, hint, at=unfit[0].at))
-            return Tried(self._error(baseline, fault), drop)
-        return Tried(self._result(baseline, outcome="passed", **facts), drop)
+            return Tried(self._error(baseline, fault), settles=True)
+        return Tried(self._result(baseline, outcome="passed", **facts), settles=True)
 
     def _text_judged(
         self, baseline: Baseline, comparison: Comparison, observation: Observation
@@ -394,13 +402,27 @@ class BaselineRunner:
             lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
         )
 
-    def _keep(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> None:
-        """What came back is kept, for whoever approves exactly what was seen. A checkout that cannot be
-        written is no reason to fail."""
+    def _seen(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> "Seen":
+        """What came back, for whoever approves exactly what was seen."""
         from baselinekit.workflow.pending import seen_of  # where all passes, nothing is kept
 
-        seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
-        save_pending(self._project.root, seen)
+        return seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+
+
+def keep_judged(root: str, judged: JudgedBaseline) -> str:
+    """What came is kept for a refresh, or forgotten; why not, if that cannot be. A checkout that cannot be
+    written is no reason to fail."""
+    try:
+        if judged.pending is not None:
+            save_pending(root, judged.pending)
+        elif judged.settles:
+            drop_pending(root, judged.result.id)
+        why = judged.warning
+    except BaselinekitError as error:
+        why = error.problems[0].message
+    except Exception as error:
+        why = str(fault_of_ours(error))
+    return f"the new output could not be kept for a refresh: {why}" if why else ""
 
 
 def target_of(recipe: Recipe, project: Project) -> str:

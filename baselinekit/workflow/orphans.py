@@ -21,8 +21,8 @@ from baselinekit.store.results import pending_ids
 from baselinekit.texts import many
 from baselinekit.workflow.history import Part, merge
 from baselinekit.workflow.judging import check
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load
 from baselinekit.workflow.since import used_files
 
 Kind = Literal["baseline", "output", "pending", "unrun"]

@@ -1,186 +1,39 @@
-"""Which baselines a run is about: loaded, selected, sharded, compiled and checked before any replay."""
+"""Which baselines a run is about: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
-import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from typing import Protocol, TypeVar
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
-from baselinekit.errors import (
-    BaselinekitError,
-    FirstOfEach,
-    InvalidInput,
-    NothingSelected,
-    Problem,
-    Refused,
-    nearest,
-)
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.frozen import frozen
-from baselinekit.model.baselines import Baseline, Metadata, Source
+from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
-from baselinekit.model.values import ABSENT
 from baselinekit.replay.dispatch import digest
-from baselinekit.store import reading
-from baselinekit.store.atomic import sweep
-from baselinekit.store.reading import locate_each
-from baselinekit.workflow.judging import check
-from baselinekit.workflow.project import CaptureEnvironment, Project
-
-# Baselines loaded, compiled and located: everything that can be wrong in any file is said before
-# anything is replayed.
-
-
-Prepared = tuple[Baseline, Matcher | None]
-
-_MOST_KEPT = 1_000
-"""Matchers that are kept until they are needed. Of more, each is made again then: memory is dearer."""
-
-_MOST_LOCATED = 1_000
-"""Differences of one baseline whose lines are looked for."""
-
-
-def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
-    """The baselines below the paths (as the user sees them), else in the project's own folders."""
-    baselines, broken = load_partly(project, paths)
-    if broken is not None:
-        raise broken
-    return baselines
-
-
-def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
-    """What can be read, and what is wrong with the rest. What a killed run left behind is cleared away."""
-    named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
-    if paths:
-        named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
-    files = reading.discover(named, project.root)
-    sweep(project.root, {os.path.dirname(file) for file in files})
-    return reading.load_partly(files, project.root)
-
-
-def from_root(path: str, root: str) -> str:
-    """A path that the operator named, from the root. What stands in the project is called as it stands there:
-    where a link in it leads is for the reader of the file to judge."""
-    path = os.path.normpath(path)
-    if os.path.commonpath([path, root]) != root:
-        path = os.path.realpath(path)
-    return os.path.relpath(path, root)
-
-
-def prepare(
-    environment: CaptureEnvironment, selected: Iterable[Baseline], broken: BaselinekitError | None = None
-) -> list[Prepared]:
-    """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
-    before, is one error."""
-    prepared, failed = compile_and_check(environment, selected)
-    problems: list[Problem] = []
-    refused: list[Problem] = []
-    if broken is not None:
-        (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
-    if failed:
-        first, first_refused = FirstOfEach(), FirstOfEach()
-        new = []
-        for baseline, error in failed:
-            takes = (first_refused if isinstance(error, Refused) else first).takes
-            new.append([problem for problem in error.problems if takes(baseline.source.file, problem)])
-        wanted = [(baseline, few) for (baseline, _), few in zip(failed, new, strict=True)]
-        places = locate_each_problem(wanted, environment.project.root)
-        for (_, error), placed in zip(failed, places, strict=True):
-            (refused if isinstance(error, Refused) else problems).extend(placed)
-        problems += first.rest()
-        refused += first_refused.rest()
-    if problems:
-        raise InvalidInput(*problems, *refused)
-    if refused:
-        raise Refused(*refused)
-    return prepared
-
-
-def compile_and_check(
-    environment: CaptureEnvironment, selected: Iterable[Baseline]
-) -> tuple[list[Prepared], list[tuple[Baseline, BaselinekitError]]]:
-    """Each with its matcher, and those with which something is wrong. First all are compiled, then all are
-    checked: to do both in turn takes a fifth longer, for the processor keeps the code of one of them at
-    hand. An exception that nobody expected is met again where the baseline is judged, and told there."""
-    project = environment.project
-    prepared: list[Prepared] = []
-    failed: dict[int, tuple[Baseline, BaselinekitError]] = {}
-    compiled: list[tuple[int, Baseline]] = []
-    for number, baseline in enumerate(selected):
-        try:
-            chosen = environment.chosen(baseline)
-            if chosen.baseline is None or chosen.baseline.output is ABSENT:  # told among the results
-                prepared.append((chosen, None))
-                continue
-            matcher = compile_baseline(chosen, project.words_of(baseline))
-            prepared.append((chosen, matcher if len(prepared) < _MOST_KEPT else None))
-            compiled.append((number, baseline))
-        except BaselinekitError as error:
-            failed[number] = baseline, error
-        except Exception:
-            prepared.append((baseline, None))
-    for number, baseline in compiled:
-        try:
-            check(baseline, project.setting_of(baseline, environment.clients))
-        except BaselinekitError as error:
-            failed[number] = baseline, error
-        except Exception:
-            continue
-    return prepared, [failed[number] for number in sorted(failed)]
-
-
-def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
-    """The problems with their place in the file: the record's own, where nothing more exact is known."""
-    return locate_each_problem([(baseline, problems)], root)[0]
-
-
-def locate_each_problem(
-    wrong: Sequence[tuple[Baseline, Iterable[Problem]]], root: str
-) -> list[list[Problem]]:
-    """The same for many baselines: each file is looked into once, however many of them it holds."""
-    listed = [(baseline.source, list(problems)) for baseline, problems in wrong]
-    wanted = [(source, [problem.at or () for problem in problems]) for source, problems in listed if problems]
-    places = iter(locate_each(wanted, root))
-    return [
-        [problem.placed(place) for problem, place in zip(problems, next(places), strict=True)]
-        if problems
-        else []
-        for _, problems in listed
-    ]
-
-
-def with_lines(
-    results: Sequence[Result | None], prepared: Sequence[tuple[Baseline, object]], root: str
-) -> list[Result | None]:
-    """The results with the lines that they are about, found once all is recorded: a record that gains its
-    first `last_passed` moves what stands below it."""
-    placed = list(results)
-    unmet = [
-        (number, result, result.differences[:_MOST_LOCATED])
-        for number, result in enumerate(results)
-        if result and result.outcome not in ("passed", "skipped")
-    ]
-    if not unmet:
-        return placed
-    wanted = [
-        (prepared[n][0].source, [result.at, *(spot.at for spot in spots)]) for n, result, spots in unmet
-    ]
-    for (n, result, spots), (own, *places) in zip(unmet, locate_each(wanted, root), strict=True):
-        pairs = zip(spots, places, strict=True)
-        differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
-        rest = result.differences[len(spots) :]
-        placed[n] = replace(result, line=own.line, differences=(*differences, *rest))
-    return placed
-
-
-# Which baselines a run is about: by id, by tag, by an expression (`-k "users and not slow"`).
-
+from baselinekit.workflow.project import Project
 
 _WORD = re.compile(r"\s*(?:(\(|\))|([^\s()]+))")
 _NAMED = 8
-Test = Callable[[Baseline], bool]
+
+
+class Selectable(Protocol):
+    """A baseline, or its entry."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str | None: ...
+
+    @property
+    def tags(self) -> Sequence[str]: ...
+
+
+Chosen = TypeVar("Chosen", bound=Selectable)
+Test = Callable[[Selectable], bool]
 
 
 @frozen
@@ -215,26 +68,32 @@ class Selection:
         return Coverage({name: value for name, value in stated.items() if value}, left_out)
 
 
-def select(baselines: Sequence[Baseline], wanted: Selection) -> list[Baseline]:
+def select(baselines: Sequence[Chosen], wanted: Selection) -> list[Chosen]:
     """The chosen ones, in their order. Nothing chosen is an error: what cannot fail is no pass."""
-    tests: list[Test] = []
-    if wanted.ids:
-        tests.append(lambda baseline: any(fnmatchcase(baseline.id, glob) for glob in wanted.ids))
-    if wanted.tags:
-        tests.append(lambda baseline: bool({*wanted.tags} & {*baseline.metadata.tags}))
-    if wanted.exclude_tags:
-        tests.append(lambda baseline: not {*wanted.exclude_tags} & {*baseline.metadata.tags})
-    if wanted.expression:
-        tests.append(expression(wanted.expression))
-    if (among := wanted.among) is not None:
-        tests.append(lambda baseline: baseline.id in among)
-    chosen = [baseline for baseline in baselines if all(test(baseline) for test in tests)]
+    test = test_of(wanted)
+    chosen = [baseline for baseline in baselines if test(baseline)]
     if not chosen:
         raise NothingSelected(Problem("BK509", *_nothing(baselines, wanted)))
     return chosen
 
 
-def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str]:
+def test_of(wanted: Selection) -> Test:
+    """Whether a baseline is chosen, by itself: by its id, its name and its tags."""
+    tests: list[Test] = []
+    if wanted.ids:
+        tests.append(lambda baseline: any(fnmatchcase(baseline.id, glob) for glob in wanted.ids))
+    if wanted.tags:
+        tests.append(lambda baseline: bool({*wanted.tags} & {*baseline.tags}))
+    if wanted.exclude_tags:
+        tests.append(lambda baseline: not {*wanted.exclude_tags} & {*baseline.tags})
+    if wanted.expression:
+        tests.append(expression(wanted.expression))
+    if (among := wanted.among) is not None:
+        tests.append(lambda baseline: baseline.id in among)
+    return lambda baseline: all(test(baseline) for test in tests)
+
+
+def _nothing(baselines: Sequence[Selectable], wanted: Selection) -> tuple[str, str]:
     if not baselines:
         return "there are no baselines here", "capture one: baselinekit capture http GET URL"
     if wanted.among is not None and not wanted.among:
@@ -245,7 +104,7 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
         return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
     of = f"none of the {len(baselines)} baselines is selected"
     ids = [baseline.id for baseline in baselines]
-    tags = sorted({tag for baseline in baselines for tag in baseline.metadata.tags})
+    tags = sorted({tag for baseline in baselines for tag in baseline.tags})
     if wanted.ids:
         return of, nearest(wanted.ids[0], ids) or f"the ids are {list_names(ids)}"
     if wanted.tags:
@@ -303,8 +162,8 @@ def _one(words: list[str], text: str) -> tuple[Test, list[str]]:
 
 
 def _mentions(word: str) -> Test:
-    def test(baseline: Baseline) -> bool:
-        texts = (baseline.id, baseline.name or "", *baseline.metadata.tags)
+    def test(baseline: Selectable) -> bool:
+        texts = (baseline.id, baseline.name or "", *baseline.tags)
         return any(word in text.casefold() for text in texts)
 
     return test
@@ -353,7 +212,7 @@ def shard_of(id: str, of: int) -> int:
     return int.from_bytes(sha256(id.encode("utf-8", "surrogatepass")).digest()[:8], "big") % of + 1
 
 
-def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Baseline], strict_rules: bool) -> Shard:
+def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_rules: bool) -> Shard:
     """The shard with what all shards of a run have in common, so that `merge` can tell that they do. What a
     file records of its runs does not count, and neither does a variable that each machine's environment
     sets: that may well be the number of a job."""
@@ -368,25 +227,22 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Baseline], stri
     asked = project.override_base_url or project.base_url
     environment = f"environment {project.environment}" if project.environment else ""
     target = ", ".join(filter(None, (project.redactor.mask(str(asked)) if asked else "", environment)))
-    contents = [
-        replace(one, metadata=Metadata(), source=Source("")) for one in sorted(chosen, key=lambda one: one.id)
-    ]
     return replace(
         shard,
         target=target or "as the files say",
         configuration=digest([stated, values, named, strict_rules]),
-        content=digest(contents),
+        content=digest([[one.id, one.content] for one in sorted(chosen, key=lambda one: one.id)]),
     )
 
 
 class Share:
     """What of all that was selected is to be run here, and its place in the whole. Without a shard: all."""
 
-    def __init__(self, chosen: Sequence[Baseline], shard: Shard | None):
+    def __init__(self, chosen: Sequence[Entry], shard: Shard | None):
         numbered = list(enumerate(chosen))
         if shard is not None:
             numbered = [(n, one) for n, one in numbered if shard_of(one.id, shard.of) == shard.number]
-        self.baselines = [baseline for _, baseline in numbered]
+        self.entries = [entry for _, entry in numbered]
         self.shard = None if shard is None else replace(shard, total=len(chosen))
         self._positions = [number for number, _ in numbered]
 

@@ -21,8 +21,8 @@ from baselinekit.programs.git import Git
 from baselinekit.store import at_revision, records
 from baselinekit.store.project import CONFIG_NAME, read
 from baselinekit.store.reading import locate
+from baselinekit.workflow.loading import load_partly
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load_partly
 
 # --changed-since: the baselines that a change touches. A baseline counts as touched when its own file
 # has changed, or any file that its recipe leads to: whatever a text of it names, the folder of its

@@ -188,7 +188,7 @@ def replay_repeatedly(attempt: Callable[[int], Tried], how: Repeating, pause: Pa
     result = combine([tried.result for tried in tries], how.rate)
     like = [tried for tried in tries if tried.result.outcome == result.outcome]
     is_settled = like and not (result.outcome == "failed" and result.verdict in UNDECIDED)
-    return Tried(result, like[0].keep) if is_settled else Tried(result)
+    return replace(like[0], result=result) if is_settled else Tried(result)
 
 
 def _plain(result: Result) -> Result:

@@ -12,8 +12,8 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
+from baselinekit.workflow.loading import from_root, load_partly
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import from_root, load_partly
 from baselinekit.workflow.since import used_files
 
 MOST_FILES = 20_000

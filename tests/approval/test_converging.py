@@ -25,8 +25,8 @@ from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import value_at
 from baselinekit.workflow.learning import ordered_singles
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from baselinekit.report.wording import Style
 from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import render
 from baselinekit.workflow.judging import mask_report
-from baselinekit.workflow.selection import load
+from baselinekit.workflow.loading import load
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"
 NOBODY = Permit()

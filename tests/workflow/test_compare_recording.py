@@ -12,7 +12,7 @@ from storehelp import CASE, write, write_baseline
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.atomic import lock_free
 from baselinekit.store.reading import load
-from baselinekit.workflow.compare import _MOST_READY, Recorder
+from baselinekit.workflow.recording import _MOST_READY, Recorder
 
 pytestmark = pytest.mark.slow
 

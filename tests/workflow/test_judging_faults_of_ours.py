@@ -15,8 +15,9 @@ from baselinekit.store.reading import load
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import BaselineRunner, Repeating
+from baselinekit.workflow.loading import prepare
 from baselinekit.workflow.project import CaptureEnvironment
-from baselinekit.workflow.selection import Selection, prepare
+from baselinekit.workflow.selection import Selection
 
 
 class Faulty(dict[str, Any]):
@@ -85,7 +86,7 @@ def test_while_it_is_made_ready(desk: Desk) -> None:
     judge = BaselineRunner(here, False, False, ways.clock.timestamp)
 
     def judged(pair: Any) -> Any:
-        return judge.settled(pair[0], lambda: judge.tried(*pair))
+        return judge.judged(pair[0], lambda: judge.tried(*pair)).result
 
     results = [judged(pair) for pair in prepared]
     assert [(result.id, result.outcome, result.code) for result in results] == [
@@ -106,9 +107,9 @@ def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
     here = CaptureEnvironment(desk.project, ways.clients)
     judge = BaselineRunner(here, False, False, no_time)
     ((baseline, matcher),) = prepare(here, load(["baselines/a.yaml"], str(desk.folder)))
-    result = judge.settled(baseline, lambda: judge.tried(baseline, matcher))
-    assert result.outcome == "failed"
-    assert ["BK399" in warning for warning in judge.warnings] == [True]
+    told = judge.judged(baseline, lambda: judge.tried(baseline, matcher))
+    assert (told.result.outcome, told.pending) == ("failed", None)
+    assert "BK399" in told.warning
 
 
 def test_a_path_that_nothing_can_follow_stops_before_anything_is_asked(desk: Desk) -> None:

@@ -15,7 +15,7 @@ from baselinekit.errors import CannotReplay, Problem
 from baselinekit.tree.paths import render
 from baselinekit.workflow.capture import Captured, capture_all, capture_new
 from baselinekit.workflow.known_good import CaptureOptions
-from baselinekit.workflow.selection import load
+from baselinekit.workflow.loading import load
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
-from baselinekit.workflow.selection import load
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.since import select_touched
 
 RECORD = "metadata:\n  last_passed: null\n  failure_count: 0\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from baselinekit.store.record import Mark, record
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Operator, Project, open_project
-from baselinekit.workflow.selection import load
 from baselinekit.workflow.watching import changed_baselines, changed_files, look
 
 HTTP = (

@@ -1,0 +1,137 @@
+"""Verdicts are written down while other baselines are still being replayed: many files at once, and a file of
+many baselines not for each of them."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from baselinekit.errors import NotRecorded
+from baselinekit.model.baselines import Source
+from baselinekit.store.record import Mark, Recorded, VerdictLog, record_all, record_left
+from baselinekit.workflow.context import Stop
+
+_GATHERING = 0.02
+_GROUP = 32
+_MOST_READY = 32
+"""Files that may wait to be written. Whoever brings another one waits as well, however slow the disk."""
+
+_POLL = 0.1
+_LONGEST = 1.0
+_SHARE = 10
+"""What is known of a file whose other baselines are still open is written after `_LONGEST` seconds, and so
+seldom that no more than one part in `_SHARE` of the time goes into it."""
+
+
+class Recorder:
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own, and
+    first what killed runs have left. `close` waits until all is written; in a `hurry` nobody waits long for a
+    lock any more."""
+
+    def __init__(
+        self,
+        root: str,
+        now: Callable[[], str],
+        daily: bool,
+        sources: Iterable[Source],
+        hurry: Stop | None = None,
+    ):
+        self._root = root
+        self._now = now
+        self._daily = daily
+        self._open = Counter(source.file for source in sources)
+        self._log = VerdictLog(root)
+        self._lock = threading.Condition()
+        self._waiting: dict[str, list[Mark]] = {}
+        self._ready = 0
+        self._some = threading.Event()
+        self._closing = threading.Event()
+        self._hurry = hurry
+        self._writer: threading.Thread | None = None
+        self._broken: BaseException | None = None
+        self.notes: list[str] = []
+        self.failures: list[NotRecorded] = []
+
+    def add(self, source: Source, passed: bool | None) -> None:
+        with self._lock:
+            self._open[source.file] -= 1
+            if passed is not None:
+                self._log.note(source, passed, self._now())
+                self._waiting.setdefault(source.file, []).append(Mark(source, passed))
+                self._writer = self._writer or self._begun()
+                self._some.set()
+            if not self._open[source.file] and source.file in self._waiting:
+                self._ready += 1
+                if self._ready >= _GROUP:
+                    self._lock.notify_all()
+                while not self._has_room():
+                    self._lock.wait(_POLL)
+
+    def _has_room(self) -> bool:
+        """Whoever is in a hurry waits for nobody, and nobody for a writer that is no more."""
+        in_a_hurry = self._hurry is not None and self._hurry.is_set()
+        return self._ready <= _MOST_READY or in_a_hurry or not (self._writer and self._writer.is_alive())
+
+    def _begun(self) -> threading.Thread | None:
+        """The writer. A busy machine may have no thread for it: the next verdict asks again."""
+        writer = threading.Thread(target=self._write_all, name="record")
+        try:
+            writer.start()
+        except RuntimeError:
+            return None
+        return writer
+
+    def close(self) -> None:
+        self._closing.set()
+        self._some.set()
+        with self._lock:
+            self._lock.notify_all()
+        if self._writer is not None:
+            self._writer.join()
+        elif self._waiting:
+            self._write_all()
+        if self._broken is not None:
+            raise self._broken
+        self._log.close()
+
+    def _write_all(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._broken = error
+
+    def _work(self) -> None:
+        self._tell(record_left(self._root, self._daily, self._hurry))
+        due = time.monotonic() + _LONGEST
+        while True:
+            self._some.wait(_LONGEST if self._waiting else None)
+            with self._lock:
+                self._lock.wait_for(self._is_enough, _GATHERING)
+            last, began = self._closing.is_set(), time.monotonic()
+            batches = self._take(last or began >= due)
+            for start in range(0, len(batches), _GROUP):
+                marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
+                for file, verdicts in Counter(mark.source.file for mark in marks).items():
+                    self._log.count(file, verdicts)
+                timestamp = self._now()
+                self._tell(record_all(marks, self._root, timestamp, self._daily, self._hurry, self._log))
+            if last:
+                return
+            if began >= due:
+                due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
+
+    def _is_enough(self) -> bool:
+        return self._ready >= _GROUP or self._closing.is_set()
+
+    def _take(self, unfinished: bool) -> list[list[Mark]]:
+        """What is to be written now, by file."""
+        with self._lock:
+            self._some.clear()
+            self._ready = 0
+            self._lock.notify_all()
+            files = [file for file in self._waiting if unfinished or not self._open[file]]
+            return [self._waiting.pop(file) for file in files]
+
+    def _tell(self, done: Recorded) -> None:
+        self.notes += done.notes
+        self.failures += done.failures
