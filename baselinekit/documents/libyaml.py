@@ -5,6 +5,7 @@ refused before it costs anything. `events` gives the same pass with marks."""
 
 import re
 from collections.abc import Callable, Iterator
+from sys import intern
 from typing import Any, NoReturn
 
 import yaml
@@ -215,7 +216,7 @@ class _Reader:
             else:
                 if value.__class__ is not str or value in box or value == "<<":
                     value = self.odd_key(value, event, box, stack)
-                key = value
+                key = intern(value)  # the same few keys stand in every row, and in every file
                 if key in self.watched:
                     self.watch(key, box, parser.peek_event())
                 continue

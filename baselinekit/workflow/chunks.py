@@ -27,8 +27,8 @@ from baselinekit.workflow.selection import Test
 _TOGETHER = 256
 """Files that are read before what is in them is compiled: to do each in turn takes a fifth longer."""
 
-MOST_HELD = 24_000_000
-"""Bytes of files whose baselines are held until they are needed: read and compiled, they take several times
+MOST_HELD = 6_000_000
+"""Bytes of files whose baselines are held until they are needed: read and compiled, they take ten times
 that. What is beyond is read and compiled again in its turn: memory is dearer."""
 
 Key = tuple[str, str]
