@@ -5,7 +5,6 @@ refused before it costs anything. `events` gives the same pass with marks."""
 
 import re
 from collections.abc import Callable, Iterator
-from sys import intern
 from typing import Any, NoReturn
 
 import yaml
@@ -178,6 +177,7 @@ class _Reader:
         stack: list[tuple[Any, bool, Any, str | None, int]] = []
         box: Any = []
         in_mapping, key = False, _NO_KEY
+        names: dict[str, str] = {}
         while True:
             event = get()
             kind = event.__class__
@@ -216,7 +216,7 @@ class _Reader:
             else:
                 if value.__class__ is not str or value in box or value == "<<":
                     value = self.odd_key(value, event, box, stack)
-                key = intern(value)  # the same few keys stand in every row, and in every file
+                key = names.setdefault(value, value)  # the same few keys stand in every row
                 if key in self.watched:
                     self.watch(key, box, parser.peek_event())
                 continue
