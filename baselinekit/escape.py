@@ -3,18 +3,20 @@
 import json
 import re
 
-_CONTROLS = re.compile(
+from baselinekit.lazy import lazy_pattern
+
+_CONTROLS = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~&])")
-_LIST = re.compile(r"^\s*(?:([-+=])|(\d{1,9})([.)]))")
-_REFERENCE = re.compile(r"([@#]|\b[Gg][Hh]-)(?=\w)")
-_RUNNER_COMMAND = re.compile(r"(?m)^(\s*)::")
-_LOG_COMMAND = re.compile(r"##((?:vso|teamcity)?)\[")
+_NOT_ASCII = lazy_pattern("[^\x00-\x7f]")
+_NOT_XML = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MARKUP = lazy_pattern(r"([\\`*_{}\[\]<>#|!~&])")
+_LIST = lazy_pattern(r"^\s*(?:([-+=])|(\d{1,9})([.)]))")
+_REFERENCE = lazy_pattern(r"([@#]|\b[Gg][Hh]-)(?=\w)")
+_RUNNER_COMMAND = lazy_pattern(r"(?m)^(\s*)::")
+_LOG_COMMAND = lazy_pattern(r"##((?:vso|teamcity)?)\[")
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _RUNNER_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _RUNNER_PROPERTY = _RUNNER_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})

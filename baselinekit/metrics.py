@@ -1,12 +1,13 @@
 """Counts that were seen -> what they tell, exactly: no approximation, which few replays would not bear."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 from typing import Literal, TypeVar
+
+from baselinekit.lazy import lazy_pattern
 
 _STEPS = 60
 """Halvings of an interval: more than the digits of a float."""
@@ -42,7 +43,7 @@ def _crossing(before: Callable[[float], bool]) -> float:
     return (low + high) / 2
 
 
-_NAME = re.compile(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
+_NAME = lazy_pattern(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
 _LEAST = ("pass@1", "pass@3", "pass^3")
 
 PRESETS = {

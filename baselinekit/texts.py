@@ -1,10 +1,10 @@
 """Texts for people: shortened only behind the mask that hides secrets, and counts as they are said."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.lazy import lazy_pattern
 
 # How many of something, as it is said: `1 case`, `1,204 cases`.
 
@@ -22,7 +22,7 @@ def many(number: int, word: str) -> str:
 _LONGEST_NUMBER = 40
 _STEP = 400
 _LONGEST_NOTE = 60
-_NOTE = re.compile(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
+_NOTE = lazy_pattern(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
 
 
 Mask = Callable[[str], str]

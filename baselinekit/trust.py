@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from baselinekit.errors import Problem, Refused
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.variables import Secret
 
 # Which network an address is in, and which address a host is a spelling of. A URL can write
@@ -166,7 +167,7 @@ def _joined(numbers: list[int]) -> int | None:
 # Pure rules: whoever touches the world asks here first, with paths already resolved.
 
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROLS = lazy_pattern(r"[\x00-\x1f\x7f]")
 
 
 _INTERPRETERS = _words(

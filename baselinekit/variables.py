@@ -16,6 +16,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import Declared, Found, covering, merged
 from baselinekit.secrets.finding import (
@@ -30,21 +31,21 @@ from baselinekit.secrets.finding import (
 )
 from baselinekit.secrets.short import SHORTEST_WITHIN, ShortSecrets
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
 
-_TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_TOKEN = lazy_pattern(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
+_NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?")
 _SHORTEST_NAMED = 8
-_STANDS_FOR = re.compile(r"<<|\{\{|\*\*\*")
-_WORD = re.compile(r"\w{2,}")
-_BETWEEN = re.compile(r"[\s;,=]+")
-_TELLING = re.compile(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
+_STANDS_FOR = lazy_pattern(r"<<|\{\{|\*\*\*")
+_WORD = lazy_pattern(r"\w{2,}")
+_BETWEEN = lazy_pattern(r"[\s;,=]+")
+_TELLING = lazy_pattern(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
 
-_QUOTED = re.compile(r"""(?:'(?P<raw>[^']*)'|"(?P<text>(?:[^"\\]|\\.)*)")(?:\s+\#.*)?""")
+_QUOTED = lazy_pattern(r"""(?:'(?P<raw>[^']*)'|"(?P<text>(?:[^"\\]|\\.)*)")(?:\s+\#.*)?""")
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
-_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
-_ESCAPE_OR_REFERENCE = re.compile(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
+_REFERENCE = lazy_pattern(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
+_ESCAPE_OR_REFERENCE = lazy_pattern(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
 
 
 @frozen

@@ -17,6 +17,7 @@ PACKAGE = "baselinekit"
 LAYERS = {
     "": 0,  # the package itself: its version
     "frozen": -1,
+    "lazy": -1,
     "errors": 0,
     "codes": 0,
     "judge": 0,
@@ -278,6 +279,7 @@ FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
     "frozen": "what every dataclass of the project is made by",
+    "lazy": "what every regular expression of the project is made by",
     "model.traces": "what the kinds, the models and the graders share",
     "__main__": "`python -m baselinekit`",
     "demo.skills": "imported by name, from the configuration of a project",
@@ -597,6 +599,23 @@ def dataclasses(package: Package) -> Iterator[str]:
             made = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("dataclass")
             if made and "frozen=True" in ast.unparse(node) and module not in PROGRAMS:
                 yield f"{module}:{getattr(node, 'lineno', 0)} {ast.unparse(node)}: write @frozen"
+
+
+def patterns(package: Package) -> Iterator[str]:
+    """A regular expression that a module states is a lazy_pattern: a command uses few of them."""
+    for module, source in package.items():
+        if module in {*PROGRAMS, "lazy"} or "re.compile" not in source:
+            continue
+        in_functions = {
+            id(node)
+            for function in nodes(source)
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for node in ast.walk(function)
+        }
+        for node in nodes(source):
+            compiled = isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
+            if compiled and id(node) not in in_functions:
+                yield f"{module}:{getattr(node, 'lineno', 0)} compiles at each start: write lazy_pattern"
 
 
 def short_files(package: Package) -> Iterator[str]:

@@ -27,6 +27,7 @@ RULES_ASKED: list[ArchitectureRule] = [
     architecture.kinds,
     architecture.sizes,
     architecture.dataclasses,
+    architecture.patterns,
     architecture.short_files,
     architecture.class_names,
     architecture.cuts,
@@ -169,6 +170,8 @@ SNIPPETS = {
         (architecture.cuts, "cli.x", "from textwrap import wrap\nx = wrap(said, 9)"),
         (architecture.dataclasses, "store.x", "@dataclass(frozen=True, slots=True)\nclass A: ..."),
         (architecture.dataclasses, "store.x", "@dataclasses.dataclass(frozen=True)\nclass A: ..."),
+        (architecture.patterns, "store.x", "import re\nX = re.compile('a')"),
+        (architecture.patterns, "store.x", "import re\nX = [(1, re.compile('a'))]"),
         (architecture.short_files, "store.x", "x = 1\n" * 59),
         (architecture.class_names, "store.x", "class A:\n    class A:\n        pass\n"),
         (architecture.sizes, "store.utils", ""),
@@ -198,6 +201,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (architecture.clocks, "replay.http", "import time\nx = time.monotonic()"),
         (architecture.clocks, "cli.entry", "import time\nx = time.time"),
         (architecture.dataclasses, "store.x", "@dataclass(slots=True)\nclass A: ..."),
+        (architecture.patterns, "store.x", "import re\ndef f(x):\n    return re.compile(x)"),
         (architecture.cuts, "workflow.x", "x = clipped(text, 80, redactor.mask)"),
         (
             architecture.cuts,
@@ -250,7 +254,7 @@ def test_help_and_version_load_click_and_nothing_heavier(option: str) -> None:
     )
     assert libraries <= {"click", "colorama"}
     ours = {name.split(".")[1] for name in loaded if name.startswith(f"{architecture.PACKAGE}.")}
-    assert ours <= {"cli", "errors", "frozen"}
+    assert ours <= {"cli", "errors", "frozen", "lazy"}
     assert not loaded & {
         "asyncio",
         "xml.etree",

@@ -1,6 +1,5 @@
 """What a refresh would do to one baseline, what speaks against it, and how it is written once approved."""
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +8,7 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
     Applied,
@@ -301,7 +301,7 @@ def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> P
     return None
 
 
-_COMMIT = re.compile(r"-g[0-9a-f]{4,64}$")
+_COMMIT = lazy_pattern(r"-g[0-9a-f]{4,64}$")
 
 
 def version_of(project: Project, clients: Clients) -> str | None:
@@ -373,7 +373,7 @@ def without_commit(baseline: Baseline) -> Json:
     return ABSENT if is_commit else None
 
 
-_ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
+_ABBREVIATED = lazy_pattern(r"[0-9a-f]{7,64}")
 
 
 def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:

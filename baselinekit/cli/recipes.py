@@ -20,6 +20,7 @@ from baselinekit.cli.capture import (
 from baselinekit.cli.options import parse_pairs
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.recipes import Command
 from baselinekit.model.values import Json, json_type
@@ -30,7 +31,7 @@ from baselinekit.workflow.project import Project
 
 
 _METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
-_NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
+_NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
 
 
 def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:

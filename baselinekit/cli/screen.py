@@ -10,6 +10,7 @@ import click
 
 from baselinekit.cli import entry
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
+from baselinekit.lazy import lazy_pattern
 from baselinekit.report.wording import Style
 
 # Everything on standard output and error passes through here: declared secrets are masked.
@@ -36,7 +37,7 @@ def redact(text: str) -> str:
 # What the terminal wants: colours or none, how wide, and text that any standard output can take.
 
 
-_SCALAR = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
+_SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
 
 
 def style_of(color: str, verbose: bool = False) -> Style:

@@ -1,11 +1,11 @@
 """What is asked besides the stored output: limits of latency, cost and age, and keys that must be there."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Age, Difference, Known, Number, RuleReport, Rules
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
@@ -117,7 +117,7 @@ def describe_age(age: float) -> str:
     )
 
 
-_DIGITS = re.compile(r"0|[1-9][0-9]{0,9}")
+_DIGITS = lazy_pattern(r"0|[1-9][0-9]{0,9}")
 
 
 _NOTHING = ", and nothing here is what its path selects"

@@ -1,6 +1,5 @@
 """The elements of an array whose order counts, when the same ones have come in another order."""
 
-import re
 from bisect import bisect
 from collections import deque
 from collections.abc import Hashable, Sequence
@@ -9,13 +8,14 @@ from baselinekit.compare.columnar import MOST_LOOSE
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Node, Walk, unroll
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.alignment import identifying_key
 from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.equality import freeze, identical
 
-_PLAIN_PATH = re.compile(r"[\w$][\w.$-]*")
+_PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
 
 @frozen

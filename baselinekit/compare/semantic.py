@@ -12,19 +12,22 @@ from dataclasses import dataclass
 
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Walk, same_scalar
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import SimilarityQuestion
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
-_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*%?")
-_IDENTIFIER = re.compile(r"`[^`]+`|\b\w*(?:_\w+|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])\w*\b|\S+/\S+|\b\w+\.\w+\b")
-_NEGATION = re.compile(
+_WORD = lazy_pattern(r"\w+(?:['’]\w+)*")
+_NUMBER = lazy_pattern(r"[-+]?\d+(?:[.,]\d+)*%?")
+_IDENTIFIER = lazy_pattern(
+    r"`[^`]+`|\b\w*(?:_\w+|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])\w*\b|\S+/\S+|\b\w+\.\w+\b"
+)
+_NEGATION = lazy_pattern(
     r"\b(?:not|no|never|none|nothing|neither|nor|cannot|hardly|barely|scarcely|seldom|without|false|fail(?:s|ed|ure)?|den(?:y|ies|ied)"
     r"|\w+n['’]t)\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![.!?:])(?<![.!?:]\s)(?<!\n)(?<!^)\b[A-Z]\w+")
+_NAME = lazy_pattern(r"(?<![.!?:])(?<![.!?:]\s)(?<!\n)(?<!^)\b[A-Z]\w+")
 _MOST_WORDS = 20_000
 
 _KINDS = {
@@ -79,7 +82,7 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SPELT = {word: number for words in (_ONES, _RANKS) for number, word in enumerate(words.split())}
 _SPELT |= {word: 20 + 10 * place for place, word in enumerate(_TENS.split())}
 _SPELT |= {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
-_NUMBER_WORD = re.compile(rf"\b(?:({'|'.join(_TENS.split())})-)?({'|'.join(_SPELT)})\b", re.IGNORECASE)
+_NUMBER_WORD = lazy_pattern(rf"\b(?:({'|'.join(_TENS.split())})-)?({'|'.join(_SPELT)})\b", re.IGNORECASE)
 
 
 def disagreement(expected: str, actual: str) -> str | None:

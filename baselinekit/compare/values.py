@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import WRITTEN, escape_value, has_marker
@@ -324,14 +325,14 @@ def _media_type(text: str) -> list[str]:
 # where it stands.
 
 
-_PLACEHOLDER = re.compile(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
-_BRACED = re.compile(rb"\{\{any_")
+_PLACEHOLDER = lazy_pattern(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
+_BRACED = lazy_pattern(rb"\{\{any_")
 
-_IN_JSON = re.compile(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
+_IN_JSON = lazy_pattern(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
 """What is written so in JSON text, where a control character is an escape."""
 
-_IN_BYTES = re.compile(WRITTEN.encode())
-_NUMBER = re.compile(rb"[MJGX\x8d\x95]|\x8c\Z")
+_IN_BYTES = lazy_pattern(WRITTEN.encode())
+_NUMBER = lazy_pattern(rb"[MJGX\x8d\x95]|\x8c\Z")
 _NEAR, _LONGEST, _FIRST_FOUND, _FAR = 9, 260, 50, 2_000
 
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 
 # The demo model: a few rules that always answer the same, in the two wire forms that the world speaks.
 
@@ -24,21 +25,21 @@ from baselinekit.frozen import frozen
 
 NAMES = {1: "demo-1.0", 2: "demo-2.0"}
 
-_NONCE = re.compile(r"exactly this form, with the same nonce: (\{.*\})\s*$", re.DOTALL)
-_LINE = re.compile(r"exactly one line in this form\b.*: (SCORE|DECISION)=<[^>]*> REASON=<[^>]*>\s*$")
-_BULLETS = re.compile(r"^(POSITIVE|NEGATIVE) TRIGGERS\b.*:\n((?:- .*\n?)*)", re.MULTILINE)
-_WORD = re.compile(r"\w{5,}")
-_TEXT = re.compile(r"<<<(.+?) ([0-9a-f]{8,})>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL)
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]*\w")
-_ORDER = re.compile(r"\b(?:order|invoice)\s+(?:no\.?\s*|number\s*|#)?(\d+)", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]")
+_NONCE = lazy_pattern(r"exactly this form, with the same nonce: (\{.*\})\s*$", re.DOTALL)
+_LINE = lazy_pattern(r"exactly one line in this form\b.*: (SCORE|DECISION)=<[^>]*> REASON=<[^>]*>\s*$")
+_BULLETS = lazy_pattern(r"^(POSITIVE|NEGATIVE) TRIGGERS\b.*:\n((?:- .*\n?)*)", re.MULTILINE)
+_WORD = lazy_pattern(r"\w{5,}")
+_TEXT = lazy_pattern(r"<<<(.+?) ([0-9a-f]{8,})>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL)
+_EMAIL = lazy_pattern(r"[\w.+-]+@[\w-]+\.[\w.]*\w")
+_ORDER = lazy_pattern(r"\b(?:order|invoice)\s+(?:no\.?\s*|number\s*|#)?(\d+)", re.IGNORECASE)
+_SENTENCE = lazy_pattern(r"[^.!?\n]+[.!?]")
 _MOODS = {
     "complaint": ("broken", "late", "refund", "wrong", "disappointed", "never arrived"),
     "praise": ("thank", "great", "love", "excellent"),
     "question": ("?", "how do", "when will", "can i"),
 }
-_REVERSE = re.compile(r"\bReverse the string: ?(.*)$", re.MULTILINE)
-_FUNCTION = re.compile(r"\bPython function\b.*\bfactorial\b", re.IGNORECASE | re.DOTALL)
+_REVERSE = lazy_pattern(r"\bReverse the string: ?(.*)$", re.MULTILINE)
+_FUNCTION = lazy_pattern(r"\bPython function\b.*\bfactorial\b", re.IGNORECASE | re.DOTALL)
 _FACTORIAL = """\
 Here is the function:
 

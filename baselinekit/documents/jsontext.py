@@ -21,6 +21,7 @@ from baselinekit.documents.text import (
     repeated_key,
 )
 from baselinekit.errors import FirstOfEach, InvalidInput, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 
 # Numbers as they are written: whole ones exact, and a literal that a float cannot hold stays a Decimal.
@@ -98,9 +99,9 @@ NUMBER_STARTS = frozenset("-+.0123456789")
 NO_TEXT_STARTS = NUMBER_STARTS | {word[:1] for word in WORDS}
 """Any plain scalar that begins otherwise is a text."""
 
-_INT_OR_FLOAT = re.compile(r"([-+]?[0-9]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_INT_OR_FLOAT = lazy_pattern(r"([-+]?[0-9]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_BASED = lazy_pattern(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_NO_NUMBER = lazy_pattern(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 def plain_scalar(text: str) -> Json:
@@ -132,7 +133,7 @@ MAX_DEPTH = 64
 MAX_NODES = 200_000
 """Values and keys in one YAML file."""
 
-_NUMBER_OR_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_NUMBER_OR_TEXT = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
 Kind = Literal["syntax", "repeated", "deep", "value"]
@@ -277,7 +278,7 @@ def first_fault(text: str, deepest: int) -> NotJson:
 
 # JSON in what a model wrote: bare, or in one fenced block between its words.
 
-_FENCED = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCED = lazy_pattern(r"^[ \t]*```[a-zA-Z]*[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 def json_in(text: str) -> Json:
@@ -297,8 +298,8 @@ def json_in(text: str) -> Json:
 
 
 _JSON_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TOKEN = re.compile(rf'({_JSON_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
-_HIDDEN = re.compile(
+_TOKEN = lazy_pattern(rf'({_JSON_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
+_HIDDEN = lazy_pattern(
     "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
 )
 

@@ -17,6 +17,7 @@ from baselinekit.documents.jsontext import (
 from baselinekit.documents.text import Event, Watched, refuse_conflict
 from baselinekit.documents.yamllines import has_plain_marks, plain_events, read_plain
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 # Values to YAML, for the reader of a git diff: block style, keys in order, `|` for text of several
@@ -35,13 +36,13 @@ _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
     "\ufeff\ud800-\udfff\ufffe\uffff"
 )
-_NOT_RAW = re.compile(f"[{_HIDDEN}]")
-_NOT_PLAIN = re.compile(f"[{_HIDDEN}\n\t]|: | #|[: ]$")
-_ESCAPED = re.compile(f'[{_HIDDEN}\n\t\\\\"]')
+_NOT_RAW = lazy_pattern(f"[{_HIDDEN}]")
+_NOT_PLAIN = lazy_pattern(f"[{_HIDDEN}\n\t]|: | #|[: ]$")
+_ESCAPED = lazy_pattern(f'[{_HIDDEN}\n\t\\\\"]')
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_PLAIN_START = re.compile(r"[\w/$(^+.\\<]")
-_PLAIN_IN_FLOW = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*")
-_OTHER_TYPE = re.compile(
+_PLAIN_START = lazy_pattern(r"[\w/$(^+.\\<]")
+_PLAIN_IN_FLOW = lazy_pattern(r"[^\W\d][\w./-]*(?: [\w./-]+)*")
+_OTHER_TYPE = lazy_pattern(
     r"(?i:y|n|yes|no|on|off|true|false|null|nan|inf)|<<|\.\.\.(?: .*)?|<{7}.*|[-+]?\.(?i:inf|nan)"
     r"|[-+]?0[xX][0-9a-fA-F_]+|[-+]?0[bB][01_]+|[-+]?0[oO][0-7_]+"
     r"|[-+]?[0-9.][0-9_.,]*(?:[eE][-+]?[0-9_]*)?"

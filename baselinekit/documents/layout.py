@@ -25,13 +25,14 @@ from baselinekit.documents.text import (
     line_start,
     newline,
 )
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 # Text of several lines below a `|` or a `>`: the new text has the indentation and the line length of the old.
 
-_HEADER = re.compile(r"([|>])([1-9]?)([+-]?)([1-9]?)([^\r\n]*)(?:\r\n?|\n|\Z)")
+_HEADER = lazy_pattern(r"([|>])([1-9]?)([+-]?)([1-9]?)([^\r\n]*)(?:\r\n?|\n|\Z)")
 _LONG = 80
-_NOT_FOLDED = re.compile(r"^[ \t]|[ \t]$|\A\n", re.MULTILINE)
+_NOT_FOLDED = lazy_pattern(r"^[ \t]|[ \t]$|\A\n", re.MULTILINE)
 
 
 def rewritten(written: str, text: str, outer: int, newline: str) -> str | None:
@@ -92,13 +93,13 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
     yield so_far
 
 
-_STEP = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
-_LIST = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
-_JSON_STEP = re.compile(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
-_ANCHOR = re.compile(r"&\S+[ \t]*")
-_KEY = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
-_DASH = re.compile(r"[ -]*-(?= |$)")
-_AFTER_COLON = re.compile(r'":([ \t]*)')
+_STEP = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
+_LIST = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
+_JSON_STEP = lazy_pattern(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
+_ANCHOR = lazy_pattern(r"&\S+[ \t]*")
+_KEY = lazy_pattern(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
+_DASH = lazy_pattern(r"[ -]*-(?= |$)")
+_AFTER_COLON = lazy_pattern(r'":([ \t]*)')
 LONGEST_FLOW = 100
 
 

@@ -36,6 +36,7 @@ from baselinekit.documents.text import (
     repeated_key,
 )
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 
 # `"\ud83d"` in YAML: JSON may escape half a character, libyaml refuses to read it. Such escapes are
@@ -44,8 +45,8 @@ from baselinekit.model.values import Json, json_type
 
 Restore = Callable[[str], str]
 
-_ESCAPED = re.compile(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")
-_TAKEN = re.compile(r"[\ua000-\uffff]|\\(?:u|U0000)[a-fA-F][0-9a-fA-F]{3}")
+_ESCAPED = lazy_pattern(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")
+_TAKEN = lazy_pattern(r"[\ua000-\uffff]|\\(?:u|U0000)[a-fA-F][0-9a-fA-F]{3}")
 # Of 2,048 code points each, by their first five bits: private use first, then scripts that are seldom seen.
 _STRETCHES = (28, 29, 30, 20, 21, 22, 23, 24, 25, 26)
 

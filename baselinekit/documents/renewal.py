@@ -23,6 +23,7 @@ from baselinekit.documents.text import (
     spliced,
 )
 from baselinekit.errors import BaselinekitError
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.tree.changes import (
     Hints,
@@ -96,10 +97,10 @@ def on_one_line(node: MarkedNode, value: Json) -> str | None:
 
 # The entries of a collection in block style as lines: each with the comments that belong to it.
 
-_DASH = re.compile(r"(?:\s|#[^\r\n]*)*-")
-_PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]*)*")
-_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
-_DEEPER = re.compile(r"( *)#[^\r\n]*(?:\r\n?|\n|\Z)")
+_DASH = lazy_pattern(r"(?:\s|#[^\r\n]*)*-")
+_PROPERTIES = lazy_pattern(r"(?:[&!]\S*[ \t]*)*")
+_BLANK_LINES = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))*")
+_DEEPER = lazy_pattern(r"( *)#[^\r\n]*(?:\r\n?|\n|\Z)")
 
 
 class Lines(NamedTuple):
@@ -164,10 +165,10 @@ def keeps_line_ends(value: Json) -> bool:
 # The entries of a collection in flow style, `[1, 2]` or `{a: 1}` on one line or on several: each with
 # the blanks and comments around it, and without its comma.
 
-_BETWEEN = re.compile(
+_BETWEEN = lazy_pattern(
     r"(?P<before>(?:[ \t\r\n]|(?<=\s)#[^\r\n]*)*),(?P<tail>[ \t]*(?:#[^\r\n]*)?(?=[\r\n]))?"
 )
-_TAIL = re.compile(r"[ \t]*#[^\r\n]*")
+_TAIL = lazy_pattern(r"[ \t]*#[^\r\n]*")
 
 
 class EntryText(NamedTuple):
@@ -242,7 +243,7 @@ def usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
     return newline + lead.rpartition("\n")[2] if "#" in lead else lead
 
 
-_FIRST_LINE_END = re.compile(r"\r\n?|\n")
+_FIRST_LINE_END = lazy_pattern(r"\r\n?|\n")
 
 Chain = list[MarkedNode]
 """The nodes from the root to one of them."""

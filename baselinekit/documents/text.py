@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 
 BOM = "\ufeff"
 
-_LINE_END = re.compile(r"\r\n?|\n|\Z")
-_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+_LINE_END = lazy_pattern(r"\r\n?|\n|\Z")
+_CONFLICT = lazy_pattern(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 class Text(NamedTuple):

@@ -18,6 +18,7 @@ from baselinekit.documents.jsontext import (
     number_or_text,
 )
 from baselinekit.documents.text import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, Watched
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 # The part of a line before `: ` is looked up: its column and its key are worked out once, since the rows of
@@ -38,7 +39,7 @@ _LONGEST_KEY = 200
 _NO_KEYS = {"<<", *WORDS}
 
 _CHARACTERS = bytes(range(32, 127)) + b"\n\t" + bytes(range(128, 256))
-_ODD = re.compile("[\x80-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_ODD = lazy_pattern("[\x80-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 """What no text holds as it is, beside the control characters of ASCII."""
 _ODD_BEGIN = (b"\xc2", b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xef\xbb\xbf", b"\xef\xbf")
 
@@ -46,14 +47,14 @@ _TEXT_STARTS = frozenset("ABCDEGHIJKLMOPQRSUVWXYZabcdeghijklmopqrsuvwxyz_/(<$^\\
 _ODD_STARTS = frozenset(map(chr, range(128))) - _TEXT_STARTS
 """What begins with any other character is a text as it stands there."""
 _WORD_STARTS = frozenset("tfnTFN~")
-_DASHES = re.compile("( *)((?:- )*)")
-_DOUBLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
-_SINGLE = re.compile("'[^']*(?:''[^']*)*'")
-_SURE_ESCAPES = re.compile(
+_DASHES = lazy_pattern("( *)((?:- )*)")
+_DOUBLE = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_SINGLE = lazy_pattern("'[^']*(?:''[^']*)*'")
+_SURE_ESCAPES = lazy_pattern(
     r'[^\\]*(?:\\(?:["\\nrtbf]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})[^\\]*)*'
 )
 _ESCAPED_TEXT = JSONDecoder(strict=False)
-_BLOCK = re.compile(r"\|([1-9])?([+-])?")
+_BLOCK = lazy_pattern(r"\|([1-9])?([+-])?")
 
 
 class _Other(ValueError):

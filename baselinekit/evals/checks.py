@@ -1,7 +1,6 @@
 """Everything that can be wrong with eval cases, reported before the first is run, or by `doctor` alone."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -29,6 +28,7 @@ from baselinekit.grade.graders import Position
 from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
@@ -53,7 +53,7 @@ from baselinekit.workflow.project import CaptureEnvironment, Project
 # Everything that can be wrong with eval cases is said before the first of them is run.
 
 
-_NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
+_NOT_GIVEN = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _UNKNOWN_MODEL = "BK601"
 _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 """What gives a part of an output, which has no parts of its own."""

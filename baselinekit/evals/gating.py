@@ -1,13 +1,13 @@
 """The metrics of a run, and whether they are enough for the work to go on."""
 
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import (
     PRESETS,
     clustered_interval,
@@ -132,11 +132,11 @@ def _pooled(name: str, counted: Sequence[_Counted], k: int) -> Metric:
 # is about, and by no others: its metrics are counted again, of those.
 
 
-_REQUIREMENT = re.compile(
+_REQUIREMENT = lazy_pattern(
     r"\s*(?P<name>[^<>=]+?)\s*(?P<sign>>=|>|<=|<|==?)\s*(?P<least>\S+?)\s*(?P<share>%?)\s*"
 )
 _RATES = frozenset((RATE, "pass_rate", "pass-rate"))
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+|^\.+")
+_UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]+|^\.+")
 _BY_HAND = frozenset(("ids", "exclude_tags", "expression", "grader_type", "last_failed"))
 _SINCE = "changed_since"
 """A change that touches nothing else breaks nothing else: that is told, and takes nothing away."""

@@ -2,7 +2,6 @@
 model drafts the items, and they are written into the file. Nothing else in it changes, comments included."""
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -16,6 +15,7 @@ from baselinekit.frozen import frozen
 from baselinekit.grade.judging import ask_until_readable, question, reply, short_digest, unusable
 from baselinekit.grade.rubricitems import RubricItem, item_problems
 from baselinekit.grade.wire import texts_of_case
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, Ask, Usage
 from baselinekit.model.values import Edit, Json, Path
@@ -32,7 +32,7 @@ FORM = "evalcases"
 FEWEST, MOST = 3, 7
 _RETRIES = 2
 _OUTCOMES = ("expected_outcome", "outcome")
-_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ID = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HEAVIEST = 10
 _KEYS = ("id", "expected_outcome", "weight", "required")
 _TASK = (

@@ -14,6 +14,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, parsed, pass_at_problems
 from baselinekit.grade.verdict import exact, weighted_mean
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
@@ -167,7 +168,7 @@ _PARTS = {
     "a": r"(?P<half>[ap]m)",
     "Z": r"(?P<zone>z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)",
 }
-_TOKEN = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
+_TOKEN = lazy_pattern("|".join(sorted(_PARTS, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
 USUAL_FORMATS = (
     "YYYY-MM-DD",
     "YYYY-MM-DDTHH:mm",

@@ -1,7 +1,6 @@
 """Grader of a generated program: its code is taken from the reply and run, and what its function gave is set
 beside what it should give."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -12,6 +11,7 @@ from baselinekit.frozen import frozen
 from baselinekit.grade.by_text import matches_everything
 from baselinekit.grade.reply_code import code_in
 from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
 from baselinekit.model.recipes import Observation, Ran, Returned
@@ -21,7 +21,7 @@ from baselinekit.schema.records import below, check
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
 from baselinekit.tree.equality import decimal, is_number, same_json
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
 _LONGEST_SHOWN = 2_000
 _LONGEST_PRINTED = 4_000

@@ -20,6 +20,7 @@ from baselinekit.grade.task import (
     values_of,
 )
 from baselinekit.kinds.table import kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import concordance, nearness, share_of_most
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import (
@@ -46,7 +47,7 @@ from baselinekit.tree.equality import canonical, is_number
 
 _PASS_FAIL = [Option(True, "Pass"), Option(False, "Fail")]
 _ALSO = {True: ("yes", "y", "pass", "p"), False: ("no", "n", "fail", "f")}
-_GAPS = re.compile(r"[\s,;>]+")
+_GAPS = lazy_pattern(r"[\s,;>]+")
 
 
 def options_of(scale: RatingScale) -> list[Option]:
@@ -231,8 +232,8 @@ _OF_SCALES = {"likert": likert_problems, "binary": binary_problems, "ranking": r
 
 _LONGEST_SUMMARY = 300
 _PARTS = ("json", "text", "output", "body", "stdout")
-_SLOT = re.compile(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
-_OUR_SLOTS = re.compile(
+_SLOT = lazy_pattern(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
+_OUR_SLOTS = lazy_pattern(
     r"task_description|input_summary|requirements|special_instructions|conservative/generous"
     r"|criterion_\d+_(?:name|description|indicators|issues)"
 )

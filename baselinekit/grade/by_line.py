@@ -32,6 +32,7 @@ from baselinekit.grade.task import (
     text_of,
     threshold_problems,
 )
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Ask, Message, Observation, Usage
 from baselinekit.model.values import Json
@@ -40,19 +41,19 @@ from baselinekit.texts import already_masked, clipped
 # A text as it looks: what a reader, or a model, may take for Latin letters, digits and equals signs, whatever
 # they are made of. For asking whether something stands in a text, never for showing it.
 
-_ESCAPE = re.compile(
+_ESCAPE = lazy_pattern(
     r"\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|(?:\\x|%)([0-9a-fA-F]{2})"
 )
-_TAG = re.compile(r"<[^<>]*>|\x1b\[[0-9;]*[A-Za-z]")
-_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
+_TAG = lazy_pattern(r"<[^<>]*>|\x1b\[[0-9;]*[A-Za-z]")
+_POINT = lazy_pattern(r"(?<=[0-9])\.(?=[0-9])")
 _TURNS = "\u202e\u202d\u2067\u2066"
 """After these, what is shown runs in another direction."""
 
-_NAMED_LETTER = re.compile(
+_NAMED_LETTER = lazy_pattern(
     r"(?:LATIN|REGIONAL INDICATOR|.* LATIN)\b.*\bLETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?"
 )
 _DIGITS = {"ONE": "1", "TWO": "2", "THREE": "3", "FOUR": "4", "FIVE": "5"}
-_NAMED_DIGIT = re.compile(rf".*\bDIGIT ({'|'.join(_DIGITS)})")
+_NAMED_DIGIT = lazy_pattern(rf".*\bDIGIT ({'|'.join(_DIGITS)})")
 _OF_OTHER_SCRIPTS = {
     "a": "аАαΑаᎪꓮⲁⲀ",
     "c": "сСϲϹᏟꓚⲥⲤᑕ",
@@ -120,7 +121,7 @@ _SCALE = (1, 5)
 _MOST_TOKENS = 1_000
 _LONGEST_REPLY = 2_000
 _LONGEST_QUOTED = 300
-_HAS_LETTER = re.compile(r"[^\W\d_]")
+_HAS_LETTER = lazy_pattern(r"[^\W\d_]")
 _WORDS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
 
 

@@ -4,7 +4,6 @@ What the judge says of the sum is not believed: the overall score is made of its
 rubric, and whether that is a pass is decided here. A judge that contradicts itself is reported."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Literal
@@ -34,6 +33,7 @@ from baselinekit.grade.task import (
     threshold_problems,
     values_of,
 )
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome, PassRule
@@ -48,7 +48,7 @@ _PASSING_SHARE = 0.75
 """Of the range, where nobody says otherwise: 4 of 1 to 5."""
 
 _SLACK = 1e-9
-_SLOT = re.compile(r"\{(rubric|input|output|expected)\}")
+_SLOT = lazy_pattern(r"\{(rubric|input|output|expected)\}")
 _PROMPT = """\
 You are an expert evaluator. Grade the output by the rubric.
 

@@ -13,6 +13,7 @@ from baselinekit.frozen import frozen
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
 from baselinekit.grade.verdict import exact, verdict_of
 from baselinekit.grade.wire import wire_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation, Seconds, Usage
 from baselinekit.model.values import Json
@@ -110,9 +111,9 @@ def _ended(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
 
 _OWN = ("score", "hits", "misses", "reasoning")
 _ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
-_NEXT_OBJECT = re.compile(r"^\{", re.MULTILINE)
+_NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
 _MOST_LOOKED_AT = 100
-_STACK = re.compile(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
+_STACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
 """Where a Python was when it raised: of no use beside what it raised."""
 _NO_SDK = "No module named 'baselinekit'"
 

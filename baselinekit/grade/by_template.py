@@ -25,6 +25,7 @@ from baselinekit.grade.judging import (
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
 from baselinekit.grade.verdict import apart, exact, verdict_of
 from baselinekit.grade.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import Ask, Observation, Seconds
@@ -37,7 +38,7 @@ _MOST_LISTED = 4
 _MOST_TOKENS = 1_500
 _LONGEST_TAIL = 500
 _SHORTEST_MARKED = 12
-_VARIABLE = re.compile(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
+_VARIABLE = lazy_pattern(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
 _TEXT_FILES = (".md", ".txt")
 _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 

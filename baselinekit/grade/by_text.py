@@ -1,6 +1,5 @@
 """Graders of a text: it is the expected one, a pattern is found in it, or texts stand in it."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
@@ -22,6 +21,7 @@ from baselinekit.grade.task import (
     never_passes,
     text_of,
 )
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
@@ -173,11 +173,11 @@ def regex_problems(task: Task) -> Iterator[Problem]:
                 yield Problem("BK701", what, f"name one: (?P<{name}>…), or take it out of `capture_groups`")
 
 
-_LOOKS_AROUND = re.compile(r"\(\?[=!<]|\\[bBAZzGKmMXY]|[\^$]")
-_FIRST = re.compile(r"(?:\^|\\A)+")
-_LAST = re.compile(r"(?<!\\)(?:\$|\\Z)+$")
-_LINE = re.compile(r"\.\*[?+]?|\(\.\*\)|\(\?:\.\*\)")
-_WHOLE = re.compile(
+_LOOKS_AROUND = lazy_pattern(r"\(\?[=!<]|\\[bBAZzGKmMXY]|[\^$]")
+_FIRST = lazy_pattern(r"(?:\^|\\A)+")
+_LAST = lazy_pattern(r"(?<!\\)(?:\$|\\Z)+$")
+_LINE = lazy_pattern(r"\.\*[?+]?|\(\.\*\)|\(\?:\.\*\)")
+_WHOLE = lazy_pattern(
     r"\[(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)\]\*[?+]?|\(\.\|\\n\)\*|\(\?:\.\|\\n\)\*"
 )
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.texts import already_masked, clipped
 
@@ -28,9 +29,9 @@ _WEIGHTS = (
     rf"[:,|–—-]\s*\**\s*(?P<n7>{_NUMBER})\s*(?P<u7>%|per[ ]?cent)(?=\s*\**\s*(?:[:.,;|)]|[–—-]\s|$))",
     rf"^\s*\**\s*(?P<n8>{_NUMBER})\s*(?P<u8>%)\s*(?:[:–—-])?(?!\s*of\b)",
 )
-_WEIGHT = re.compile("|".join(f"(?:{one})" for one in _WEIGHTS), re.IGNORECASE)
+_WEIGHT = lazy_pattern("|".join(f"(?:{one})" for one in _WEIGHTS), re.IGNORECASE)
 _LONGEST_SHOWN = 60
-_LOOKS = re.compile(
+_LOOKS = lazy_pattern(
     rf"[(\[{{][ \t]*(?:[\w.,]{{1,20}}[ \t]+)?{_WORD}\b[^)\]}}\n]{{0,80}}[)\]}}]"
     rf"|\b{_WORD}s?[ \t]*[:=][ \t]*\S+"
     r"|[(\[{][ \t]*[\d.,]+[ \t]*(?:%|per[ ]?cent)(?=[ \t]*[,;)\]}])[^)\]}\n]{0,80}[)\]}]?"
@@ -38,14 +39,16 @@ _LOOKS = re.compile(
     r"|[(\[{][ \t]*(?:0?\.\d+|\d+[ \t]*/[ \t]*100)[ \t]*[)\]}](?=[ \t]*\**[ \t]*(?::|$))",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\([ \t]*(?P<low>-?\d+(?:\.\d+)?)[ \t]*(?:-|–|to)[ \t]*(?P<high>\d+(?:\.\d+)?)[ \t]*\)")
-_MARK = re.compile(
+_RANGE = lazy_pattern(
+    r"\([ \t]*(?P<low>-?\d+(?:\.\d+)?)[ \t]*(?:-|–|to)[ \t]*(?P<high>\d+(?:\.\d+)?)[ \t]*\)"
+)
+_MARK = lazy_pattern(
     r"(?P<indent>[ \t]*)(?:(?P<head>#{1,6})[ \t]+)?(?:(?P<number>\d+)[.)][ \t]+|(?P<bullet>[-*+•])[ \t]+)?"
     r"(?P<line>\S.*)"
 )
-_BOLD = re.compile(r"\s*(?:\*\*|__)(?P<name>[^*_]+?):?(?:\*\*|__)")
-_NAME_ENDS = re.compile(r"[:(|]|\s[-–—]+(?:\s|$)|[,;]\s*$")
-_SCALE_WORDS = re.compile(
+_BOLD = lazy_pattern(r"\s*(?:\*\*|__)(?P<name>[^*_]+?):?(?:\*\*|__)")
+_NAME_ENDS = lazy_pattern(r"[:(|]|\s[-–—]+(?:\s|$)|[,;]\s*$")
+_SCALE_WORDS = lazy_pattern(
     r"\W*(?:(?:very|quite|mostly|completely|totally|fully|partly|partially|barely|somewhat|not|below|above|strongly)\s+)*"
     r"(?:poor|fair|good|excellent|bad|terrible|awful|average|outstanding|perfect|great|weak|strong|unacceptable|"
     r"acceptable|inadequate|adequate|unsatisfactory|satisfactory|wrong|incorrect|correct|right|fails?|useless|"

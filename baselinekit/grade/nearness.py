@@ -8,6 +8,7 @@ from itertools import islice
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.texts import Mask, already_masked, clipped
 
@@ -152,7 +153,7 @@ def _whole_words(text: str, first: int, last: int) -> tuple[int, int]:
 # Patterns: how far one matches.
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"(?P<look>\(\?<?[=!])|(?P<flags>\(\?[a-zA-Z-]+\))|(?P<open>\((?:\?(?:P?<\w+>|[:>|]|[a-zA-Z-]*:))?)|(?P<close>\))"
     r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<times>[*+?]|\{\d*,?\d*\})|(?P<either>\|)|.",
     re.DOTALL,

@@ -14,24 +14,29 @@ from functools import cached_property
 from itertools import islice
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.texts import many
 
-_OPENS = re.compile(
+_OPENS = lazy_pattern(
     r"(?P<quote>(?:[ \t]*>)*)(?P<indent>[ \t]*)(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
     r"(?P<bar>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)"
 )
-_INLINE = re.compile(r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE)
-_LANGUAGE = re.compile(r"[{.\s]*(?:(?:code-cell|code-block|code)\}?[ \t]+)?([A-Za-z0-9_+#.-]*)", re.I)
-_PYTHON = re.compile(r"python(?:-?[23](?:\.\d+)?)?|py[23]?|i?python[23]?|pycon[23]?|python-repl|pyrepl", re.I)
-_MAGIC = re.compile(r"^[!%]{1,2}[A-Za-z].*$", re.MULTILINE)
-_STARTS = re.compile(
+_INLINE = lazy_pattern(
+    r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE
+)
+_LANGUAGE = lazy_pattern(r"[{.\s]*(?:(?:code-cell|code-block|code)\}?[ \t]+)?([A-Za-z0-9_+#.-]*)", re.I)
+_PYTHON = lazy_pattern(
+    r"python(?:-?[23](?:\.\d+)?)?|py[23]?|i?python[23]?|pycon[23]?|python-repl|pyrepl", re.I
+)
+_MAGIC = lazy_pattern(r"^[!%]{1,2}[A-Za-z].*$", re.MULTILINE)
+_STARTS = lazy_pattern(
     r"[ \t]*(?:@\w|(?:async[ \t]+)?def[ \t]+\w|class[ \t]+\w|import[ \t]+\w|from[ \t]+\S+[ \t]+import\b)"
 )
-_KEYWORDS = re.compile(
+_KEYWORDS = lazy_pattern(
     r"(?:def|class|async|import|from|if|elif|else|for|while|with|try|except|finally|return|raise|match)\b"
     r"|[@#)\]}]"
 )
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPE = lazy_pattern(r"\\(.)", re.DOTALL)
 _KEPT_ESCAPES = "\n\r\\'\"Nx"
 _LONGEST = 1_000_000
 _MOST_BLOCKS = 100

@@ -3,12 +3,12 @@
 A plain text is a criterion that has to be met. An item with `score_ranges` is scored from 0 to 10 by what
 each range of scores means, and has to hold only where `required_min_score` says from which score on."""
 
-import re
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from baselinekit.errors import Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.values import Path
 from baselinekit.texts import already_masked, clipped
@@ -20,7 +20,7 @@ _HEAVIEST = 1_000_000
 _MOST_ITEMS = 100
 _LONGEST_ID = 128
 _LONGEST_NAME = 80
-_BOUND = re.compile(r"0|[1-9][0-9]?")
+_BOUND = lazy_pattern(r"0|[1-9][0-9]?")
 _MAP = "a map of the lowest score of each range: {0: Wrong, 6: Nearly right, 9: Right}"
 
 

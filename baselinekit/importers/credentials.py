@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.names import is_secret_header, is_secret_key
@@ -14,15 +15,15 @@ from baselinekit.secrets.short import SHORTEST_WITHIN, KnownValues, with_variabl
 from baselinekit.tree.paths import render
 from baselinekit.variables import names_in
 
-_AFTER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")
+_AFTER_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")
 _SHORTEST = 6
-_PREFERENCE = re.compile(
+_PREFERENCE = lazy_pattern(
     r"(?i)(.*[-_])?(theme|lang|language|locale|tz|timezone|currency|country|region|mode|consent|cookies?_?ok)"
 )
 """A cookie that is called so holds what somebody likes, and lets nobody in."""
 
 
-_IN_REQUESTS = re.compile(
+_IN_REQUESTS = lazy_pattern(
     r"(.*_)?(PWD|PASS|PASSCODE|OTP|TOTP|JWT|AUTH|SESSION|SESSION_?ID|SESSID|SID|APPID"
     r"|(AUTH|APP|APPLICATION|CLIENT|SUBSCRIPTION|LICENSE)_?KEY)"
 )
@@ -30,12 +31,12 @@ _IN_REQUESTS = re.compile(
 _OF_THE_SYSTEM = frozenset(
     ("PWD", "OLDPWD", "PATH", "HOME", "USER", "SHELL", "HOST", "HOSTNAME", "LANG", "TERM")
 )
-_NO_VALUE = re.compile(
+_NO_VALUE = lazy_pattern(
     r"(?i)true|false|null|none|yes|no|on|off|basic|bearer|digest|required|optional|[01]|\*+"
 )
-_PAIR = re.compile(r"(?:\A|&)([^=&\s]{1,80})=([^&\s]+)")
-_QUOTED_PAIR = re.compile(r"\"([^\"\\]{1,80})\"\s*:\s*\"([^\"\\]+)\"")
-_ELEMENT = re.compile(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
+_PAIR = lazy_pattern(r"(?:\A|&)([^=&\s]{1,80})=([^&\s]+)")
+_QUOTED_PAIR = lazy_pattern(r"\"([^\"\\]{1,80})\"\s*:\s*\"([^\"\\]+)\"")
+_ELEMENT = lazy_pattern(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
 
 
 @frozen

@@ -22,6 +22,7 @@ from baselinekit.importers.curloptions import (
 )
 from baselinekit.importers.drafts import FORM_TYPE, add_value, body_of
 from baselinekit.importers.shell import split_words
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 Read = Callable[[str], str]
@@ -45,10 +46,10 @@ class CurlRequest:
 # The options of curl.
 
 
-_FRAMING = re.compile(
+_FRAMING = lazy_pattern(
     r"(?i)content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
-_GLOB = re.compile(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
+_GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.text import mark, place
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import position
 
@@ -84,7 +85,7 @@ _LONGEST_ID = 60
 _NUMBERED = frozenset(("responses", "score_ranges", "labels"))
 """Below these, the keys of files that others write are numbers."""
 
-_MERGE_KEY = re.compile(r"^([ \t]*(?:- +)*)<<([ \t]*:)", re.MULTILINE)
+_MERGE_KEY = lazy_pattern(r"^([ \t]*(?:- +)*)<<([ \t]*:)", re.MULTILINE)
 
 
 class SourceText:

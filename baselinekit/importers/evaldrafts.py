@@ -1,16 +1,16 @@
 """What a reader of another tool's eval files gives: a file of test cases as ours state them, and everything
 that does not carry over, with its line."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import LeftOut, SourceText
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 
-_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
+_NOT_IN_IDS = lazy_pattern(r"[^A-Za-z0-9._-]+")
 _LONGEST_ID = 100
 
 

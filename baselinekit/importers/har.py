@@ -27,6 +27,7 @@ from baselinekit.importers.drafts import (
     body_of,
 )
 from baselinekit.importers.lines import draft_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import likeness
 from baselinekit.secrets.names import is_secret_header, is_secret_key
@@ -35,9 +36,9 @@ from baselinekit.variables import unexpanded
 
 FORM = "a HAR file"
 
-_OPENS = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
+_OPENS = lazy_pattern(r'\s*\{\s*"log"\s*:\s*\{')
 _API_TYPES = ("json", "xml")
-_OF_THE_BROWSER = re.compile(
+_OF_THE_BROWSER = lazy_pattern(
     r"(?i):.*|sec-.*|host|connection|content-length|accept-encoding|user-agent|priority|dnt|te|cookie|pragma"
     r"|upgrade-insecure-requests|cache-control|referer|origin|if-(none-match|modified-since)|x-requested-with"
 )
@@ -213,8 +214,8 @@ def _media(content_type: str) -> str:
 
 
 _MULTIPART = "multipart/form-data"
-_DISPOSITION = re.compile(r"(?im)^content-disposition:[ \t]*([^\r\n]*)")
-_BOUNDARY = re.compile(r"""(?i);\s*boundary=(?:"([^"]+)"|([^;\s]+))""")
+_DISPOSITION = lazy_pattern(r"(?im)^content-disposition:[ \t]*([^\r\n]*)")
+_BOUNDARY = lazy_pattern(r"""(?i);\s*boundary=(?:"([^"]+)"|([^;\s]+))""")
 
 
 def _parts(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:

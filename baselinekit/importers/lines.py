@@ -1,6 +1,5 @@
 """A text with one request a line: a URL, `METHOD URL`, or a curl command, which may take several lines."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,12 +18,13 @@ from baselinekit.importers.drafts import (
     slug,
 )
 from baselinekit.importers.shell import next_command
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 FORM = "a list of URLs or curl lines"
 
-_CURL = re.compile(r"(?:\$[ \t]+)?(?=curl[ \t])")
-_URL = re.compile(r"(?:(?P<method>[A-Z]+)[ \t]+)?(?P<url>(?i:https?://\S+)|/\S*)(?:[ \t]+#.*)?")
+_CURL = lazy_pattern(r"(?:\$[ \t]+)?(?=curl[ \t])")
+_URL = lazy_pattern(r"(?:(?P<method>[A-Z]+)[ \t]+)?(?P<url>(?i:https?://\S+)|/\S*)(?:[ \t]+#.*)?")
 
 
 def recognises(source: SourceText) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 from baselinekit.documents.jsontext import tight_json
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 
 _DEEPEST = 5
-_TAG = re.compile(r"\{%-?\s*(?P<tag>.*?)\s*-?%\}|\{#.*?#\}|\{\{-?\s*(?P<inner>.*?)\s*-?\}\}", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.\w+|\[\d+\]|\[(['\"])[^'\"]*\1\])*")
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[['\"]([^'\"]*)['\"]\]")
-_STRING = re.compile(r"(['\"])((?:(?!\1).)*)\1")
+_TAG = lazy_pattern(r"\{%-?\s*(?P<tag>.*?)\s*-?%\}|\{#.*?#\}|\{\{-?\s*(?P<inner>.*?)\s*-?\}\}", re.DOTALL)
+_NAME = lazy_pattern(r"[A-Za-z_$][\w$]*(?:\.\w+|\[\d+\]|\[(['\"])[^'\"]*\1\])*")
+_STEP = lazy_pattern(r"\.(\w+)|\[(\d+)\]|\[['\"]([^'\"]*)['\"]\]")
+_STRING = lazy_pattern(r"(['\"])((?:(?!\1).)*)\1")
 _FILTERS: Mapping[str, Callable[[str], str]] = {
     "upper": str.upper,
     "lower": str.lower,

@@ -22,6 +22,7 @@ from baselinekit.importers.drafts import (
     slug,
 )
 from baselinekit.importers.openapidocument import Bundle, OpenApiDocument
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.texts import many
@@ -29,8 +30,8 @@ from baselinekit.variables import as_text, unexpanded
 
 FORM = "an OpenAPI document"
 
-_KEY = re.compile(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MULTILINE)
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_KEY = lazy_pattern(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MULTILINE)
+_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MULTIPART = "multipart/form-data"
 _FORMS = (FORM_TYPE, _MULTIPART)
 

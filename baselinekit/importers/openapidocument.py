@@ -10,10 +10,11 @@ from urllib.parse import quote, unquote
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers.answers import CannotAskError
 from baselinekit.importers.drafts import ImportChoices, SourceText
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 
-_ELSEWHERE = re.compile(r"""\$ref["']?\s*:\s*["']?(?![#"'\s])""")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+_ELSEWHERE = lazy_pattern(r"""\$ref["']?\s*:\s*["']?(?![#"'\s])""")
+_ADDRESS = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _VALUES = frozenset(("example", "default", "const", "enum", "value"))
 """Below these stand values of the service: what looks like a reference there is none."""
 _FILES = "\0files"

@@ -39,11 +39,12 @@ from baselinekit.importers.promptfootests import (
     values_of,
     without_login,
 )
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.variables import unexpanded
 
 FORM = "promptfoo"
-_IS_PATH = re.compile(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
+_IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
 _WITHOUT_EFFECT = (
     *("description", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "version"),
     *("tracing", "metadata", "evaluateOptions", "tags", "assertionTemplates"),

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 _TEXTUAL = (str, int, float)
 _NOT = "not-"
-_SHORT = re.compile(
+_SHORT = lazy_pattern(
     r"(?P<type>(?:not-)?[a-z][a-z0-9-]*(?::[a-z][a-z-]*)?)(?:\((?P<threshold>[\d.]+)\))?\s*(?::\s*(?P<value>.*))?",
     re.DOTALL,
 )

@@ -2,7 +2,6 @@
 them; and its providers, as models by the names that our configuration gives them."""
 
 import csv
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import product
@@ -14,12 +13,13 @@ from baselinekit.frozen import frozen
 from baselinekit.importers.evaldrafts import Reading, as_name
 from baselinekit.importers.promptfooasserts import NotCarried, from_short
 from baselinekit.kinds.table import KINDS
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 
 FILE = "file://"
 PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
 _MOST_VARIANTS = 10_000
-_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
+_LOGIN = lazy_pattern(r"(?<=://)[^/?#\s]*@")
 BESIDE = "paths start at the folder of the configuration"
 
 

@@ -3,14 +3,15 @@
 import re
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.lazy import lazy_pattern
 
-_WORD = re.compile(
+_WORD = lazy_pattern(
     r"""\$'(?P<ansi>(?:[^'\\]|\\.)*)'|'(?P<raw>[^']*)'|\$?"(?P<text>(?:[^"\\]|\\.)*)"|\\\r?\n|\\(?P<one>.)"""
     r"""|(?P<newline>\n)|(?P<blank>[ \t\r]+)|(?P<plain>[^\s'"\\$|;&<>]+|\$|(?<=[^\s&])&(?=[^\s&]))"""
     r"""|(?P<ends>&&|\|\|?|;|&|[12]?>>?|<)""",
     re.DOTALL,
 )
-_ANSI = re.compile(
+_ANSI = lazy_pattern(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S
 )
 _ANSI_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}

@@ -12,6 +12,7 @@ from hashlib import sha256
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
 from baselinekit.model.values import Json
 
@@ -71,7 +72,7 @@ def _lines(text: str) -> Iterator[str]:
 
 # Event streams, as https://html.spec.whatwg.org/multipage/server-sent-events.html describes them.
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_END = lazy_pattern(r"\r\n|\n|\r")
 _FIELDS = ("event", "id", "retry", "data")
 
 
@@ -110,13 +111,13 @@ def _data(text: str) -> Json:
     return text
 
 
-_JSON_MEDIA = re.compile(
+_JSON_MEDIA = lazy_pattern(
     r"[a-z]+/(.*\+|x-)?json|application/(x-amz-json-[0-9.]+|csp-report|json-?rpc|jsonrequest|x-json-.*)"
 )
-_NDJSON_MEDIA = re.compile(
+_NDJSON_MEDIA = lazy_pattern(
     r"[a-z]+/(.*\+)?(x-)?(nd-?json|ld-?json|json-?l|json-?lines|json-seq|json-stream)|application/stream\+json"
 )
-_TEXT_MEDIA = re.compile(
+_TEXT_MEDIA = lazy_pattern(
     r"text/.*|application/(.*\+)?(xml|yaml)|application/(x-)?(javascript|ecmascript|yaml|toml|sh)"
     r"|application/(x-www-form-urlencoded|graphql|sql|jwt|jose|x-pem-file|pem-certificate-chain)"
     r"|application/openmetrics-text|image/svg\+xml|message/.*|multipart/.*"
@@ -129,7 +130,7 @@ FORMS: dict[str, BodyForm] = {
         BodyForm(
             "sse",
             "an event stream",
-            re.compile(r"text/event-stream"),
+            lazy_pattern(r"text/event-stream"),
             rows=_events,
             row=_event,
             ends=(b"\r\n\r\n", b"\n\n", b"\r\r"),
@@ -152,7 +153,7 @@ def form_of(content_type: str, parse: str | None = None) -> BodyForm:
 
 # From bytes to text. Only codecs of texts are used: Python's others unpack archives, or turn letters around.
 
-_CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
+_CHARSET = lazy_pattern(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -271,7 +272,7 @@ def _rows(form: BodyForm, text: str, take: int | None) -> Body:
     return Body(values)
 
 
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def check_size(text: str, most: int) -> None:

@@ -1,6 +1,5 @@
 """A target that is a program: a command line with places for the question, its files and the answer."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal
@@ -9,13 +8,14 @@ from baselinekit.errors import Problem, nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, Family
 from baselinekit.kinds.messages import ConversationKind, StatedConversation
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import Path
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 """What a command line may hold, in braces."""
 
-PLACEHOLDER = re.compile(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
+PLACEHOLDER = lazy_pattern(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
 """One of them; `{{NAME}}` is a variable."""
 
 

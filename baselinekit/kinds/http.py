@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.records import check
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots
 
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TARGETS = ("endpoint", "path", "url")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""

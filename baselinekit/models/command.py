@@ -2,7 +2,6 @@
 the `llm` package knows."""
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import Problem, cannot
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
@@ -223,7 +223,7 @@ CALLABLE = Form(
 # A model that the `llm` package knows, with its plugins and its keys. It is asked through its command
 # line: it takes seconds to import, and a child can be ended.
 
-_USAGE = re.compile(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
+_USAGE = lazy_pattern(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
 def ask_llm(question: Question) -> Reply:

@@ -19,6 +19,7 @@ from baselinekit import __version__
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
     Answer,
     Ask,
@@ -265,7 +266,7 @@ def given_up(again: Again, tries: int, longest: float = LONGEST_WAIT) -> CannotR
 # One question over HTTP: the request of both wire forms, and what an answer other than success means.
 
 
-_DURATION = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
+_DURATION = lazy_pattern(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 
 
@@ -322,11 +323,11 @@ _LESS = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
-_UNKNOWN = re.compile(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
-_TOO_LONG = re.compile(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FRAMING = re.compile(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
-_BAD_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
+_UNKNOWN = lazy_pattern(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
+_TOO_LONG = lazy_pattern(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
+_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
+_BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
 
 
 def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:

@@ -11,6 +11,7 @@ from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import (
     Args,
@@ -49,7 +50,7 @@ _ISO_DURATION = (
     rf"P(?=[0-9T])(?:{_ISO_NUMBER}W|(?:{_ISO_NUMBER}Y)?(?:{_ISO_NUMBER}M)?(?:{_ISO_NUMBER}D)?"
     rf"(?:T(?=[0-9])(?:{_ISO_NUMBER}H)?(?:{_ISO_NUMBER}M)?(?:{_ISO_NUMBER}S)?)?)"
 )
-_FRACTION_BEFORE_MORE = re.compile(r"[.,][0-9]+[A-Z]T?[0-9]")
+_FRACTION_BEFORE_MORE = lazy_pattern(r"[.,][0-9]+[A-Z]T?[0-9]")
 _SHORT_DURATION = r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h|d)){1,6}"
 _FOREIGN = "\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0010fffd"
 """What RFC 3987 lets stand in an address unescaped, beside ASCII."""
@@ -61,9 +62,9 @@ _URL = (
     rf"(?:{_URL_HOST}|\[[0-9A-Fa-f:.]{{2,45}}\])(?::[0-9]{{0,5}})?"
     rf"(?:/{_URL_CHAR}*)?(?:\?(?:{_URL_CHAR}|[?\[\]])*)?(?:\#(?:{_URL_CHAR}|[?\[\]])*)?"
 )
-_AUTHORITY = re.compile(r"//(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::([0-9]*))?")
+_AUTHORITY = lazy_pattern(r"//(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::([0-9]*))?")
 _HOST_LABEL = rf"[A-Za-z0-9_{_FOREIGN}](?:[A-Za-z0-9_{_FOREIGN}-]*[A-Za-z0-9_{_FOREIGN}])?"
-_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPED = lazy_pattern(r"%[0-9A-Fa-f]{2}")
 _MOST_PORT = 65_535
 _NUMERIC_PART = r"(?:0|[1-9][0-9]*)"
 _PRE_RELEASE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number, same_json
 from baselinekit.variables import as_text
@@ -18,19 +19,19 @@ from baselinekit.variables import as_text
 # `{{any_` makes it literal and one of them is dropped; `escape` writes what `split` reads back.
 
 
-_MARKER = re.compile(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
-_BEGINS = re.compile(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
+_MARKER = lazy_pattern(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
+_BEGINS = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
 WRITTEN = rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_BEGINS.pattern})"
-_WRITTEN = re.compile(WRITTEN)
-_TAIL = re.compile(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
-_BLANKS = re.compile(r"\s*")
-_BARE = re.compile(r"[^,()<>'\"]+")
-_RAW = re.compile(r"'((?:[^']|'')*)'")
+_WRITTEN = lazy_pattern(WRITTEN)
+_TAIL = lazy_pattern(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
+_BLANKS = lazy_pattern(r"\s*")
+_BARE = lazy_pattern(r"[^,()<>'\"]+")
+_RAW = lazy_pattern(r"'((?:[^']|'')*)'")
 _FOLLOWER = "<<any>>"
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_QUOTED = lazy_pattern(r'"(?:[^"\\]|\\.)*"')
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
+_INTEGER = lazy_pattern(r"-?(?:0|[1-9][0-9]{0,999})")
+_NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
 
 @frozen
@@ -211,7 +212,7 @@ Args = tuple[Json, ...]
 
 _MOST_DIGITS = 1_000
 _MOST = 1_000_000_000
-_LENGTH_OF_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+_LENGTH_OF_TIME = lazy_pattern(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
 TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
 

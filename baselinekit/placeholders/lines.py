@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile_text
@@ -22,7 +23,7 @@ _MOST_PAIRED = 10_000
 _MOST_LOOKED_INTO = 100
 _IN_PLACE = 0.01
 _NO_WORDS = Words()
-_PIECE = re.compile(r"\w+|\s+|.", re.DOTALL)
+_PIECE = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
 
 
 class MatchedLine(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 
 DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
@@ -25,7 +26,7 @@ def verbose(pattern: str) -> str:
 # Dates with a time and without, as ISO 8601 and RFC 3339 have them.
 
 
-_LEAP_SECOND = re.compile(r"(?<=:[0-9]{2}:)60")
+_LEAP_SECOND = lazy_pattern(r"(?<=:[0-9]{2}:)60")
 _BEFORE_LEAP_SECONDS = ((6, 30, 23, 59), (12, 31, 23, 59))
 """In UTC: all of them have followed the last day of June or December so far."""
 
@@ -154,7 +155,7 @@ _DATES: dict[str, str] = {
     "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y}",
     "basic": f"(?P<y>20[0-9]{{2}}){_MM}{_DD}",
 }
-_GROUP = re.compile(r"\(\?P<sep>(\[[^\]]*\])\)|\(\?P=sep\)|\(\?P<[a-z0-9]+>")
+_GROUP = lazy_pattern(r"\(\?P<sep>(\[[^\]]*\])\)|\(\?P=sep\)|\(\?P<[a-z0-9]+>")
 _ESCAPED = (
     r"(?:[A-Z][a-z]{2,8}(?:%2C|%20|[+,]){1,2})?[0-9]{1,4}(?:[-/.+]|%2F|%20)[0-9A-Za-z]{1,9}"
     r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"

@@ -9,6 +9,7 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.grammar import Extent, Kind, Token, escape, of_types, whole
 from baselinekit.placeholders.pieces import WIDE, Column, TextPieces, Write, hides_a_day
@@ -356,7 +357,7 @@ def _written(number: Decimal) -> str:
 
 _MOST_ALTERNATIVES = 5
 _LONGEST_ALTERNATIVE = 40
-_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_BARE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SPACED = "<<any_iso_datetime>>"
 """It may hold a blank, which a URL may not."""
 

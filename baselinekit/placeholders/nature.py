@@ -4,11 +4,11 @@ Nothing here hides a value. A capture tells what looks like an id; a compare say
 such kinds; `refresh --learn` takes an id for an id and a moment for a moment. How often it errs is measured
 in tests/placeholders/test_nature.py."""
 
-import re
 from operator import add
 from typing import Literal
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
 from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
@@ -32,25 +32,25 @@ def moment_of(value: Json) -> float | None:
 # Ids. By their form where no other text has it by chance; by the name of the key where it says so and the
 # value looks as if nobody had made it up.
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
-_HEX = re.compile(r"[0-9a-f]{12,}|[0-9A-F]{12,}")
-_LONG_NUMBER = re.compile(r"[1-9][0-9]{16,19}")
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ULID = lazy_pattern(r"0[0-9A-HJKMNP-TV-Z]{25}")
+_HEX = lazy_pattern(r"[0-9a-f]{12,}|[0-9A-F]{12,}")
+_LONG_NUMBER = lazy_pattern(r"[1-9][0-9]{16,19}")
 _LIMITS = (str(2**63 - 1), str(2**64 - 1), str(2**63))
-_RUN = re.compile(r"[A-Za-z0-9]+")
-_TOKEN = re.compile(r"[A-Za-z0-9_.:~+/=-]{6,}")
-_PREFIXED = re.compile(r"[a-z]{1,10}(?:[_-][a-z]{1,8})?[_-](?P<rest>[A-Za-z0-9]{8,})")
-_TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
-_TAG = re.compile(r'(?:W/)?"(?P<tag>[^"\s]{4,})"')
-_NAMED = re.compile(
+_RUN = lazy_pattern(r"[A-Za-z0-9]+")
+_TOKEN = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{6,}")
+_PREFIXED = lazy_pattern(r"[a-z]{1,10}(?:[_-][a-z]{1,8})?[_-](?P<rest>[A-Za-z0-9]{8,})")
+_TURN = lazy_pattern(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+_TAG = lazy_pattern(r'(?:W/)?"(?P<tag>[^"\s]{4,})"')
+_NAMED = lazy_pattern(
     r"(?i)(?:^|[_.-]|(?<=[a-z]))(?:id|ident|uid|uuid|guid|token|nonce|session|sid|etag|cursor|csrf|xsrf"
     r"|trace|span|correlation|request|transaction|hash|digest|sha1|sha256|checksum|signature|revision|rev"
     r"|reference|key|ref)(?:[_-]?(?:id|token|key|no|number))?$"
 )
-_TIMED = re.compile(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
+_TIMED = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
 _LARGE = 10**11
-_LETTERS = re.compile(r"[A-Za-z]{2,}")
-_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
+_LETTERS = lazy_pattern(r"[A-Za-z]{2,}")
+_CAPITAL = lazy_pattern(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _SHORTEST_RUN = 6
 _FEWEST_TURNS = 3
 _MOST_COMMON = 0.55
@@ -59,7 +59,7 @@ _MOST_COMMON = 0.55
 _FEWEST_DIGITS = 6
 """Of the sixteen hexadecimal digits: what has fewer was typed, such as 11111111-… or 0000….001."""
 
-_PARTS = re.compile(rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])")
+_PARTS = lazy_pattern(rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])")
 
 
 def looks_like_id(value: Json, path: Path = ()) -> bool:
@@ -119,8 +119,8 @@ def name_of(path: Path) -> str:
 
 _ROW_NAMES = ("name", "key", "metric", "stat", "label")
 _ROW_VALUES = frozenset({"value", "val", "count"})
-_ROW_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,80}")
-_ANY_NUMBER = re.compile(r"<<any_(?:integer|number|float|digits|numeric)\b[^<>]*>>")
+_ROW_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.:/-]{0,80}")
+_ANY_NUMBER = lazy_pattern(r"<<any_(?:integer|number|float|digits|numeric)\b[^<>]*>>")
 
 
 def named(path: Path, root: Json) -> Path:
@@ -154,7 +154,7 @@ def _above(path: Path, root: Json, steps: int) -> Json:
 # Counters: numbers whose name says that they count what a service does, or name its process. What may as
 # well be a setting or a property (a port, a timeout, an age, the length of a film) is none, unless measured.
 
-_WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
+_WORD = lazy_pattern(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
 _COUNTED_WORDS = (
     "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
 )
@@ -164,7 +164,7 @@ _COUNTED_NAMES = frozenset({"resourceversion", "walltime", "upsince"})
 _COUNTED, _MEASURED, _SETTING = (
     frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
 )
-_INTEGER = re.compile(r"-?[0-9]+")
+_INTEGER = lazy_pattern(r"-?[0-9]+")
 _FEWEST_MEASURED = 4
 """Digits of a number with a fraction that nobody typed."""
 

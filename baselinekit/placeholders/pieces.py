@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.lazy import lazy_pattern
 from baselinekit.placeholders.grammar import LearningRule
 from baselinekit.placeholders.moments import is_of_now, seconds_of
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, Words
@@ -24,15 +25,15 @@ Column = Sequence[str]
 """The same piece of every text."""
 
 _LEAST_FORMAT = 10
-_DIGITS = re.compile(r"[0-9]+")
-_NUMBER = re.compile(NUMBER_IN_TEXT)
-_LAST_SEPARATOR = re.compile(r".*[-_:.~%/]", re.DOTALL)
-_SEPARATOR = re.compile(r"([-_:.~/])")
+_DIGITS = lazy_pattern(r"[0-9]+")
+_NUMBER = lazy_pattern(NUMBER_IN_TEXT)
+_LAST_SEPARATOR = lazy_pattern(r".*[-_:.~%/]", re.DOTALL)
+_SEPARATOR = lazy_pattern(r"([-_:.~/])")
 _BEGINS = r"(?:(?<![0-9A-Za-z])|(?<=%[0-9A-F][0-9A-F]))"
 """After a sign, also after one that is escaped in a URL."""
 
-_NAMED_NUMBER = re.compile(r"([^\W\d_]+)([0-9]+)")
-_YEAR = re.compile(r"(?<![0-9])20[0-9]{2}(?![0-9])")
+_NAMED_NUMBER = lazy_pattern(r"([^\W\d_]+)([0-9]+)")
+_YEAR = lazy_pattern(r"(?<![0-9])20[0-9]{2}(?![0-9])")
 _WITHIN_A_YEAR = 400 * 86_400
 _INTEGER, _ANY_NUMBER, _MOMENT = "<<any_integer>>", "<<any_number>>", "<<any_unix_timestamp>>"
 _TOKEN, _TIME = "<<any_token>>", "<<any_time>>"

@@ -9,6 +9,7 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import FORMATS, unix_timestamp
 from baselinekit.placeholders.grammar import (
@@ -69,8 +70,8 @@ _LONGEST_TEXT = 1_000_000
 _LONGEST_SHOWN = 80
 _MOST_STEPS = 10_000
 
-_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\}|.", re.DOTALL)
-_REFERS_TO_ITSELF = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
+_PART = lazy_pattern(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\}|.", re.DOTALL)
+_REFERS_TO_ITSELF = lazy_pattern(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
 def _shown(pattern: str) -> str:
@@ -171,11 +172,11 @@ NUMBER_IN_TEXT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[eE][+
 
 _NUMBER_END = r"[-+0-9.eE]+"
 _ANYTHING = r"[\s\S]*?"
-_NEAR = re.compile(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
-_DEPENDS_ON_ITS_PLACE = re.compile(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
+_NEAR = lazy_pattern(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
+_DEPENDS_ON_ITS_PLACE = lazy_pattern(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
 """Anchors, lookarounds, flags, possessive repeats: inside a longer text they mean something else."""
 
-_REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
+_REFERS_BACK = lazy_pattern(r"(?<!\\)(?:\\\\)*\\[1-9]")
 
 
 Table = Mapping[str, PlaceholderType]

@@ -8,6 +8,7 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Bindings, Kind, Piece, Token, bound, has_marker, split
 from baselinekit.placeholders.table import RegexBudget, Words, kind_of
@@ -224,7 +225,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 # text.
 
 
-_OPEN_ENDED = re.compile(r"[*+]|\{[0-9]+,\}")
+_OPEN_ENDED = lazy_pattern(r"[*+]|\{[0-9]+,\}")
 _GROUP = "baselinekit_{}"
 
 

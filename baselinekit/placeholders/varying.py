@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.placeholders.formats import Texts, are_mixed, text_format, texts
 from baselinekit.placeholders.grammar import Args, Extent, Kind, LearningRule, bounds, count, take
@@ -94,9 +95,9 @@ _NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-]
 _TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
 _LEAST_TOKEN = 6
 _LEAST_LETTERS = 16
-_DIGITS = re.compile("[0-9]+")
-_HEX = re.compile("[0-9a-fA-F]{8,}")
-_OTHER_FORM = re.compile(r"[.+/=]")
+_DIGITS = lazy_pattern("[0-9]+")
+_HEX = lazy_pattern("[0-9a-fA-F]{8,}")
+_OTHER_FORM = lazy_pattern(r"[.+/=]")
 
 
 def token(args: Args, now: float) -> Kind:

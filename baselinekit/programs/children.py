@@ -2,15 +2,15 @@
 last words are quoted."""
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from baselinekit.errors import cannot
+from baselinekit.lazy import lazy_pattern
 from baselinekit.texts import Mask, already_masked, clipped
 
 _LONGEST_QUOTE = 300
-_FOR_A_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~!{}\n]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
+_FOR_A_SHELL = lazy_pattern(r"[|&;<>()$`\\*?\[\]#~!{}\n]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
 SHELL = "/bin/sh"
 _PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
 

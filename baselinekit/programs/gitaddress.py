@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 
 HostForm = Literal["github", "gitlab", "bitbucket"]
 
@@ -29,8 +30,8 @@ _SHOWN = {
 _OF_THE_PAGE = frozenset(("plain", "raw", "ref_type", "at", "blame", "inline"))
 """Parameters that say how a page looks, and nothing of the file."""
 
-_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|:)|git@")
-_NAME = re.compile(r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*")
+_REMOTE = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:(//|:)|git@")
+_NAME = lazy_pattern(r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*")
 _BAD_WORDS = ("", ".", "..", ".git")
 
 

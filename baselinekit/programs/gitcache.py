@@ -7,14 +7,15 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+
+from baselinekit.lazy import lazy_pattern
 
 _KEEP_DAYS = 30.0
 _KEPT = ("commits", "files", "names")
 _JUST_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def is_commit(name: str) -> bool:

@@ -5,7 +5,6 @@ git's own store: nothing is checked out, so nothing of a repository is ever run,
 Git is never asked to log in, and knows nothing of the user's configuration."""
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, cannot, nearest
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment, said_last
 from baselinekit.programs.git import Execute
@@ -42,7 +42,7 @@ _BLOCK = 512
 _MEMORY_KB = 2_000_000
 _MOST_LISTED = 20_000_000
 
-_SHORT_COMMIT = re.compile(r"[0-9a-f]{7,63}")
+_SHORT_COMMIT = lazy_pattern(r"[0-9a-f]{7,63}")
 _HEAD = "HEAD"
 _FETCHED = "refs/fetched"
 _NO_FILES = {"120000": "a symbolic link", "160000": "a submodule", "040000": "a folder"}

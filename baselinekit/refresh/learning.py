@@ -1,6 +1,5 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -8,6 +7,7 @@ from typing import Literal
 
 from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
 from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, moments_in, unit_of
@@ -280,7 +280,7 @@ def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace |
 TICK = 1.1
 """Seconds after which a clock of whole seconds shows another time for certain."""
 
-_CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_CLOCK = lazy_pattern(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 
 def is_moment(value: Json) -> bool:
@@ -293,7 +293,7 @@ def is_moment(value: Json) -> bool:
 # the output changes.
 
 
-_INDEX = re.compile(r"\[[0-9]+\]")
+_INDEX = lazy_pattern(r"\[[0-9]+\]")
 _VARIABLE = "var"
 """It equals the value of a variable: a capture writes it, and it stands for one value only."""
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
@@ -22,19 +23,19 @@ from baselinekit.tree.places import places, value_at
 Saved = Sequence[tuple[str, str, Json]]
 """What the steps of a flow save: under which name, the path that it is taken from, and the value."""
 
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"(?:^|[_.-])(?i:id|uid|uuid|guid|oid|key|token|session|sid|ref|reference|number|no|etag|rev|revision|slug)$"
     r"|(?<=[a-z0-9])(?:Id|ID|Uid|Uuid|UUID|Guid|Key|Token|Ref|Number|No|Slug)$"
 )
-_PLAIN = re.compile(r"[A-Za-z0-9_.:~+/=-]{1,200}")
+_PLAIN = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{1,200}")
 _FEWEST_DIGITS = 4
 """A number with fewer is equal to another one by chance."""
 
 _LONG = 8
-_MARK = re.compile("\0([0-9]+)\0")
-_END = re.compile(r"[^.\[\]\"']+(?=[\]\"']*$)")
-_ADDRESS = re.compile(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
-_NO_KEY = re.compile(r"[^A-Za-z0-9_-]+")
+_MARK = lazy_pattern("\0([0-9]+)\0")
+_END = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
+_ADDRESS = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
+_NO_KEY = lazy_pattern(r"[^A-Za-z0-9_-]+")
 
 
 @frozen

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.moments import NEAR
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
@@ -17,10 +18,10 @@ from baselinekit.tree.places import places
 # Ids that hold the time at which they were made: one of now was made by this request, or just before it.
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID = re.compile(rf"0[{_CROCKFORD}]{{25}}")
-_OBJECT_ID = re.compile(r"[0-9a-f]{24}")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([167])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_SNOWFLAKE = re.compile(r"[1-9][0-9]{16,18}")
+_ULID = lazy_pattern(rf"0[{_CROCKFORD}]{{25}}")
+_OBJECT_ID = lazy_pattern(r"[0-9a-f]{24}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-([167])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_SNOWFLAKE = lazy_pattern(r"[1-9][0-9]{16,18}")
 _EPOCHS = (1_288_834_974.657, 1_420_070_400.0)
 """From which two public kinds of snowflakes count their milliseconds."""
 
@@ -58,12 +59,12 @@ def _is_made_now(value: Json, now: float) -> bool:
 # Ids of a request, by their name; and the id of what a request has created, where the status says so.
 
 _OF_REQUEST = r"(?:x[-_])?(?:amzn?[-_]?)?(?:request|trace|span|correlation|invocation)[-_]?id"
-_REQUEST_NAME = re.compile(_OF_REQUEST, re.IGNORECASE)
-_REQUEST_ELEMENT = re.compile(
+_REQUEST_NAME = lazy_pattern(_OF_REQUEST, re.IGNORECASE)
+_REQUEST_ELEMENT = lazy_pattern(
     rf"(?i:<(?P<name>{_OF_REQUEST})>)(?P<value>[A-Za-z0-9._/+=-]{{8,100}})</(?P=name)>"
 )
-_ID_NAME = re.compile(r"_?(?:id|uid|uuid|guid)", re.IGNORECASE)
-_WORDS_OR_NUMBER = re.compile(r"[a-z]+(?:[ _-][a-z]+)*|[A-Z][a-z]+|[A-Z]+|-?[0-9]+|")
+_ID_NAME = lazy_pattern(r"_?(?:id|uid|uuid|guid)", re.IGNORECASE)
+_WORDS_OR_NUMBER = lazy_pattern(r"[a-z]+(?:[ _-][a-z]+)*|[A-Z][a-z]+|[A-Z]+|-?[0-9]+|")
 _CREATED = 201
 
 

@@ -1,6 +1,5 @@
 """What an answer is: its bytes within their limits, its value, and the cookies that it sets."""
 
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.frozen import frozen
 from baselinekit.kinds.bodies import Body, BodyForm, RowCount, form_of, read_body
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Request, Response
 from baselinekit.model.values import Json
 from baselinekit.trust import origin
@@ -231,9 +231,9 @@ def http_date(text: str) -> float | None:
 
 
 _LARGEST = 4_096
-_BAD_COOKIE = re.compile(r"[\x00-\x1f\x7f]")
-_SECONDS = re.compile(r"-?[0-9]{1,12}")
-_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+_BAD_COOKIE = lazy_pattern(r"[\x00-\x1f\x7f]")
+_SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
+_ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
 
 
 @frozen

@@ -26,6 +26,7 @@ from baselinekit.kinds.cli import KIND, PLACEHOLDER, CliExecution, Healthcheck
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, plain_text, prompt_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import HttpRequest, Observation, ProcessResult, ProcessSpec, Recipe
 from baselinekit.model.values import Path
 from baselinekit.programs.children import (
@@ -50,8 +51,8 @@ _LONGEST_WORD = 131_071
 """Bytes of one word of a command line: a system takes no longer one."""
 
 _TOO_LATE = "BK321"
-_FIRST_PLACE = re.compile(r"\s*\{(_+)\}(?=\s|$)")
-_HARMLESS = re.compile(r"[\w@%+=:,./ -]*", re.ASCII)
+_FIRST_PLACE = lazy_pattern(r"\s*\{(_+)\}(?=\s|$)")
+_HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
 """What means the same between quotes of any kind."""
 
 

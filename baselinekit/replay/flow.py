@@ -2,7 +2,6 @@
 computed of them."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot, nearest
 from baselinekit.kinds.http import HttpFlow, split_step, step_names
 from baselinekit.kinds.kind import INPUT
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.settings import invalid
 from baselinekit.texts import already_masked, clipped
@@ -24,10 +24,10 @@ from baselinekit.tree.paths import Pattern, find, parse, roots, suggest
 
 _LONGEST = 200
 _LONGEST_TEXT = 1_000_000
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_FUNCTION = re.compile(r"`([^`]*)`")
-_KNOWN = re.compile(r"len|keys|sorted|str\(\)|split\([^`]*\)")
-_ARITHMETIC = re.compile(r"\s[-+*]\s")
+_QUOTED = lazy_pattern(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_FUNCTION = lazy_pattern(r"`([^`]*)`")
+_KNOWN = lazy_pattern(r"len|keys|sorted|str\(\)|split\([^`]*\)")
+_ARITHMETIC = lazy_pattern(r"\s[-+*]\s")
 _MEND = "`len`, `keys`, `sorted`, `str()`, `split(-, 0, 1)` and + - * with blanks around them are known"
 
 

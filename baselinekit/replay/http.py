@@ -5,7 +5,6 @@ import base64
 import hashlib
 import os
 import random
-import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot, nearest
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.answer import (
@@ -52,10 +52,10 @@ from baselinekit.variables import Secret, as_text, names_in
 
 DEFAULT_TIMEOUT = 30.0
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_METHOD = re.compile(r"[A-Z][A-Z0-9_-]*")
-_BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_FRAMING = re.compile(
+_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
+_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FRAMING = lazy_pattern(
     r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
 

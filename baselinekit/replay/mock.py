@@ -1,18 +1,18 @@
 """Replays a mock: its answer is the one that is written down."""
 
-import re
 from dataclasses import replace
 from hashlib import sha256
 
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.messages import ConversationInput, question_of
 from baselinekit.kinds.mock import KIND, MockExecution
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replay.settings import Setting, check_defined
 from baselinekit.replay.traces import answer_of_value, spoken
 from baselinekit.variables import as_text
 
-_QUESTION = re.compile(r"(?<!\{)\{question\}(?!\})")
+_QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
 _DRAWN_BYTES = 6
 
 

@@ -16,6 +16,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
     Answer,
     Ask,
@@ -269,9 +270,9 @@ def check_defined(recipe: Recipe, setting: Setting) -> None:
 # The URL of a request: put together, checked, and written in its one spelling.
 
 
-_UNSAFE = re.compile(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+_UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f]")
+_HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 
 
 def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:

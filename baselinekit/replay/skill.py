@@ -19,6 +19,7 @@ from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Ask, Message, Observation, ProcessSpec, Recipe, Skill, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import ABSENT, Json
@@ -42,8 +43,8 @@ from baselinekit.variables import NAME, unexpanded
 
 _TIMEOUT = 60.0
 _FOLDERS = ("skills", os.path.join(".claude", "skills"))
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
+_FRONT_MATTER = lazy_pattern(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+_LINK = lazy_pattern(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
 _MOST_LINKED = 200_000
 _TOKENS = ("tokens_in", "tokens_out")
 

@@ -9,7 +9,6 @@ answer to somebody else's request."""
 
 from __future__ import annotations
 
-import re
 import select
 import socket
 import threading
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import h11
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Request
 from baselinekit.replay import answer as answer
 from baselinekit.replay.answer import Headers
@@ -204,11 +204,11 @@ def looked_up(
 
 
 _NAME = rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+"
-_FIELD = re.compile(rb"(%b): ([!-~][\t -~]*)(?<![\t ])\r\n" % _NAME)
+_FIELD = lazy_pattern(rb"(%b): ([!-~][\t -~]*)(?<![\t ])\r\n" % _NAME)
 _FIELDS = rb"(?:%b: [!-~][\t -~]*(?<![\t ])\r\n)+" % _NAME
-_REQUEST = re.compile(rb"[A-Z]+ [!-~]+ HTTP/1\.1\r\nHost: [!-~]+\r\n(?:%b)?\r\n" % _FIELDS)
-_HEAD = re.compile(rb"HTTP/1\.1 ([2345][0-9][0-9]) [ -~]{0,100}\r\n(%b)\r\n" % _FIELDS)
-_LENGTH = re.compile(rb"[0-9]{1,15}")
+_REQUEST = lazy_pattern(rb"[A-Z]+ [!-~]+ HTTP/1\.1\r\nHost: [!-~]+\r\n(?:%b)?\r\n" % _FIELDS)
+_HEAD = lazy_pattern(rb"HTTP/1\.1 ([2345][0-9][0-9]) [ -~]{0,100}\r\n(%b)\r\n" % _FIELDS)
+_LENGTH = lazy_pattern(rb"[0-9]{1,15}")
 _WITHOUT_BODY = (204, 304)
 _READ = 65_536
 _JOINED = 65_536

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from baselinekit.escape import one_line
+from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Judged
 from baselinekit.model.results import UNDECIDED, VOLATILE, Report, Result, Spot
@@ -26,7 +27,7 @@ _MOST_AFTER_A_GATE = 3
 _MOST_NAMED = 3
 _MOST_FILES = 20
 _MOST_DRAFTS = 5
-_RESULT_FILE = re.compile(r"(.*/)?[^/.]*\.json", re.DOTALL)
+_RESULT_FILE = lazy_pattern(r"(.*/)?[^/.]*\.json", re.DOTALL)
 _OUTCOMES = (("status",), ("exit_code",))
 """Where an output says whether it worked."""
 

@@ -4,7 +4,6 @@ Keys that few results have are written only when they say something. A side of a
 has no key: null is a value. What is read renders to the same bytes again."""
 
 import json
-import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from baselinekit.documents.jsontext import load_json, to_bytes
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Classified, Grade, JudgeFacts, PassRule
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.results import (
@@ -68,9 +68,9 @@ _DEEPER = 16
 
 _HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
 _LONGEST_PATH = 80
-_STEP = re.compile(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,511}")
+_STEP = lazy_pattern(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
+_TIME = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,511}")
 _KINDS = ("missing", "extra", "value", "type", "order", "count", "tolerance", "similarity")
 
 

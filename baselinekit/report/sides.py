@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from unicodedata import normalize
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.report.values import LONGEST, as_text, cut
 from baselinekit.texts import end_at, many, note
@@ -23,7 +24,7 @@ _LONG = 200
 """Of texts that are longer, only the surroundings of what changed are shown."""
 
 _MOST_READ = 100_000
-_WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
+_WORDS = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
 _HIDDEN = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 """What takes no room at all."""
 

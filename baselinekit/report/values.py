@@ -1,6 +1,5 @@
 """Values as text: as JSON with all their digits, and short for people."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -8,6 +7,7 @@ from itertools import chain
 from math import isfinite
 
 from baselinekit.escape import json_string, one_line
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import end_at, many, note, whole
 
@@ -102,7 +102,7 @@ def _leaf(value: Json) -> str:
 LONGEST = 500
 _LOOKED_AT = 100_000
 
-_PLACEHOLDER = re.compile(r"<<[a-z][^\n]*>>|\{\{any_[^\n]*\}\}")
+_PLACEHOLDER = lazy_pattern(r"<<[a-z][^\n]*>>|\{\{any_[^\n]*\}\}")
 
 
 def short(value: Json, limit: int = 60) -> str:

@@ -8,6 +8,7 @@ from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import log, one_line
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import pass_interval
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, each_grade
 from baselinekit.model.recipes import Usage
@@ -21,7 +22,7 @@ from baselinekit.texts import many
 
 _SMALL = Decimal("0.1")
 _QUICK = 0.1
-_COMMIT = re.compile("[0-9a-f]{40,64}")
+_COMMIT = lazy_pattern("[0-9a-f]{40,64}")
 
 
 def count_outcomes(report: Report) -> list[tuple[Outcome, str]]:
@@ -232,7 +233,7 @@ def describe_reason(result: Result) -> str:
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_PAINT = re.compile(r"\x1b\[[0-9;]*m")
+_PAINT = lazy_pattern(r"\x1b\[[0-9;]*m")
 _CUT = "…"
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_header
 from baselinekit.texts import already_masked, clipped
@@ -59,7 +60,7 @@ _EXPECTED = {
     "dataclass_type": "a mapping",
     "none_required": "null",
 }
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
+_WORD = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _MAPPINGS = ("dict_type", "dataclass_type")
 _LONGEST_SHOWN = 40
 _MOST_KEYS = 6

@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.scan import Moved, RecentTexts, TextScan, Unescaped, may_escape
 
 # The forms in which a known secret could come back, and what a text is searched for to find each of
@@ -29,10 +30,10 @@ _SHORTEST_FRAGMENT = 8
 _LONG = 48
 MOST_SHORT_BYTES = 9
 """What a secret of so few bytes decides of a longer text in base64 is looked for to the bit."""
-_FENCE = re.compile(r"\s*-----[A-Z ]+-----\s*")
-_NOT_TELLING = re.compile(r"[\W_]+")
-_MIXED = re.compile(r"(?=.*[A-Za-z])(?=.*\d)|(?=.*[a-z]).*[A-Z]")
-_COOKIES = re.compile(r"[\w.-]+=[^;\s]*(?:; [\w.-]+=[^;\s]*)+")
+_FENCE = lazy_pattern(r"\s*-----[A-Z ]+-----\s*")
+_NOT_TELLING = lazy_pattern(r"[\W_]+")
+_MIXED = lazy_pattern(r"(?=.*[A-Za-z])(?=.*\d)|(?=.*[a-z]).*[A-Z]")
+_COOKIES = lazy_pattern(r"[\w.-]+=[^;\s]*(?:; [\w.-]+=[^;\s]*)+")
 _BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 _BASE32 = string.ascii_uppercase + "234567"
 
@@ -270,13 +271,15 @@ Found = tuple[int, int, str]
 
 _FOR_URLS = bytes.maketrans(b"-_", b"+/")
 _LONGEST_LINE = 40
-_WRAP = re.compile(
+_WRAP = lazy_pattern(
     r"(?<=[A-Za-z0-9+/_-]{40})(?:\\{1,8}[nrt]|[\"'] ?[+.](?=\s)|[\s\"',()\\]|%0[aAdD]|&\#1[03];|<br ?/?>)"
     r"{1,200}(?:[-+?>|] {1,40})?(?=[A-Za-z0-9+/_-])"
 )
 """The end of a line of a longer text in base64, also where it is escaped, quoted or a line of a diff."""
-_PAIRS = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{2}(?:[\s:,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){3,}(?![0-9A-Fa-f])")
-_BETWEEN_PAIRS = re.compile(r"[\s:,-]+(?:0x)?")
+_PAIRS = lazy_pattern(
+    r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{2}(?:[\s:,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){3,}(?![0-9A-Fa-f])"
+)
+_BETWEEN_PAIRS = lazy_pattern(r"[\s:,-]+(?:0x)?")
 _HEX_AS_H = bytes.maketrans(b"0123456789abcdefABCDEF" + b" \t\r\n:,-", b"h" * 22 + b"s" * 7)
 """Digits become `h`, and what may stand between two bytes `s`. A letter `h` or `s` of the text does no harm:
 it is only a first look."""
@@ -286,10 +289,10 @@ _DEEPEST = 3
 _WORST = 8
 """Of so many letters of a text, one at most is none."""
 _IN_RUNS = string.ascii_letters + string.digits + "+/_-="
-_PADDING = re.compile("={1,6}")
-_HEX_DIGITS = re.compile(r"(?:[2-7][0-9A-Fa-f]){4}(?:[0-9A-Fa-f]{2})+")
-_BASE32_TEXT = re.compile(r"[A-Z2-7]+|[a-z2-7]+")
-_BASE64_TEXT = re.compile(
+_PADDING = lazy_pattern("={1,6}")
+_HEX_DIGITS = lazy_pattern(r"(?:[2-7][0-9A-Fa-f]){4}(?:[0-9A-Fa-f]{2})+")
+_BASE32_TEXT = lazy_pattern(r"[A-Z2-7]+|[a-z2-7]+")
+_BASE64_TEXT = lazy_pattern(
     r"(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){2}"
 )
 """How the encoding of a text begins whose first letters are ASCII."""

@@ -1,16 +1,17 @@
 """What in a text or a value looks like a secret that nobody declared, and the text without it."""
 
 import operator
-import re
 import string
 from binascii import a2b_base64
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import cache
 from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.declared import Declared, Found, merged
 from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random, name_before
 from baselinekit.secrets.scan import RecentTexts, TextScan, keeps
@@ -128,14 +129,14 @@ _EACH = tuple(
         tuple(word.encode() for word in words),
         what in _FOLDED,
         _REACH.get(what, 0),
-        re.compile(_FROM_WORD.get(what, "")),
-        re.compile(pattern.replace(r"\b", _EDGE)),
+        lazy_pattern(_FROM_WORD.get(what, "")),
+        lazy_pattern(pattern.replace(r"\b", _EDGE)),
     )
     for what, words, pattern in _SHAPES
 )
 
 _SHORT = 400
-_HINTS = re.compile(
+_HINTS = lazy_pattern(
     r"eyJ|-----BEGIN|(?:sk|pk|rk|hf|npm|pypi|v1|SG|whsec|gh[pousr]|pat|glpat|xox[abeoprs]|xapp)[-_.]|AKIA|ASIA|AIza"
     r"|ya29|GOCSPX|webhook|hooks\.|://[^\s/]*@|(?i:sig[a-z]*=|security-token=|bearer|basic|token|secret|passw|pwd"
     r"|api[-_]?key)"
@@ -161,35 +162,33 @@ def shapes_in(look: TextScan) -> Iterator[tuple[int, int, str]]:
 
 # A run of letters and digits that is random, by the pairs of characters in it.
 
-_LONGEST = 200
-_SHORTEST = 20
+_SHORTEST, _LONGEST = 20, 200
 _ENOUGH = 12.0
 """The sum of the weights from which on a run is taken for random."""
 
-_FREE = re.compile(
+_FREE = lazy_pattern(
     r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]*"  # an address; what is secret in it has a name (shapes.py)
     r"|\bdata:[\w.+-]+/[\w.+-]+[;,][^\s\"'<>)]*"
     r"|(?<![A-Za-z0-9+/_=-])\.{0,2}/(?![A-Za-z0-9/]*[+=])[^\s\"'<>]*"  # a path
     r"|\b(?i:sha-?(?:1|224|256|384|512)|md5)[-:=][A-Za-z0-9+/_-]+=*"
     r"|(?i:\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
 )
-_PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40}-----[^-]*")
-_TAG = re.compile(r"\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)")
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_DIGIT = re.compile(r"[0-9]")
-_ID = re.compile(
+_PEM = lazy_pattern(r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40}-----[^-]*")
+_TAG = lazy_pattern(r"\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)")
+_UUID = lazy_pattern(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_DIGIT = lazy_pattern(r"[0-9]")
+_ID = lazy_pattern(
     r"[0-7][0-9A-HJKMNP-TV-Z]{25}|c[a-z0-9]{24}|[0-9a-fA-F]+|[\d_+/-]+|[A-Z0-9_]+"
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+="  # a name in capitals, and the sign that gives it a value: no padding
 )
-_SMALL = re.compile(r"[a-z0-9]{24,}")
-_HEX = re.compile(r"[0-9a-f]+")
-_FEWEST_OTHERS = 3
-_FEWEST_SIGNS = 10
-_CHECKSUM = re.compile(r"[0-9a-f]{16,}")
-_TURN = re.compile(r"(?<=\d)(?=[a-z])|(?<=[a-z])(?=\d)")
+_SMALL = lazy_pattern(r"[a-z0-9]{24,}")
+_HEX = lazy_pattern(r"[0-9a-f]+")
+_CHECKSUM = lazy_pattern(r"[0-9a-f]{16,}")
+_FEWEST_OTHERS, _FEWEST_SIGNS = 3, 10
+_TURN = lazy_pattern(r"(?<=\d)(?=[a-z])|(?<=[a-z])(?=\d)")
 _MOST_TURNS = 0.22
 """Of the places in small letters and digits, the part where one goes over into the other: ids have fewer."""
-_KNOWN_DATA = re.compile(r"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|PHN2Zy|PD94bW|H4sI|UEsDB|T2dnU|AAAA")
+_KNOWN_DATA = lazy_pattern(r"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|PHN2Zy|PD94bW|H4sI|UEsDB|T2dnU|AAAA")
 
 _COMMON = (
     "ab ac ad ag ai al am an ap ar as at au ay ba be bi bl bo bu ca ce ch ci ck cl co cr ct cu da de di"
@@ -265,10 +264,10 @@ def _is_mixed(run: str) -> bool:
     stretch = run.rstrip("=")
     if len(stretch) < _SHORTEST or len(set(stretch)) < _FEWEST_SIGNS or not _DIGIT.search(stretch):
         return False
-    best = total = 0.0
+    best, total, weights = 0.0, 0.0, _weights()
     start = longest = 0
     for place, pair in enumerate(map(operator.add, run, run[1:])):
-        total += _WEIGHT[pair]
+        total += weights[pair]
         if total <= 0:
             total, start = 0.0, place + 1
         elif total > best:
@@ -284,19 +283,22 @@ def _weight(pair: str) -> float:
 
 
 COMMON_PAIRS = frozenset(_COMMON.split())
-_SIGNS = string.ascii_letters + string.digits + "+/_-="
-_WEIGHT = {one + other: _weight(one + other) for one in _SIGNS for other in _SIGNS}
+
+
+@cache  # made for the first run that is weighed: most commands weigh none
+def _weights() -> dict[str, float]:
+    signs = string.ascii_letters + string.digits + "+/_-="
+    return {one + other: _weight(one + other) for one in signs for other in signs}
 
 
 Span = tuple[int, int, str]
 
 BY_NAME = "a value whose name says that it is a secret"
 RANDOM = "a random token"
-_SHORTEST_VALUE = 8
-SHORTEST_RUN = 16
+_SHORTEST_VALUE, SHORTEST_RUN = 8, 16
 _LINE_ENDS = ("\\n", "\\r", "\\t")
 _RECENT: RecentTexts[tuple[Span, ...]] = RecentTexts()
-_NO_TEXT = re.compile(rb"^[\x80-\xc1\xf5-\xff]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NO_TEXT = lazy_pattern(rb"^[\x80-\xc1\xf5-\xff]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """What no text begins with, and what is in none."""
 _DEEPEST = 2
 _MOST_DECODED = 8_192
@@ -339,7 +341,7 @@ def _may_be_random(path: tuple[str | int, ...]) -> bool:
     return any(map(may_be_random, [key for key in path if isinstance(key, str)][-2:]))
 
 
-_AFTER_NAME = re.compile(r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?=\S)")
+_AFTER_NAME = lazy_pattern(r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?=\S)")
 
 
 def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int, int]]:
@@ -415,8 +417,7 @@ def decoded(run: str) -> str | None:
 
 
 _BETWEEN = "\n"
-_LONG = 10_000
-"""A text of this length is worth a look of its own."""
+_LONG = 10_000  # a text of this length is worth a look of its own
 
 
 def texts_in(value: Any) -> tuple[list[str], set[str]]:

@@ -1,27 +1,28 @@
 """Names of headers, keys and elements that say what stands there: a secret, or something random that is
 none."""
 
-import re
 from functools import lru_cache
 
-_SECRET_HEADERS = re.compile(
+from baselinekit.lazy import lazy_pattern
+
+_SECRET_HEADERS = lazy_pattern(
     r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
     r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
 )
-_SECRET_KEYS = re.compile(
+_SECRET_KEYS = lazy_pattern(
     r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|passphrase|credentials?"
     r"|(api|access|private|secret|signing|encryption)[-_]?key)$"
 )
-_PAGING = re.compile(r"(?i)page|next|cursor|sync|continuation")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_PAGING = lazy_pattern(r"(?i)page|next|cursor|sync|continuation")
+_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
-_IDENTIFIERS = re.compile(
+_IDENTIFIERS = lazy_pattern(
     r"ids?|uid|uuid|guid|gid|oid|pid|tid|keys?|refs?|slug|hash(es)?|digest|checksum|sha|md|crc|etags?|integrity"
     r"|fingerprint|thumbprint|signature|sig|version|revision|rev|commit|tree|blob|cursors?|token|nonce|arn|urn"
     r"|trace|span|request|correlation|object|node|name|path|file|filename|url|uri|href|links?|email|host|hostname"
     r"|address"
 )
-_PICTURES = re.compile(
+_PICTURES = lazy_pattern(
     r"images?|img|pictures?|photos?|avatar|thumbnail|thumb|icons?|logo|banner|png|jpe?g|gif|webp|svg|pdf|qr(code)?"
     r"|barcode|base64|b64|bytes|binary|attachment|audio|video|font|embedding"
 )
@@ -50,7 +51,7 @@ def may_be_random(name: str) -> bool:
     return ends_so or any(map(_PICTURES.fullmatch, words))
 
 
-_MARKUP_NAME = re.compile(
+_MARKUP_NAME = lazy_pattern(
     r"(?:<(?:[\w-]{1,40}:)?([\w.-]{1,80})(?: [^<>\n]{0,200})?>|([\w-]{1,80})\\?[\"']?[=:] ?\\?[\"'])\Z"
 )
 _FURTHEST = 330

@@ -7,6 +7,8 @@ from functools import partial
 from html.entities import name2codepoint
 from typing import Generic, TypeVar
 
+from baselinekit.lazy import lazy_pattern
+
 # One quick look over a text, however long: where words stand, and runs of letters and digits. What takes
 # a regular expression a second takes the search for bytes a few milliseconds.
 
@@ -113,7 +115,7 @@ _H = "[0-9A-Fa-f]"
 _PERCENT = rf"(?:25)*(?:[0-7]{_H}|[c-fC-F]{_H}(?:%(?:25)*[89abAB]{_H}){{1,3}})"
 _X = rf"x(?:[0-7]{_H}|[c-fC-F]{_H}(?:\\+x[89abAB]{_H}){{1,3}})"
 _OCTAL = r"[01][0-7]{2}|3[0-7]{2}(?:\\+2[0-7]{2}){1,3}"
-_ESCAPE = re.compile(
+_ESCAPE = lazy_pattern(
     rf"%(?P<percent>{_PERCENT})"
     rf"|\\(?<!\\\\)\\*(?:(?P<x>{_X})|(?P<octal>{_OCTAL})"
     rf"|u(?P<high>[dD][89abAB]{_H}{{2}})\\+u(?P<low>[dD][c-fC-F]{_H}{{2}})"
@@ -124,10 +126,10 @@ _ESCAPE = re.compile(
     r"|'(?P<quoted>\"'\"|\\{1,8}')'"
 )
 """Each alternative begins with a character of its own, so that the search for it is quick."""
-_ROUGHLY = re.compile(rf"%{_H}{{2}}|\\[\s\S]|&(?:\#|[A-Za-z]{{2,8}};)|'(?:\"'\"|\\+)'")
-_ONE_PERCENT = re.compile(rf"{_H}{{2}}(?=%|\Z)")
-_ONE_X = re.compile(rf"x({_H}{{2}})")
-_ONE_OCTAL = re.compile(r"[0-7]{3}")
+_ROUGHLY = lazy_pattern(rf"%{_H}{{2}}|\\[\s\S]|&(?:\#|[A-Za-z]{{2,8}};)|'(?:\"'\"|\\+)'")
+_ONE_PERCENT = lazy_pattern(rf"{_H}{{2}}(?=%|\Z)")
+_ONE_X = lazy_pattern(rf"x({_H}{{2}})")
+_ONE_OCTAL = lazy_pattern(r"[0-7]{3}")
 
 
 class Moved:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.declared import Found, merged
 
 SHORTEST_WITHIN = 6
@@ -28,7 +29,7 @@ _BEHIND_VALUE = r"(?![^\s&;,)\]}#<\"'\\@:])"
 """What stands right beside any whole value: the first look, which most places do not pass."""
 
 _PLACES = tuple(
-    (last, re.compile(rf"(?:{before})\Z"), re.compile(after))
+    (last, lazy_pattern(rf"(?:{before})\Z"), lazy_pattern(after))
     for last, before, after in (
         # a pair of a query, a form or a cookie; a word of a command line
         (
@@ -64,8 +65,8 @@ _PLACES = tuple(
 )
 """Where a value is whole: the last character before it (blanks and quotes left out), what stands before it,
 and what follows."""
-_ALONE = re.compile(rf"\s*{_QUOTES}\s*")
-_ENCODED_PAIR = re.compile(r"(?i:\bbasic)\s+([A-Za-z0-9+/_-]{2,400}={0,2})(?![A-Za-z0-9+/_=-])")
+_ALONE = lazy_pattern(rf"\s*{_QUOTES}\s*")
+_ENCODED_PAIR = lazy_pattern(r"(?i:\bbasic)\s+([A-Za-z0-9+/_-]{2,400}={0,2})(?![A-Za-z0-9+/_=-])")
 
 
 class ShortSecrets:

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.store.project import Resolving, read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git.
@@ -199,7 +200,7 @@ def _sign(handle: int, signature: bytes) -> None:
 _COUNTER = itertools.count()
 _HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40] or "host"
 _RUN = f"{time.time_ns():x}"
-_TEMPORARY = re.compile(
+_TEMPORARY = lazy_pattern(
     r"\.?baselinekit-(?P<host>[A-Za-z0-9-]+)-(?P<pid>[0-9]+)-(?P<run>[0-9a-f]+)-[0-9]+\.tmp"
 )
 _CHUNK = 1 << 20

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 
 KEYS = ("last_passed", "failure_count")
@@ -125,14 +126,14 @@ def spliced(body: str, splices: list[tuple[int, int, str]]) -> str:
 # looks like (a text of several lines in quotes, an anchor, a tab) is left to those who read all of YAML.
 
 _QUOTED = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'"""
-_ODD = re.compile(
+_ODD = lazy_pattern(
     r"[\t\r\ufeff\x85\u2028\u2029]|^(?:---|\.\.\.|[^A-Za-z_# \n])|^ *\? |[:-] +[&*!]|<<<<<<< |>>>>>>> "
     rf"""|[:-] (?=["'])(?!(?:{_QUOTED})(?: *:.*)? *(?:#.*)?$)"""
     r"|[:-] (?=[\[{])(?!.*[\]}] *(?:#.*)?$)",
     re.MULTILINE,
 )
-_SCALAR = re.compile(rf"(?:{_QUOTED}|[^\s\"'#\[{{|>&*!%@`][^\n]*?)(?= +#|\s*$)", re.MULTILINE)
-_FIRST = re.compile(r"\n( +)[^ #\n]")
+_SCALAR = lazy_pattern(rf"(?:{_QUOTED}|[^\s\"'#\[{{|>&*!%@`][^\n]*?)(?= +#|\s*$)", re.MULTILINE)
+_FIRST = lazy_pattern(r"\n( +)[^ #\n]")
 _TOP = ("id", "baseline", "metadata")
 _BEHIND_KEY = ("", " ", "\n")
 

@@ -4,13 +4,13 @@ git, which takes neighbouring lines for one place, has nothing to ask.
 This is looked at only where git found a conflict. A side that changed more than values there, its comments
 say, is left to people."""
 
-import re
 from collections import Counter
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.renewal import renewed
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.store.mergereading import place_of
 from baselinekit.store.mergesides import MergedRecord, MergeSide, Unreadable
@@ -19,7 +19,7 @@ from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at
 from baselinekit.tree.threeway import BothChanged, three_way
 
-_COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
+_COMMENT = lazy_pattern(r"(?:^|\s)#[^\n]*")
 _OUTPUT = ".output.json"
 _MERGED = ("output", "learnt")
 

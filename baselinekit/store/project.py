@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, replace
@@ -14,6 +13,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
@@ -159,8 +159,8 @@ def _content(handle: int, file: str, limit: int) -> bytes:
 # The commit that is checked out, as git's own files say it: a run needs it each time, and to start git takes
 # as long as many baselines.
 
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REF = re.compile(r"ref: (refs/[\w./+@-]+)")
+_HASH = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = lazy_pattern(r"ref: (refs/[\w./+@-]+)")
 _MOST = 4_000_000
 
 
@@ -214,8 +214,8 @@ def text_of(path: str) -> str:
 
 CONFIG_NAME = "baselinekit.yaml"
 
-_HOST = re.compile(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
-_PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_HOST = lazy_pattern(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
+_PLACEHOLDER_NAME = lazy_pattern(r"[a-z][a-z0-9_]*")
 _DECLARATION = frozenset(field.name for field in fields(Variable))
 _LATER = ("thresholds",)
 

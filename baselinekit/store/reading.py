@@ -12,6 +12,7 @@ from baselinekit.documents.jsontext import json_events
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import Marks, decode, mark, mark_each, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import place_problems, position
@@ -353,7 +354,9 @@ def _below(
             yield entry.path, of_prompt
 
 
-_LOOKS_SO = re.compile(rb"^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:", re.MULTILINE)
+_LOOKS_SO = lazy_pattern(
+    rb"^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:", re.MULTILINE
+)
 """Of a file that cannot be read."""
 
 

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.store.mergesides import (
     KEYS,
@@ -224,10 +225,10 @@ def why_unreadable(data: bytes, file: str) -> str:
 
 
 _HIDDEN = "…"
-_BEHIND = re.compile(r"[ \t]*,?[ \t]*\r?")
-_HEAD = re.compile(r"[ \t]*(?:- )?metadata[ \t]*:[ \t]*\r?")
+_BEHIND = lazy_pattern(r"[ \t]*,?[ \t]*\r?")
+_HEAD = lazy_pattern(r"[ \t]*(?:- )?metadata[ \t]*:[ \t]*\r?")
 _ONE = rb"""[ \t]*["']?(?:last_passed|failure_count)["']?[ \t]*:[ \t]*[^\s#]*[ \t]*\r?\n"""
-_LINES = re.compile(
+_LINES = lazy_pattern(
     rb"^(?:[ \t]*metadata[ \t]*:[ \t]*\r?\n(?=(?:%b)+(?:[^ \t]|\Z)))?(?:%b)+" % (_ONE, _ONE), re.M
 )
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.schema.records import (
@@ -102,7 +103,7 @@ MOST_FILES = 200
 MOST_BYTES = 200_000_000
 
 _RESULTS = "results"
-_NAME = re.compile(r"([0-9TZ]{16})-([0-9]{4})-([0-9a-f]{12})\.json")
+_NAME = lazy_pattern(r"([0-9TZ]{16})-([0-9]{4})-([0-9a-f]{12})\.json")
 
 
 def keep_results(root: str, started: str, data: bytes) -> bool:

@@ -2,13 +2,13 @@
 makes a prompt a skill that is found when it is needed."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
 from baselinekit.suites.dialects.triggering import LISTS
@@ -23,7 +23,7 @@ from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, misspelt, 
 from baselinekit.variables import NAME
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
-_ALIAS = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_ALIAS = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
 _RESERVED = ("claude", "anthropic")
 _LONGEST_DESCRIPTION = 1024
 _USE_WHEN = "use when"
@@ -154,7 +154,7 @@ def _too_long(template: TemplateFile | None) -> Iterator[Problem]:
         yield Problem("BK757", f"the prompt has {words:,} words", hint, Place(template.file, 1, 1))
 
 
-_NO_NAME = re.compile(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
+_NO_NAME = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
 
 
 def _literal(template: TemplateFile | None) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.frozen import frozen
 from baselinekit.grade.judging import short_digest
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
 from baselinekit.store.project import (
@@ -35,8 +36,8 @@ from baselinekit.variables import names_in
 GUARD, VERIFY = "guard.sh", "verify.sh"
 
 _YAML = (".yml", ".yaml")
-_HOLDS_CASES = re.compile(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
-_HOLDS_CASE_LINES = re.compile(rb'"(?:expected_outcome|input_messages)"[ \t]*:')
+_HOLDS_CASES = lazy_pattern(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
+_HOLDS_CASE_LINES = lazy_pattern(rb'"(?:expected_outcome|input_messages)"[ \t]*:')
 _LOOKED_AT = 100_000
 MOST_FOLDERS = 20_000
 _DEEPEST = 12

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import posixpath
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, nearest
 from baselinekit.grade.graders import all_of, files_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
@@ -31,7 +31,7 @@ from baselinekit.trust import check_inside, followed
 
 
 LATEST = "latest"
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def check_days(folder: str, root: str) -> None:

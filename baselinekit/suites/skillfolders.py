@@ -1,17 +1,17 @@
 """A prompt folder as a skill: the SKILL.md and the examples that an agent loads."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.variables import as_text, names_in
 
 SKILL_FILE = "SKILL.md"
 _EXAMPLES = "examples"
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = lazy_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _RESERVED = ("claude", "anthropic")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
 

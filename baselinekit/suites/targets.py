@@ -7,7 +7,6 @@ what was only found takes those that the configuration declares, and the models 
 
 import os
 import posixpath
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -17,6 +16,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
@@ -32,7 +32,7 @@ JUDGE = "judge"
 
 _MOST_WORKERS = 512
 
-MARKED = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+MARKED = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 """A variable of a targets file."""
 
 PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]

@@ -2,7 +2,6 @@
 with humps, and `${{ NAME }}` is a variable."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +13,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.cli import CliExecution, Healthcheck
 from baselinekit.kinds.mock import RESPONSE, MockExecution
 from baselinekit.kinds.prompt import PromptExecution
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
 from baselinekit.models.post import may_change
@@ -32,7 +32,7 @@ from baselinekit.suites.targets import (
 )
 from baselinekit.variables import Scope, Secret, as_text, unexpanded
 
-_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_HUMP = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
 _FOUND_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
 _HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"

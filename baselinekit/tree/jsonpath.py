@@ -12,6 +12,7 @@ from itertools import chain
 from operator import ge, gt, le, lt
 
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import decimal, is_number, same_json
@@ -21,14 +22,14 @@ MOST_INDEX = 2**53 - 1
 _DEEPEST = 20
 """Filters in filters, and parentheses in them."""
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_NAME = re.compile(r"[A-Za-z_\u0080-\ud7ff\ue000-\U0010ffff][\w\u0080-\ud7ff\ue000-\U0010ffff-]*")
-_INDEX = re.compile(r"0|-?[1-9][0-9]*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
-_WORD = re.compile(r"[^\W\d]\w*")
-_CALL = re.compile(r"[a-z][a-z0-9_]*[ \t]*\(")
-_COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACE = lazy_pattern(r"[ \t\n\r]*")
+_NAME = lazy_pattern(r"[A-Za-z_\u0080-\ud7ff\ue000-\U0010ffff][\w\u0080-\ud7ff\ue000-\U0010ffff-]*")
+_INDEX = lazy_pattern(r"0|-?[1-9][0-9]*")
+_NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
+_WORD = lazy_pattern(r"[^\W\d]\w*")
+_CALL = lazy_pattern(r"[a-z][a-z0-9_]*[ \t]*\(")
+_COMPARISON = lazy_pattern(r"==|!=|<=|>=|<|>")
+_LONE_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _EXPONENT = 400
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.places import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, children, fits
 
-_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
-_DOTTED = re.compile(
+_PLAIN_KEY = lazy_pattern(r"[^\W\d][\w-]*")
+_DOTTED = lazy_pattern(
     r"""(?P<dot>\.)? (?:
         \[ (?: (?P<any>\*) | (?P<index>-?\d{1,18}) | (?P<inner>"(?:[^"\\]|\\.)*" | '[^']*') ) \]
         | (?P<quoted>"(?:[^"\\]|\\.)*") | (?P<key>[^.\[\]"'\s][^.\[\]"]*) )""",

@@ -10,6 +10,7 @@ from baselinekit.documents.languages import SUFFIXES
 from baselinekit.documents.text import BOM, newline
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.programs.git import Git
 from baselinekit.store import atomic
 from baselinekit.store.atomic import STATE_FOLDER, cannot_write
@@ -20,8 +21,8 @@ DRIVER = "baselinekit"
 
 _BEGIN = "# baselinekit (these lines: `baselinekit init --git`; without them: `baselinekit init --undo-git`)"
 _END = "# baselinekit: end"
-_BLOCK = re.compile(rf"^{re.escape(_BEGIN)}\r?\n(?:.*\n)*?{re.escape(_END)}(?:\r?\n|\Z)", re.MULTILINE)
-_SPECIAL = re.compile(r"([\\*?\[\]])")
+_BLOCK = lazy_pattern(rf"^{re.escape(_BEGIN)}\r?\n(?:.*\n)*?{re.escape(_END)}(?:\r?\n|\Z)", re.MULTILINE)
+_SPECIAL = lazy_pattern(r"([\\*?\[\]])")
 _IGNORED = (f"/{STATE_FOLDER}/", f".{DRIVER}-*.tmp")
 
 _MERGE, _DIFF = f"merge.{DRIVER}", f"diff.{DRIVER}"

@@ -1,7 +1,6 @@
 """Results of earlier runs: the files that are named, several made one report, and the history kept here."""
 
 import os
-import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, nearest
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import Spent
 from baselinekit.model.results import (
@@ -43,7 +43,7 @@ from baselinekit.workflow.selection import list_names
 
 
 _NEWEST = frozenset(("last", "latest"))
-_RESULT = re.compile(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
+_RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
 _DEEP = 2
 """Folders below the one that is named: results are kept by date."""
 
@@ -83,7 +83,7 @@ def _newest(folder: str, deep: int) -> Iterator[str]:
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_APART = re.compile(r"--shard=.*|-o.+")
+_APART = lazy_pattern(r"--shard=.*|-o.+")
 _APART_WITH_ITS_VALUE = ("--shard", "-o")
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60

@@ -1,6 +1,5 @@
 """One baseline, replayed and judged; and the report of all of them, without secrets and kept for later."""
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -23,6 +22,7 @@ from baselinekit.errors import (
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Ask, Observation, Recipe, Scores
 from baselinekit.model.results import VOLATILE, Report, Result, Spot
@@ -179,7 +179,7 @@ def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tup
     ]
 
 
-_VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
+_VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 
 OUT_OF_BUDGET = "BK620"

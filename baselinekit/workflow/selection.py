@@ -1,6 +1,5 @@
 """Which baselines a run is about: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -9,13 +8,14 @@ from typing import Protocol, TypeVar
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.frozen import frozen
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
 from baselinekit.replay.dispatch import digest
 from baselinekit.workflow.project import Project
 
-_WORD = re.compile(r"\s*(?:(\(|\))|([^\s()]+))")
+_WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
 _NAMED = 8
 
 
@@ -188,7 +188,7 @@ def _unreadable(text: str, why: str) -> InvalidInput:
 
 
 MOST = 10_000
-_FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
+_FORM = lazy_pattern(r"(\d{1,9})/(\d{1,9})")
 
 
 def parse_shard(text: str) -> Shard:

@@ -1,7 +1,6 @@
 """What a change touches (--changed-since), and which baselines it loosens (--base)."""
 
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain
@@ -13,6 +12,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import Against, Revised
@@ -35,7 +35,7 @@ _BEARS_ON_NOTHING = {"version", "record", "inline_limit", "evals", "limits"}
 _BY_NAME = ("skills", "commands", "models")
 _SKILL_FOLDERS = ("skills", ".claude/skills")
 _LONGEST_NAME = 1_024
-_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_MODULE = lazy_pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 def select_touched(

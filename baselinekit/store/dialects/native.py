@@ -1,6 +1,5 @@
 """The form of the reference (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
@@ -8,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from baselinekit.errors import Problem, nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -31,7 +31,7 @@ from baselinekit.schema.records import check
 # What a record must hold beyond its types: names, addresses, times, and what excludes what.
 
 
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:

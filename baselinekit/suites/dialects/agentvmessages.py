@@ -14,6 +14,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.messages import is_parts
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.gitaddress import FetchedFile, is_remote
@@ -166,7 +167,7 @@ def path_pattern(pattern: str) -> str:
     return "".join(_MEANS.get(piece) or escape(piece) for piece in pieces)
 
 
-_GLOB = re.compile(r"(\*\*/|\*\*|[*?{},])")
+_GLOB = lazy_pattern(r"(\*\*/|\*\*|[*?{},])")
 _MEANS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
 
 

@@ -1,7 +1,6 @@
 """The eval file of a prompt folder, as eva has it: `defaults, cases, triggering`. A query that should call
 the prompt up is a case without a run; a case asks the template with its inputs."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from baselinekit.grade import graders
 from baselinekit.kinds.echo import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.grades import Grader
 from baselinekit.model.prompts import PromptFolder
@@ -47,7 +47,7 @@ from baselinekit.variables import as_text, unexpanded
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
 _TIMEOUT = 60
-_NOT_IN_IDS = re.compile(r"[^\w.-]+")
+_NOT_IN_IDS = lazy_pattern(r"[^\w.-]+")
 _OTHER_FORMS = {
     **FORMS_BY_KEY,
     "evalcases": "an AgentV eval file",

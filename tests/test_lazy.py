@@ -1,0 +1,57 @@
+"""A regular expression that is compiled when it is first used does what a compiled one does."""
+
+import pkgutil
+import re
+from importlib import import_module
+
+import pytest
+
+import baselinekit
+from baselinekit.lazy import LazyPattern, lazy_pattern
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "text"),
+    [
+        (r"(?P<word>[a-z]+)(\d)?", 0, "ab1 c"),
+        (r"(?P<word>[a-z]+)(\d)?", re.IGNORECASE, "AB1 c"),
+        (r"x*", 0, "axb"),
+        (r" a  b # two letters", re.VERBOSE, "xaby"),
+    ],
+)
+def test_it_finds_what_a_compiled_one_finds(source: str, flags: int, text: str) -> None:
+    lazy, compiled = lazy_pattern(source, flags), re.compile(source, flags)
+    for _ in range(2):  # also when it has been used before
+        for find in ("match", "search", "fullmatch"):
+            ours, theirs = getattr(lazy, find)(text), getattr(compiled, find)(text)
+            assert (ours and (ours.span(), ours.groups())) == (theirs and (theirs.span(), theirs.groups()))
+        assert (lazy.search(text, 1, 3) and compiled.search(text, 1, 3)) or not compiled.search(text, 1, 3)
+        assert [one.span() for one in lazy.finditer(text)] == [one.span() for one in compiled.finditer(text)]
+        assert lazy.sub("-", text) == compiled.sub("-", text)
+        assert lazy.split(text) == compiled.split(text)
+        assert lazy.findall(text) == compiled.findall(text)
+        assert (lazy.pattern, lazy.flags, lazy.groupindex) == (
+            compiled.pattern,
+            compiled.flags,
+            compiled.groupindex,
+        )
+
+
+def test_bytes_are_searched_by_bytes() -> None:
+    assert lazy_pattern(rb"[0-9]+").findall(b"1 22") == [b"1", b"22"]
+
+
+def test_what_no_pattern_has_it_has_not() -> None:
+    for name in ("matches", "_private", "__await__"):
+        assert not hasattr(lazy_pattern("a"), name)
+
+
+def test_every_one_of_the_package_can_be_compiled() -> None:
+    """What nobody has used yet would be found wrong by its first user."""
+    found = 0
+    for module in pkgutil.walk_packages(baselinekit.__path__, "baselinekit."):
+        if module.name != "baselinekit.__main__":
+            for value in vars(import_module(module.name)).values():
+                if isinstance(value, LazyPattern):
+                    found += bool(value.pattern is not None)
+    assert found > 200
