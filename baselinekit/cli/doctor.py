@@ -41,7 +41,7 @@ from baselinekit.suites.targets import describe_targets
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
-from baselinekit.workflow.doctor import Findings, find_short_secrets
+from baselinekit.workflow.doctor import Findings, find_short_secrets, move_large_outputs
 from baselinekit.workflow.project import Project
 
 # `baselinekit doctor`.
@@ -68,6 +68,7 @@ class DoctorOptions:
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    fix: bool = flag(help="First move large outputs out of their files into files beside them.")
     ci: bool = flag(help="Also print what a run may do, and who allows it.")
     probe_judges: bool = flag(help="Test each judge on texts whose verdict is known.")
     as_json: bool = flag("--json", help="Print the findings as JSON.")
@@ -78,6 +79,7 @@ def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
         return probe_judges(project, options)
+    moved, left = move_large_outputs(project, options.paths) if options.fix else ([], [])
     with real_context() as context:
         clients = with_models(context, project, RecordingOptions()).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
@@ -85,12 +87,19 @@ def doctor(options: DoctorOptions) -> int:
         # where a CI system runs this, nobody merges, and each clone is a new one
         git = Git(clients.execute, project.root)
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
-    notes = (*findings.notes, *find_short_secrets(project), *([missing] if missing else ()))
+    known = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
+    notes = (*left, *known, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
     if options.as_json:
         allowed = {"allowed": all_permissions(project)} if options.ci else {}
-        screen.show_json(json.dumps(_document(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
+        fixed = {"moved": [asdict(one) for one in moved]} if options.fix else {}
+        screen.show_json(
+            json.dumps(_document(findings) | fixed | allowed, indent=2, ensure_ascii=False) + "\n"
+        )
     else:
+        for one in moved:
+            line = f"moved the output of {one.id} out of {one.file} into {one.output_file}"
+            screen.line(f"{screen.safe_line(line)} ({one.size:,} bytes)")
         _print(findings, project, options.ci)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
     return 2 if findings.problems else 1 if findings.shape else 0

@@ -1,5 +1,6 @@
 """doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.refresh.learning import evidence_for
 from baselinekit.replay.settings import Clients
 from baselinekit.secrets.short import SHORTEST_WITHIN
+from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import of_any_row, render
@@ -79,6 +81,28 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 
 
+def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
+    """Put outputs that `capture` would have written beside their file there; and which of them stay."""
+    baselines, _ = load_partly(project, paths)
+    chosen = [(one.source.file, one.id) for one in baselines if _has_large_output(project, one)]
+    return move_all(project.root, chosen, project.config.inline_limit)
+
+
+def _has_large_output(project: Project, baseline: Baseline) -> bool:
+    known, limit = baseline.baseline, project.config.inline_limit
+    if known is None:
+        return False
+    try:  # what is not large in any form need not be written to know that
+        size = os.path.getsize(os.path.join(project.root, baseline.source.file))
+    except OSError:
+        return False
+    return size * _YAML_PER_BYTE > limit and has_large(known, limit)
+
+
+_YAML_PER_BYTE = 4
+"""How much more a value of JSON in one line may take as indented YAML."""
+
+
 def find_short_secrets(project: Project) -> list[Problem]:
     """Secrets that are masked only as whole values, each where the configuration declares it."""
     found, declared = [], []
@@ -112,6 +136,9 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
         hint = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True
     else:
+        if _has_large_output(project, baseline):
+            what = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
+            yield Problem("BK116", what, "baselinekit doctor --fix moves it", at=("baseline",)), True
         known = baseline.baseline  # a run elsewhere uses the output of another variant
         outputs = [baseline] if known.output is not ABSENT else []
         for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(known.variants)))):
