@@ -39,7 +39,7 @@ from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.schema.records import named_at
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
-from baselinekit.store.reading import discover, holds_baselines, locate, locate_each
+from baselinekit.store.reading import discover, holds_baselines, locate, locate_each, without_collector
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
@@ -86,6 +86,7 @@ def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
     return project.setting(os.path.dirname(file), clients, repository_of(project.root, file))
 
 
+@without_collector()
 def prepare_cases(
     here: CaptureEnvironment,
     cases: Sequence[Case],

@@ -36,7 +36,7 @@ from baselinekit.replay.dispatch import batches
 from baselinekit.replay.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import locate_each
+from baselinekit.store.reading import locate_each, settled, without_collector
 from baselinekit.workflow.context import AtOnce, Claim, RunContext, ThreadPool
 from baselinekit.workflow.judging import OUT_OF_BUDGET
 from baselinekit.workflow.loading import with_lines
@@ -111,7 +111,7 @@ def run(
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
     examining = CaseWorker(here, examiner, context, memory, _retries(suite, plan.attempts))
     with closing(memory):
-        with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
+        with settled(), context.stop.heard(), at_once, _deadline(suite, context) as overtime:
             made = _made(plan, examining, context, policy.first)
             results = _results(plan, made, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
@@ -152,6 +152,7 @@ def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
     return lambda case: 0 if attempts > 1 else max(case.retries, often)
 
 
+@without_collector()
 def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> tuple[Memory, list[str]]:
     """The journal of this run. Where none can be kept the run goes on without, unless it is to go on."""
     cases = list({id(one): one for one, _ in plan.items}.values())
@@ -242,6 +243,7 @@ def _made(
     return found
 
 
+@without_collector()
 def _results(
     plan: _Plan,
     made: Sequence[tuple[CaseAttempt, ...] | None],

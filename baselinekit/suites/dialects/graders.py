@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.frozen import frozen
@@ -132,7 +132,8 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
         return raw, []
     rows = [row for row in given.graders.values() if row.method or row.kind != "code"]
     rows = [row for row in rows if row.kind == raw.get("type")] or rows
-    known = frozenset({"method"}).union(*(_keys_of(row) for row in rows))
+    schemas: list[Any] = [row.schema for row in rows]
+    known = frozenset({"method"}).union(*map(_keys_of, schemas))
     moved = {key: value for key, value in raw.items() if key in known and key not in _OWN}
     problems = [
         Problem(
@@ -148,9 +149,9 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
 
 
 @cache
-def _keys_of(row: GraderType) -> frozenset[str]:
-    """What the config of such a grader may state."""
-    return frozenset(key.name for key in fields(row.schema))
+def _keys_of(schema: type[Any]) -> frozenset[str]:
+    """What a config of this kind may state."""
+    return frozenset(key.name for key in fields(schema))
 
 
 def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
