@@ -1,9 +1,10 @@
 """Arrays whose order counts, templates that describe every element, and elements that are paired by a key."""
 
 from bisect import bisect
-from collections.abc import Callable, Container, Hashable, Sequence, Set
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 from baselinekit.compare.objects import Object
 from baselinekit.compare.reordered import InOrder, rule_for
@@ -279,8 +280,11 @@ class Ordered:
         if named is not None and named.pairs[:head] == [(n, n) for n in range(head)]:
             return named
         found = Alignment([(n, n) for n in range(head)], [], [])
-        ident = Ident(self.items)
+        ident = Ident.of(self.items)
         for e1, e2, a1, a2 in self._stretches(actual, walk, head, found.pairs):
+            if e2 - e1 == a2 - a1 == 1:
+                found.pairs.append((e1, a1))
+                continue
             inner = align(self.expected[e1:e2], actual[a1:a2], ident)
             found.pairs.extend((e1 + e, a1 + a) for e, a in inner.pairs)
             found.missing.extend(e1 + e for e in inner.missing)
@@ -388,15 +392,19 @@ class Ident:
     """The key by which rows are first aligned: the values that are literal in every one of them, scalar ones
     if there are any."""
 
-    def __init__(self, items: Sequence[Node]):
+    def __init__(self, first: Mapping[str, Json], taken: Container[str], mode: Mode):
+        """`first`: what is literal in the first row, `taken`: keys that are not literal everywhere."""
+        keys = [key for key in first if key not in taken]
+        if mode.tolerance is not None:
+            keys = [key for key in keys if not is_number(first[key])]
+        self._keys = sorted(key for key in keys if not isinstance(first[key], dict | list)) or sorted(keys)
+
+    @classmethod
+    def of(cls, items: Sequence[Node]) -> "Ident":
         rows = [node for node in items if isinstance(node, Object | Literal)]
-        keys = set(rows[0].rest) if rows else set()
-        for taken in {id(node.shape): node.shape.taken for node in rows if isinstance(node, Object)}.values():
-            keys -= taken
-        if rows and rows[0].mode.tolerance is not None:
-            keys = {key for key in keys if not is_number(rows[0].rest[key])}
-        plain = {key for key in keys if not isinstance(rows[0].rest[key], dict | list)}
-        self._keys = sorted(plain or keys)
+        shapes = {id(node.shape): node.shape.taken for node in rows if isinstance(node, Object)}
+        taken = frozenset(chain.from_iterable(shapes.values()))
+        return cls(rows[0].rest, taken, rows[0].mode) if rows else cls({}, taken, Mode())
 
     def __call__(self, row: Json) -> Hashable:
         if self._keys and isinstance(row, dict):

@@ -1,18 +1,17 @@
 """The node of an array whose elements are all alike: their columns say which of them pass, and only what may
 not pass is walked."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from baselinekit.compare.arrays import Ident
 from baselinekit.compare.columns import NUMBERS, PLAIN, ChangedValue, Columns, Leaves
+from baselinekit.compare.reordered import MOST_LOOSE
 from baselinekit.compare.values import Link, Node, Scalar, Walk
 from baselinekit.model.values import Json
-from baselinekit.tree.alignment import identifying_key, same_rows
+from baselinekit.tree.alignment import LIKELY_KEYS, identifying_key, same_rows
 from baselinekit.tree.equality import freeze, same_json
-
-MOST_LOOSE = 50
-"""Of more elements nobody looks whether they came in another order, unless they are literal."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +35,7 @@ class ColumnarArray:
                 changed = []
             elif self.ordered:
                 changed = self.columns.changed(self.expected, actual)
-                if changed and not stay(self.expected, actual, changed, self.loose):
+                if changed and not self.stay(actual, sorted({change[0] for change in changed})):
                     changed = None
             if changed is not None:
                 walk.hits.update(self.columns.rules)
@@ -67,6 +66,28 @@ class ColumnarArray:
                 rows[n] = _with(rows.get(n, self.expected[n]), keys, seen)
         return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected
 
+    def stay(self, actual: list[Json], places: list[int]) -> bool:
+        """Whether a walk one by one would set each element beside the one at its place, if all that may not
+        pass stands in these places: rows that a key names all stand where they stood; or nothing names them,
+        they are not the same ones in another order, and those beside each other would not be aligned
+        otherwise."""
+        expected = self.expected
+        if same_rows(expected, actual):
+            return True
+        if identifying_key(expected, actual) is not None or (self.loose and len(expected) <= MOST_LOOSE):
+            return False
+        last = actual[places[-1]]
+        literal = not self.loose and _may_be_same_numbers(expected, actual)
+        if literal and any(same_json(row, last) for row in expected):
+            return False
+        key_of: Callable[[Json], Hashable] = freeze
+        if isinstance(self.columns, Columns):
+            key_of = Ident(expected[0], self.columns.taken, self.columns.mode)
+        for run in _runs(places):
+            if len(run) > 1 and not _aligned([expected[n] for n in run], [actual[n] for n in run], key_of):
+                return False
+        return True
+
     def shuffles(self, n: int) -> bool:
         """Whether the values of a row are met in another order than they stand in it."""
         columns = self.columns
@@ -80,30 +101,18 @@ def _with(row: Json, keys: tuple[str, ...], value: Json) -> Json:
     return {**row, keys[0]: _with(row[keys[0]], keys[1:], value)} if keys else value
 
 
-def stay(expected: list[Json], actual: list[Json], changed: Sequence[ChangedValue], loose: bool) -> bool:
-    """Whether a walk one by one would set each element beside the one at its place, of as many on both sides:
-    rows that a key names all stand where they stood; or nothing names them, what may not pass stands alone
-    or equals none of its neighbours, and they are not the same ones in another order. `loose`: other elements
-    than equal ones may pass."""
-    if same_rows(expected, actual):
-        return True
-    if identifying_key(expected, actual) is not None or (loose and len(expected) <= MOST_LOOSE):
-        return False
-    places = sorted({change[0] for change in changed})
-    last = actual[places[-1]]
-    if not loose and _same_numbers(expected, actual) and any(same_json(row, last) for row in expected):
-        return False
-    for run in _runs(places):
-        if len(run) > 1:
-            if isinstance(last, dict):
-                return False
-            if not {freeze(expected[n]) for n in run}.isdisjoint(freeze(actual[n]) for n in run):
-                return False
-    return True
+def _aligned(before: list[Json], after: list[Json], key_of: Callable[[Json], Hashable]) -> bool:
+    """Whether elements would be aligned as they stand, whichever of them are looked at: by their names, if
+    they have any, and by this key."""
+    for key in LIKELY_KEYS if isinstance(before[0], dict) else ():
+        if [row.get(key) for row in before] != [row.get(key) for row in after]:
+            return False
+    keys = [*map(key_of, before)], [*map(key_of, after)]
+    return keys[0] == keys[1] or {*keys[0]}.isdisjoint(keys[1])
 
 
-def _same_numbers(expected: list[Json], actual: list[Json]) -> bool:
-    """Whether the same numbers may be in both: false says that they are not, true nothing."""
+def _may_be_same_numbers(expected: list[Json], actual: list[Json]) -> bool:
+    """False: not the same numbers are in both. True says nothing."""
     if not {*map(type, expected), *map(type, actual)} <= NUMBERS:
         return True
     try:

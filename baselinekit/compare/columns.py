@@ -145,6 +145,8 @@ class Columns:
     literal: tuple[str, ...]
     data: bytes | None
     rules: frozenset[Rule]
+    taken: frozenset[str]
+    """Keys under which more than literal values are."""
     mode: Mode
     below: State
 
@@ -284,6 +286,7 @@ class _Parts:
     measured: list[tuple[str, Leaves]] = field(default_factory=list)
     literal: list[str] = field(default_factory=list)
     rules: set[Rule] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
 
     def add(self, key: str, part: "Columns | Leaves") -> None:
         self.rules |= part.rules
@@ -294,7 +297,8 @@ class _Parts:
 
     def columns(self, data: bytes | None, keys: int, mode: Mode, below: State) -> Columns:
         parts = tuple(self.texts), tuple(self.ignored), tuple(self.nested), tuple(self.measured)
-        return Columns(keys, *parts, tuple(self.literal), data, frozenset(self.rules), mode, below)
+        sets = frozenset(self.rules), frozenset(self.taken)
+        return Columns(keys, *parts, tuple(self.literal), data, *sets, mode, below)
 
 
 @frozen
@@ -316,8 +320,9 @@ class ColumnMaker:
         try:
             if not all(self._add(key, item, rows, mode, state, parts) for key, item in first.items()):
                 return None
-            data = literal_bytes(in_one_line(rows, tuple(parts.literal)))
-            if data is None or not below.asleep(data):
+            literal = in_one_line(rows, tuple(parts.literal))
+            data = literal_bytes(literal)
+            if data is None or not below.asleep(literal, data):
                 return None
             if mode.tolerance is not None and self.measuring:
                 for key in [*parts.literal]:
@@ -335,6 +340,7 @@ class ColumnMaker:
     ) -> bool:
         """Add the column under a key, where `item` is the first value; False if it cannot be one."""
         column, below = itemgetter(key), state.otherwise()
+        parts.taken.add(key)
         if key in (state.names or ()):
             inner = state.step(key, item, len(rows[0]))
             here = inner.here
@@ -352,6 +358,7 @@ class ColumnMaker:
             return accepts is not None and [*map(column, rows)].count(item) == len(rows)
         if isinstance(item, dict) and shows_more(item, below.names or ()):
             return self._add_ruled(key, [*map(column, rows)], mode, below, parts)
+        parts.taken.remove(key)
         parts.literal.append(key)
         return True
 

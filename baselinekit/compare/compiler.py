@@ -283,7 +283,7 @@ class Compiler:
         by_bytes = how is None and mode.type != "numeric" and not mode.asks_for_change
         if by_bytes and not shows_more(value, state.otherwise().names or ()):
             data = literal_bytes(value)
-            if data is not None and state.asleep(data):
+            if data is not None and state.asleep(value, data):
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
         return _Array(self, value, how, mode, state, at).node()

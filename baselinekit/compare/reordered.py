@@ -4,7 +4,6 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Hashable, Sequence
 
-from baselinekit.compare.columnar import MOST_LOOSE
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Node, Walk, unroll
 from baselinekit.frozen import frozen
@@ -13,7 +12,10 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.alignment import identifying_key
 from baselinekit.tree.changes import row_pattern
-from baselinekit.tree.equality import freeze, identical
+from baselinekit.tree.equality import freeze, identical, same_json
+
+MOST_LOOSE = 50
+"""Of more elements that are not literal nobody looks whether they came in another order."""
 
 _PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
@@ -33,15 +35,18 @@ class InOrder:
         size = len(self.items)
         if size != len(actual):
             return None
-        stated: dict[Hashable, deque[int]] = {}
-        loose = []
+        places: list[int] = []
+        loose: list[int] = []
         for e in range(head, size):
-            if is_stated(self.items[e], self.expected[e]):
-                stated.setdefault(freeze(self.expected[e]), deque()).append(e)
-            else:
-                loose.append(e)
+            (places if is_stated(self.items[e], self.expected[e]) else loose).append(e)
         if len(loose) > MOST_LOOSE:
             return None
+        # where the first that differs is a new one, nobody need know what all the others are
+        if places and not loose and not any(same_json(self.expected[e], actual[head]) for e in places):
+            return None
+        stated: dict[Hashable, deque[int]] = {}
+        for e in places:
+            stated.setdefault(freeze(self.expected[e]), deque()).append(e)
         start, trials, order = walk.bindings, walk.trials, [*range(head)]
         for a in range(head, size):
             same = stated.get(freeze(actual[a]))

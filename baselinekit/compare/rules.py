@@ -22,7 +22,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.equality import as_written
+from baselinekit.tree.equality import as_key, as_written, json_text
 from baselinekit.tree.paths import Pattern, Specificity
 from baselinekit.tree.places import FilterSegment, Key, Slice, Wild, fits
 
@@ -127,7 +127,7 @@ class State:
         self.names: frozenset[str] | None = None
         if all(isinstance(step, str) or step is Wild.DEEP for step in steps):
             self.names = frozenset(step for step in steps if isinstance(step, str))
-        self._marks: list[bytes] | None = [] if self.dead else None
+        self._marks: dict[bytes, str] | None = {} if self.dead else None
         self._otherwise: State | None = self if self.dead else None
 
     def step(self, key: str | int, value: Json, size: int) -> "State":
@@ -228,14 +228,22 @@ class State:
             )
         return self._otherwise
 
-    def asleep(self, data: bytes) -> bool:
-        """Whether no rule can apply below, where all names are in these bytes: `**.id` waits for an id."""
+    def asleep(self, value: Json, data: bytes) -> bool:
+        """Whether no rule can apply in a value that has these bytes: `**.id` waits for an id. Where the name
+        is in them it may be a text: JSON tells what is a key."""
         if self._marks is None:
             waits = self.here is None and self.names is not None and self.otherwise() is self
             if not waits or self.names is None or any(name.isdigit() for name in self.names):
                 return False
-            self._marks = [as_written(name) for name in self.names]
-        return not any(map(data.__contains__, self._marks))
+            self._marks = {as_written(name): as_key(name) for name in self.names}
+        keys = [key for mark, key in self._marks.items() if mark in data]
+        if not keys:
+            return True
+        try:
+            text = json_text(value)
+        except (RecursionError, ValueError):
+            return False
+        return not any(map(text.__contains__, keys))
 
     def _advanced(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
         entries = []

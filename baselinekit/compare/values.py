@@ -1,6 +1,5 @@
 """The nodes of single values, and the walk over an actual output: its differences so far, its bindings."""
 
-import json
 import re
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from baselinekit.tree.equality import (
     identical,
     is_number,
     is_written_as,
+    json_text,
     same_number,
 )
 from baselinekit.tree.paths import render
@@ -350,7 +350,7 @@ def literal_bytes(value: Json) -> bytes | None:
     if any(_in_text(data, match.start()) for match in found):
         return None
     try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
+        text = json_text(value)
     except (RecursionError, ValueError):
         return None
     return None if _IN_JSON.search(text) else data
@@ -394,7 +394,7 @@ def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:
     if state.names and not state.names.isdisjoint(value):
         return None
     data = literal_bytes(value)
-    return data if data is None or state.dead or state.otherwise().asleep(data) else None
+    return data if data is None or state.dead or state.otherwise().asleep(value, data) else None
 
 
 def shows_more(value: Json, names: Container[str]) -> bool:

@@ -130,7 +130,7 @@ def unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list
 
 _MOST_ALIGNED = 40_000
 _MOST_SCORED = 50
-_LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
+LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
 
 
 class Alignment(NamedTuple):
@@ -161,7 +161,7 @@ def likeness(expected: Json, actual: Json) -> float:
     if isinstance(expected, dict) and isinstance(actual, dict):
         weight = score = 0.0
         for key, value in expected.items():
-            heavy = 4.0 if key in _LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
+            heavy = 4.0 if key in LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
             weight += heavy
             if key in actual:
                 right = actual[key]
@@ -201,7 +201,7 @@ def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
     first = expected[0] if expected else None
     if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
         return False
-    for key in _LIKELY_KEYS:
+    for key in LIKELY_KEYS:
         if isinstance(first.get(key), str | int):
             names = [row.get(key) for row in expected]
             kinds = {*map(type, names)}
@@ -229,7 +229,7 @@ def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | N
     rows = [*expected, *actual]
     if not expected or not actual or {*map(type, rows)} != {dict}:
         return None
-    for key in _LIKELY_KEYS:
+    for key in LIKELY_KEYS:
         if key in rows[0] and {type(row.get(key)) for row in rows} <= {str, int}:
             before, after = {*_names(expected, key)}, {*_names(actual, key)}
             distinct = len(before) == len(expected) and len(after) == len(actual)

@@ -48,8 +48,14 @@ def same_number(left: Json, right: Json) -> bool:
     return decimal(left) == decimal(right)
 
 
+_EQUAL_BY_VALUE = {str, int, bool, type(None)}
+
+
 def same_json(left: Json, right: Json) -> bool:
     """Equal as JSON, numbers by their value: true is never 1."""
+    kind = left.__class__
+    if kind is right.__class__ and kind in _EQUAL_BY_VALUE:
+        return bool(left == right)
     if isinstance(left, dict):
         return (
             isinstance(right, dict)
@@ -171,6 +177,16 @@ def as_written(text: str) -> bytes:
     """What stands for a text, or a key, in the bytes of any value that holds it: its length comes first."""
     data = text.encode("utf-8", "surrogatepass")
     return (b"\x8c%c" % len(data) if len(data) < 256 else b"X" + len(data).to_bytes(4, "little")) + data
+
+
+def json_text(value: Json) -> str:
+    """A value as JSON, in which `as_key` finds a key; a number that only a Decimal holds is a text in it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def as_key(name: str) -> str:
+    """What stands in `json_text` wherever a key of this name is, and in no text, where quotes are escaped."""
+    return json.dumps(name, ensure_ascii=False) + ": "
 
 
 def is_written_as(value: Json, data: bytes) -> bool:

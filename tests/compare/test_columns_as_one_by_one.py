@@ -47,7 +47,6 @@ ARRAYS = (
     | objects(v=NUMBERS, many=st.lists(NUMBERS, min_size=1, max_size=2), any=st.just("<<any_integer>>"))
     | objects(v=NUMBERS, inner=INNER, any=st.just("<<any_integer>>"))
 )
-NAMED = st.booleans()
 BOUNDS = st.sampled_from(
     [
         {"abs": 0.25},
@@ -125,6 +124,15 @@ def changed(stored: list[Any], steps: list[tuple[str, int, int, Json]]) -> list[
     return actual
 
 
+def another(value: Json, n: int) -> Json:
+    """One of the same form, which no other equals."""
+    if isinstance(value, dict):
+        return {key: another(item, n) for key, item in value.items()}
+    if isinstance(value, list):
+        return [another(item, n) for item in value]
+    return n + 0.5 if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 def answered(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: answered(item) for key, item in value.items()}
@@ -155,12 +163,15 @@ def as_it_is(node: Node) -> Node:
     return node
 
 
-@given(ARRAYS, TOLERANCES, st.sampled_from(MORE), STEPS, NAMED)
+@given(ARRAYS, TOLERANCES, st.sampled_from(MORE), STEPS, st.booleans(), st.booleans())
 @settings(max_examples=300, deadline=None)
-@example([{"v": 1}] * 3 + [{"v": 2}], {"*": {"abs": 0.25}}, {}, [("swap", 0, 3, 0)], False)
+@example([{"v": 1}] * 3 + [{"v": 2}], {"*": {"abs": 0.25}}, {}, [("swap", 0, 3, 0)], False, False)
 def test_by_columns_as_one_by_one(
-    stored: list[Any], tolerance: dict[str, Any], more: dict[str, Any], steps: Any, named: bool
+    stored: list[Any], tolerance: dict[str, Any], more: dict[str, Any], steps: Any, named: bool, long: bool
 ) -> None:
+    """`long`: of more than fifty elements nobody looks whether they came in another order."""
+    if long:
+        stored = [*stored, *(another(stored[0], n) for n in range(1_000, 1_060))]
     if named and isinstance(stored[0], dict):
         stored = [{"id": n, **row} for n, row in enumerate(stored)]
     rules = {**more, "tolerance": tolerance} if tolerance else more
