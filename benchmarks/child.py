@@ -16,6 +16,7 @@ SUBJECTS = {
     "files": "baseline files",
     "replay": "`compare` as a whole",
     "models": "slow questions to a model",
+    "evals": "`run` as a whole",
     "peers": "the same checks by other tools",
     "startup": "starting up",
     "guards": "what the guards cost",

@@ -2,19 +2,23 @@
 
     python -m benchmarks.slow SECONDS
 
-It says its port, and ends with its standard input."""
+A question may say itself how long it takes: `It takes 0.4 s.` The server says its port, and ends with its
+standard input."""
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+ANSWER = "fine"
+_TAKES = re.compile(rb"It takes ([0-9.]+) s")
 _BODY = json.dumps(
     {
-        "choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}],
+        "choices": [{"message": {"content": ANSWER}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2},
     }
 ).encode()
@@ -41,8 +45,10 @@ async def _main(seconds: float) -> None:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
-                await asyncio.sleep(seconds)
+                size = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+                stated = _TAKES.search(await reader.readexactly(size))
+                if wait := float(stated[1]) if stated else seconds:
+                    await asyncio.sleep(wait)
                 writer.write(_HEAD + _BODY)
         except (OSError, EOFError):
             pass
