@@ -1,16 +1,14 @@
-"""The work on one eval case: its attempts, each in the journal at once, and the result made of them."""
+"""One eval case: the result that is made of its attempts, and what of them goes into the journal of a run."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import encode
-from baselinekit.errors import BaselinekitError, NotRecorded
-from baselinekit.evals.attempts import AttemptResult, Examiner, used_by
+from baselinekit.errors import NotRecorded
+from baselinekit.evals.attempts import used_by
 from baselinekit.evals.checks import Prepared
-from baselinekit.evals.promptrows import note_use
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
@@ -23,13 +21,10 @@ from baselinekit.replay.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
 from baselinekit.store.journal import Journal, name_of
-from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
-from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import target_of
-from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
+from baselinekit.workflow.project import Project
 
 # All attempts at one eval case -> one result.
 
@@ -243,9 +238,6 @@ def mean_score(attempts: Sequence[Attempt], retried: int) -> float | None:
     return round(sum(known) / len(known), 6) if known and len(known) == len(scores) else None
 
 
-# The work on one case, and what of it goes into the journal so that a later run can continue.
-
-
 # What of an attempt goes into the journal of a run, from which a later run takes it as its own.
 
 Key = tuple[str, int]
@@ -357,89 +349,3 @@ class PlanJournals:
         """All of the plan is done."""
         for memory in self._finished:
             memory.forget()
-
-
-# The work on one case: attempts until one passes or no more are allowed, each in the journal at once.
-
-
-@frozen
-class CaseWorker:
-    """`retries`: how often a case is tried again after it failed."""
-
-    here: CaptureEnvironment
-    examiner: Examiner
-    context: RunContext
-    memory: Memory
-    retries: Callable[[Case], int]
-    warnings: set[str] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def work(self, item: tuple[Prepared, int]) -> tuple[CaseAttempt, ...]:
-        """The attempts that come of one: itself, and those that are made because it failed."""
-        prepared, number = item
-        if prepared.case.skip is not None:
-            return ()
-        told = [self._attempt(prepared, number)]
-        for again in range(self.retries(prepared.case)):
-            if told[-1].attempt.outcome not in ("failed", "error") or told[-1].attempt.verdict == "refused":
-                break
-            if self.context.stop.is_set():
-                break
-            told.append(self._attempt(prepared, number + again + 1))
-        return tuple(told)
-
-    def _attempt(self, prepared: Prepared, number: int) -> CaseAttempt:
-        """Made, unless an earlier run has."""
-        known = self.memory.known(prepared.case, number)
-        if known is not None:
-            return known
-        try:
-            told = self._told(prepared, self.examiner.attempt(prepared, number))
-        except Exception as error:  # the error of this case: the others are examined
-            told = CaseAttempt(self.examiner.fault(number, error))
-        attempt = told.attempt
-        # before it is in the journal: who goes on with this run does not send it again, nor note it
-        if prepared.case.folder is not None:
-            now = self.context.clock.timestamp()
-            for warning in note_use(self.here.project, prepared.case, attempt, now, self.context.stop):
-                self._warn(warning)
-        cut_off = (
-            attempt.outcome == "error" and self.context.stop.is_set()
-        )  # it may only have failed because all was ended
-        if attempt.outcome != "skipped" and not cut_off:
-            try:
-                self.memory.add(prepared.case, told)
-            except NotRecorded as error:
-                self._warn(f"this run cannot be resumed: {error.problems[0].message}")
-        return told
-
-    def _told(self, prepared: Prepared, made: AttemptResult) -> CaseAttempt:
-        if made.comparison is None or made.observation is None:
-            return CaseAttempt(made.attempt)
-        redactor = self.here.project.redactor.knowing(made.observation.output)
-        self._keep(prepared, made)
-        spots = spots_of(made.comparison, prepared.case, redactor)
-        drift = {}
-        if made.attempt.outcome == "failed" and prepared.baseline is not None:
-            drift = drift_of(self.here, prepared.baseline, made.observation)
-        return CaseAttempt(made.attempt, spots, made.comparison.count, drift)
-
-    def _keep(self, prepared: Prepared, made: AttemptResult) -> None:
-        """What differs from a baseline is kept for whoever takes it for right, as compare does."""
-        is_record = any(graders.row_of(grader).compares == "baseline" for grader in prepared.case.graders)
-        comparison, observation, baseline = made.comparison, made.observation, prepared.baseline
-        if not is_record or comparison is None or observation is None or baseline is None:
-            return
-        root = self.here.project.root
-        try:
-            if comparison.passed:
-                drop_pending(root, baseline.id)
-            else:
-                now = self.context.clock.timestamp()
-                save_pending(root, seen_of(self.here, baseline, comparison, observation, now))
-        except BaselinekitError as error:
-            self._warn(f"the new output could not be kept for a refresh: {error.problems[0].message}")
-
-    def _warn(self, warning: str) -> None:
-        with self._lock:
-            self.warnings.add(warning)

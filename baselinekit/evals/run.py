@@ -1,6 +1,7 @@
 """run: every eval case attempted, graded, and counted."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field, replace
@@ -10,7 +11,6 @@ from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import Examiner, Outside
 from baselinekit.evals.cases import (
     CaseAttempt,
-    CaseWorker,
     Memory,
     PlanJournals,
     explain_grades,
@@ -25,6 +25,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
+from baselinekit.evals.workers import Attempts, CaseTurn, CaseWorker, turns_of
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
@@ -37,7 +38,8 @@ from baselinekit.replay.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each, settled, without_collector
-from baselinekit.workflow.context import AtOnce, Claim, RunContext, ThreadPool
+from baselinekit.workflow.chunks import Threads
+from baselinekit.workflow.context import AtOnce, RunContext
 from baselinekit.workflow.judging import OUT_OF_BUDGET
 from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
@@ -68,20 +70,19 @@ class RunPolicy:
 
 @frozen
 class _Plan:
-    """What is to be done: each case with its numbers of attempts, in the order of the files."""
+    """What is to be done: the attempts at each case, in the order of the files."""
 
-    items: list[tuple[Prepared, int]]
+    cases: dict[str, Prepared]
+    turns: list[CaseTurn]
     attempts: int
-    jobs: int
-    claim: Claim[tuple[Prepared, int]]
 
     @classmethod
-    def of(cls, project: Project, cases: Sequence[Prepared], attempts: int, jobs: int) -> "_Plan":
-        often = [1 if prepared.case.skip is not None else attempts for prepared in cases]
-        items = [
-            (one, number) for one, most in zip(cases, often, strict=True) for number in range(1, most + 1)
-        ]
-        return cls(items, attempts, jobs, lambda item: project.claim(item[0].case.recipe))
+    def of(cls, project: Project, cases: Sequence[Prepared], attempts: int) -> "_Plan":
+        turns = [turn for one in cases for turn in turns_of(project, one.case, attempts)]
+        return cls({one.case.id: one for one in cases}, turns, attempts)
+
+    def prepared(self, case: Case) -> Prepared:
+        return self.cases[case.id]
 
 
 def run(
@@ -105,24 +106,23 @@ def run(
     here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
     prepared = prepare_cases(here, chosen, outside.check)
-    plan = _Plan.of(project, prepared, policy.attempts or suite.config.attempts, jobs)
+    plan = _Plan.of(project, prepared, policy.attempts or suite.config.attempts)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
-    examining = CaseWorker(here, examiner, context, memory, _retries(suite, plan.attempts))
+    worker = CaseWorker(here, examiner, context.clock.timestamp, plan.prepared)
+    engine = Threads(worker.judge, jobs, context.cancel)
+    attempts = Attempts(project, context, memory, _retries(suite, plan.attempts), policy.first)
     with closing(memory):
-        with settled(), context.stop.heard(), at_once, _deadline(suite, context) as overtime:
-            made = _made(plan, examining, context, policy.first)
+        with settled(), context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
+            made = attempts.run(plan.turns, engine)
             results = _results(plan, made, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
             if not memory.was_finished:  # else all of it is an earlier run, which is noted
                 typed, ended = typed_inputs(project, prepared), context.stop.is_set()
                 facts = RunFacts(context.clock.timestamp(), plan.attempts, wanted.grader, typed, ended)
                 notes += note_runs(project, suite, chosen, results, facts, context.stop)
-        complete = all(
-            told is not None and all(one.attempt.code != OUT_OF_BUDGET for one in told) for told in made
-        )
-        if complete:
+        if complete := is_complete(made):
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
     told = [f"only {wanted.grader} graders were used"] if wanted.grader else []
     told += misspelt_inputs(project, prepared)
@@ -138,12 +138,17 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**here.seen, **_served(results)},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *recorder.notes, *examining.warnings, *told})),
+        warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *told})),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
         commit=head_commit(project.root),
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
+
+
+def is_complete(made: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:
+    """Whether every attempt was made, and none left out because nothing more might be spent."""
+    return all(told is not None and all(one.attempt.code != OUT_OF_BUDGET for one in told) for told in made)
 
 
 def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
@@ -155,7 +160,7 @@ def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
 @without_collector()
 def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> tuple[Memory, list[str]]:
     """The journal of this run. Where none can be kept the run goes on without, unless it is to go on."""
-    cases = list({id(one): one for one, _ in plan.items}.values())
+    cases = list(plan.cases.values())
     often = _retries(suite, plan.attempts)
     retries = [often(one.case) for one in cases]
     key = key_of(project, suite.file or suite.name, cases, plan.attempts, retries)
@@ -218,31 +223,6 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
             timer.cancel()
 
 
-def _made(
-    plan: _Plan, examining: CaseWorker, context: RunContext, first: bool
-) -> list[tuple[CaseAttempt, ...] | None]:
-    """All attempts, in the order of the plan. Cases that must be alone come after all others."""
-    advance, wrong = context.advance(len(plan.items)), threading.Event()
-
-    def finished(told: tuple[CaseAttempt, ...]) -> bool:
-        advance(told[0].attempt.outcome if told else "skipped")
-        if first and told and told[-1].attempt.outcome in ("failed", "error"):
-            wrong.set()
-        return not wrong.is_set()
-
-    found: list[tuple[CaseAttempt, ...] | None] = [None] * len(plan.items)
-    for together in (True, False):
-        numbers = [n for n, (one, _) in enumerate(plan.items) if one.case.parallel is together]
-        if not numbers or context.stop.is_set() or wrong.is_set():
-            continue
-        jobs = plan.jobs if together else 1
-        pool = ThreadPool(jobs, examining.work, context.cancel, context.stop, plan.claim)
-        done = pool.run([plan.items[number] for number in numbers], finished)
-        for number, told in zip(numbers, done, strict=True):
-            found[number] = told
-    return found
-
-
 @without_collector()
 def _results(
     plan: _Plan,
@@ -255,19 +235,20 @@ def _results(
     """One result a case, in the order of the cases, with the lines that they are about."""
     why = "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
     why = "not run: the time limit of the suite was reached" if overtime else why
-    of: dict[int, tuple[Prepared, list[CaseAttempt], int]] = {}
-    for (one, _), told in zip(plan.items, made, strict=True):
-        prepared, so_far, retried = of.setdefault(id(one), (one, [], 0))
-        so_far += told or ()
-        of[id(one)] = (prepared, so_far, retried + max(0, len(told or ()) - 1))
+    of: dict[str, list[CaseAttempt]] = {}
+    retried: Counter[str] = Counter()
+    for turn, told in zip(plan.turns, made, strict=True):
+        of.setdefault(turn.case.id, []).extend(told or ())
+        retried[turn.case.id] += max(0, len(told or ()) - 1)
     results = []
-    for prepared, told_of, retried in of.values():
+    for id, told_of in of.items():
+        prepared = plan.cases[id]
         if prepared.case.skip is not None:
             results.append(skipped_result(prepared, prepared.case.skip, None))
         elif not told_of:
             results.append(skipped_result(prepared, why))
         else:
-            results.append(result_of(prepared, told_of, retried, plan.attempts, project))
+            results.append(result_of(prepared, told_of, retried[id], plan.attempts, project))
     if not all(case.source.file for case in cases):  # cases that stand in no file have no lines
         return results
     sources = [case.source for case in cases]

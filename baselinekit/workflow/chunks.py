@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from baselinekit.compare.dispatch import Matcher
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot
@@ -32,6 +32,17 @@ MOST_HELD = 6_000_000
 that. What is beyond is read and compiled again in its turn: memory is dearer."""
 
 Key = tuple[str, str]
+
+
+class Claiming(Protocol):
+    """What waits for its turn. What it claims nobody else may use meanwhile."""
+
+    @property
+    def claim(self) -> str | None: ...
+
+
+Item = TypeVar("Item", bound=Claiming)
+Judged = TypeVar("Judged")
 
 
 @frozen
@@ -64,23 +75,24 @@ class ReadFiles:
 
 
 @frozen
-class Chunk:
-    """Baselines that are judged by one worker. What they `claim` no other chunk may use meanwhile."""
+class Chunk(Generic[Item]):
+    """What is judged by one worker: baselines, or attempts at cases. What they `claim` no other chunk may use
+    meanwhile."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Item, ...]
     claim: str | None = None
 
 
 @frozen
-class ChunkDone:
-    """What became of a chunk: of each baseline what is said of it, or None where it was not run. `seen`: what
-    was found out about the place where it was done."""
+class ChunkDone(Generic[Judged]):
+    """What became of a chunk: of each of its entries what is said of it, or None where it was not run.
+    `seen`: what was found out about the place where it was done."""
 
-    judged: tuple[JudgedBaseline | None, ...]
+    judged: tuple[Judged | None, ...]
     seen: dict[str, Json] = field(default_factory=dict)
 
 
-class Engine(Protocol):
+class Engine(Protocol[Item, Judged]):
     """Where chunks are worked on, `slots` of them at once; each call waits for its answer."""
 
     slots: int
@@ -91,27 +103,30 @@ class Engine(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
+    def chunks(self, entries: Sequence[Item]) -> list[Chunk[Item]]: ...
+
+    def judge(self, chunk: Chunk[Item]) -> ChunkDone[Judged]: ...
+
+    def cancel(self) -> None: ...
+
+
+class BaselineEngine(Engine[Entry, JudgedBaseline], Protocol):
+    """Where baselines are read as well."""
+
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         """The entries of files. Those that are `wanted` are compiled and checked at once (None: later)."""
 
     def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
         """What is wrong with any of these; all others can be judged."""
 
-    def chunks(self, entries: Sequence[Entry]) -> list[Chunk]: ...
 
-    def judge(self, chunk: Chunk) -> ChunkDone: ...
+class Threads(Generic[Item, Judged]):
+    """The engine of a plain run: threads of this process, which `judge` one after the other."""
 
-    def cancel(self) -> None: ...
-
-
-class Here:
-    """The engine of a plain run: threads of this process, a baseline each."""
-
-    def __init__(self, worker: "ChunkWorker", jobs: int, cancel: Callable[[], None]):
+    def __init__(self, judge: Callable[[Item], Judged], jobs: int, cancel: Callable[[], None]):
         self.slots = jobs
         self.cancel = cancel
-        self.read, self.prepare = worker.read, worker.prepare
-        self._worker = worker
+        self._judge = judge
 
     def __enter__(self) -> Self:
         return self
@@ -121,11 +136,19 @@ class Here:
     ) -> None:
         return None
 
-    def chunks(self, entries: Sequence[Entry]) -> list[Chunk]:
+    def chunks(self, entries: Sequence[Item]) -> list[Chunk[Item]]:
         return [Chunk((entry,), entry.claim) for entry in entries]
 
-    def judge(self, chunk: Chunk) -> ChunkDone:
-        return ChunkDone((self._worker.judge(chunk.entries[0]),))
+    def judge(self, chunk: Chunk[Item]) -> ChunkDone[Judged]:
+        return ChunkDone((self._judge(chunk.entries[0]),))
+
+
+class Here(Threads[Entry, JudgedBaseline]):
+    """The same for baselines, which this process reads."""
+
+    def __init__(self, worker: "ChunkWorker", jobs: int, cancel: Callable[[], None]):
+        super().__init__(worker.judge, jobs, cancel)
+        self.read, self.prepare = worker.read, worker.prepare
 
 
 class ChunkWorker:
@@ -160,7 +183,9 @@ class ChunkWorker:
         """What stands in the files of these, for whoever selects by that."""
         return self._held.baselines(entries)
 
-    def run(self, chunk: Chunk, jobs: int, goes_on: Callable[[Result], bool]) -> ChunkDone:
+    def run(
+        self, chunk: Chunk[Entry], jobs: int, goes_on: Callable[[Result], bool]
+    ) -> ChunkDone[JudgedBaseline]:
         """A whole chunk, in threads."""
         self._held.expect(chunk.entries)
         context = self._context

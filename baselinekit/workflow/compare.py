@@ -13,10 +13,10 @@ from baselinekit.model.values import Json
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import same_ids, without_collector
 from baselinekit.workflow.chunks import (
+    BaselineEngine,
     Chunk,
     ChunkDone,
     ChunkWorker,
-    Engine,
     Here,
     JudgePolicy,
     Key,
@@ -24,7 +24,7 @@ from baselinekit.workflow.chunks import (
     unjudged,
 )
 from baselinekit.workflow.context import AtOnce, RunContext, ThreadPool
-from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_judged
+from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline, Repeating, keep_seen
 from baselinekit.workflow.loading import complain, find_files, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.recording import Recorder
@@ -60,7 +60,7 @@ class ComparePlan:
 
     notes: tuple[str, ...]
     share: Share
-    chunks: list[Chunk]
+    chunks: list[Chunk[Entry]]
     coverage: Coverage
 
 
@@ -113,7 +113,7 @@ def make_plan(
     selection: Selection,
     policy: ComparePolicy,
     context: RunContext,
-    engine: Engine,
+    engine: BaselineEngine,
     worker: ChunkWorker,
 ) -> ComparePlan:
     """Which baselines are compared, each of them compiled and checked, and in which chunks."""
@@ -168,10 +168,10 @@ class Finishing:
         self._advance = context.advance(len(entries))
         self._failures = 0
 
-    def run(self, engine: Engine) -> list[Result | None]:
+    def run(self, engine: BaselineEngine) -> list[Result | None]:
         """The results in the order of the files; None where none was run."""
 
-        def work(chunk: Chunk) -> ChunkDone:
+        def work(chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
             done = engine.judge(chunk)
             for entry, judged in zip(chunk.entries, done.judged, strict=True):
                 if judged is not None:
@@ -192,13 +192,14 @@ class Finishing:
 
     def _write(self, entry: Entry, judged: JudgedBaseline) -> None:
         """The verdict is recorded, and what came is kept."""
-        if warning := keep_judged(self._root, judged):
+        settled = judged.result.id if judged.settles else ""
+        if warning := keep_seen(self._root, judged.pending, settled, judged.warning):
             self.warnings.add(warning)
         if self._policy.record != "never":
             noise = judged.result.verdict == "noise"  # which says nothing of the target
             self.recorder.add(entry.source, None if noise else _VERDICTS.get(judged.result.outcome))
 
-    def _goes_on_after(self, done: ChunkDone) -> bool:
+    def _goes_on_after(self, done: ChunkDone[JudgedBaseline]) -> bool:
         self.seen = self.seen or done.seen
         for judged in done.judged:
             if judged is not None:

@@ -409,15 +409,14 @@ class BaselineRunner:
         return seen_of(self._environment, baseline, comparison, observation, self._timestamp())
 
 
-def keep_judged(root: str, judged: JudgedBaseline) -> str:
-    """What came is kept for a refresh, or forgotten; why not, if that cannot be. A checkout that cannot be
-    written is no reason to fail."""
+def keep_seen(root: str, pending: "Seen | None", settled: str, why: str = "") -> str:
+    """What came is kept for a refresh, or forgotten of the id that is `settled`; why not, if that cannot be.
+    A checkout that cannot be written is no reason to fail."""
     try:
-        if judged.pending is not None:
-            save_pending(root, judged.pending)
-        elif judged.settles:
-            drop_pending(root, judged.result.id)
-        why = judged.warning
+        if pending is not None:
+            save_pending(root, pending)
+        elif settled:
+            drop_pending(root, settled)
     except BaselinekitError as error:
         why = error.problems[0].message
     except Exception as error:
