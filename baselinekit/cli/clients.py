@@ -198,11 +198,15 @@ class LazyModels:
         if is_over and self._resume and self._journal is None:  # all was known without it
             with suppress(CannotReplay):
                 self._journal = self._opened()
-        if is_over and self._journal is not None:
-            self._journal.forget()
-        torn = ("the last answer of the earlier run was torn, and is asked for again",)
-        is_torn = self._journal is not None and self._journal.is_torn
-        return replace(report, spent=self.spent, warnings=(*report.warnings, *(torn if is_torn else ())))
+        journal, told = self._journal, list[str]()
+        if journal is not None and journal.is_torn:
+            told.append("the last answer of the earlier run was torn, and is asked for again")
+        if journal is not None and is_over:
+            journal.forget()
+        elif journal is not None and journal.lost is not None:
+            why = journal.lost.problems[0].message
+            told.append(f"some answers were not kept, and --resume will ask for them again: {why}")
+        return replace(report, spent=self.spent, warnings=(*report.warnings, *told))
 
     def close(self) -> None:
         if self._journal is not None:

@@ -198,6 +198,8 @@ class AnswerJournal:
 
     def __init__(self, root: str, key: str, go_on: bool):
         self._journals = unheld_journals(root, key, go_on)
+        self.lost: NotRecorded | None = None
+        """Why an answer could not be kept, if one could not."""
         self._known: dict[tuple[str, str], tuple[Journal, Line]] = {}
         for journal in self._journals:
             for line in journal.lines(go_on):
@@ -226,7 +228,12 @@ class AnswerJournal:
         return entry["record"] if isinstance(entry, dict) else None
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        self._journals[-1].add({"model": model, "name": key, "record": record})
+        """Behind the others. NotRecorded where there is no room, which is remembered."""
+        try:
+            self._journals[-1].add({"model": model, "name": key, "record": record})
+        except NotRecorded as error:
+            self.lost = self.lost or error
+            raise
 
     def every(self) -> list[Json]:
         return []

@@ -2,6 +2,8 @@
 
 import os
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,18 +75,24 @@ def test_how_much_was_torn_is_told(tmp_path: Path) -> None:
         journal.close()
 
 
+@contextmanager
+def small_files() -> Iterator[None]:
+    """What a full disk looks like: a write takes a part of the line."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def test_a_line_that_did_not_go_in_takes_none_after_it_along(tmp_path: Path) -> None:
     """A disk that is full in the middle of a line, and has room again for the next one."""
     journal = Journal(str(tmp_path), "k")
     journal.begin(False)
     journal.add({"id": "a"})
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    try:
-        with pytest.raises(NotRecorded, match="BK120"):
-            journal.add({"id": "b", "text": "x" * 1_000})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with small_files(), pytest.raises(NotRecorded, match="BK120"):
+        journal.add({"id": "b", "text": "x" * 1_000})
     journal.add({"id": "c"})
     journal.close()
     assert kept(tmp_path) == [{"id": "a"}, {"id": "c"}]
@@ -223,4 +231,16 @@ def test_a_torn_answer_is_told_and_none(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     again = answers(tmp_path, True)
     assert (again.is_torn, again.find("m", "a"), again.find("m", "b")) == (True, {"said": "a"}, None)
+    again.close()
+
+
+def test_an_answer_that_finds_no_room_is_none_and_is_remembered(tmp_path: Path) -> None:
+    first = answers(tmp_path, False)
+    with small_files(), pytest.raises(NotRecorded):
+        first.keep("m", "a", {"said": "x" * 1_000})
+    first.keep("m", "b", {"said": "b"})
+    assert "file too large" in str(first.lost)
+    first.close()
+    again = answers(tmp_path, True)
+    assert (again.find("m", "a"), again.find("m", "b"), again.is_torn) == (None, {"said": "b"}, False)
     again.close()
