@@ -82,7 +82,7 @@ PURE |= {"placeholders", "kinds", "importers", "compare", "grade", "refresh"}
 OWNERS = {
     "httpx": ["replay.client"],
     "httpcore": ["replay.pooled"],
-    "h11": ["replay.wire"],
+    "h11": ["replay.spoken"],
     "yaml": ["documents.libyaml"],
     "pydantic": ["schema.complaints"],
     "pydantic_core": ["schema.complaints"],
@@ -250,7 +250,7 @@ TAKEN_APART = {
     "replay.http": "names of cookies, the name of a file of the project",
     "replay.settings": "an address of the recipe",
     "replay.client": "hosts of the operator's",
-    "replay.wire": "a sentence of h11's, without the bytes that it quotes",
+    "replay.spoken": "a sentence of h11's, without the bytes that it quotes",
     "report.confusion": "the id of a case",
     "report.forms.junit": "a file of the project, and the first line of a masked reason",
     "report.forms.markdown": "the first line of a masked reason",

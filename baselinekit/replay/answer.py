@@ -15,8 +15,14 @@ from baselinekit.trust import origin
 
 DEFAULT_MAX_BODY = 10_000_000
 
+BROKE_OFF = "the connection was lost before the answer was complete"
+
 KEPT = ["content-type"]
 """The headers that are kept when nobody says which."""
+
+
+class Broken(Exception):
+    """The connection ended too early, or what came is not HTTP."""
 
 
 def read_answer(response: Response, request: Request | None = None) -> Body:

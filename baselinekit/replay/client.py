@@ -19,10 +19,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replay.answer import Answer, Headers
+from baselinekit.replay.answer import Answer, Broken, Headers
 from baselinekit.replay.http import IDEMPOTENT
 from baselinekit.replay.settings import shown
-from baselinekit.replay.wire import Broken, NoConnection, Resolve, Transport, Wire, addresses, dial, looked_up
+from baselinekit.replay.wire import NoConnection, Resolve, Transport, Wire, addresses, dial, looked_up
 from baselinekit.trust import Trust
 
 

@@ -10,7 +10,8 @@ import httpcore
 
 from baselinekit.model.recipes import Request
 from baselinekit.replay import answer as answer
-from baselinekit.replay.wire import Broken, NoConnection, Resolve, Transport, connected
+from baselinekit.replay.answer import Broken
+from baselinekit.replay.wire import NoConnection, Resolve, Transport, connected
 
 _IDLE_CONNECTIONS = 8
 _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)

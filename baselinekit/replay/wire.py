@@ -17,12 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-import h11
-
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Request
 from baselinekit.replay import answer as answer
-from baselinekit.replay.answer import Headers
+from baselinekit.replay.answer import BROKE_OFF, Broken, Headers
 
 T = TypeVar("T")
 _GLANCE = 0.1
@@ -35,10 +33,6 @@ class Cut(Exception):
 
 class NoConnection(Exception):
     """Nothing was sent: nobody is there, or nobody answers."""
-
-
-class Broken(Exception):
-    """The connection ended too early, or what came is not HTTP."""
 
 
 Resolve = Callable[[str, int], Sequence[str]]
@@ -213,11 +207,11 @@ _WITHOUT_BODY = (204, 304)
 _READ = 65_536
 _JOINED = 65_536
 _TRUSTED = 1.0  # seconds
-_TOO_LARGE = 431
-_BROKE_OFF = "the connection was lost before the answer was complete"
 
 if TYPE_CHECKING:
     import ssl
+
+    from baselinekit.replay.spoken import Spoken
 
 
 class Head(NamedTuple):
@@ -299,11 +293,11 @@ def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Transp
 class Wire:
     def __init__(self, sock: socket.socket, line: Transport, address: str):
         self._socket, self._line, self.address = sock, line, address
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=answer.LARGEST_HEAD)
+        self._spoken: Spoken | None = None
         self._used = time.monotonic()
-        self._ended = self._closed = False
+        self._closed = False
         self._early: bytes | None = None
-        """What was read, and h11 has not been given yet."""
+        """What was read of an answer that is not plain."""
 
         line.opened(sock)
 
@@ -326,34 +320,31 @@ class Wire:
         """The answer; whatever goes wrong, the connection is closed."""
         try:
             written = write_plainly(request.method, target, headers)
-            self._send(written or self._begin(request, target, headers), request.content)
             if written is not None:
+                self._send(written, request.content)
                 if plain := self._plainly(request):
                     return plain
-                self._begin(request, target, headers)
-            head = self._head()
-            received = head.headers.raw_items()
-            answer.check_head(head.reason, received)
-            body = answer.whole_body(request, head.status_code, received, self._chunks())
-            surplus, _ = self._state.trailing_data
-            if self._state.their_state is h11.SEND_BODY:  # a stream that was left in the middle
-                surplus = b""
-            if surplus and not answer.has_no_body(request, head.status_code):
-                raise answer.more_than_announced()
-            if surplus or (self._state.our_state, self._state.their_state) != (h11.DONE, h11.DONE):
-                self.close()
-            else:
-                self._state.start_next_cycle()
-                self._used = time.monotonic()
-        except h11.RemoteProtocolError as error:
-            self.close()
-            # in the words of who reads answers, and without the bytes that h11 quotes
-            words = str(error).partition(": bytearray")[0].replace("request line", "status line")
-            raise Broken(_BROKE_OFF if self._ended else f"the answer is not HTTP: {words}") from None
+            spoken, early = self._by_h11(), self._early
+            begun = spoken.begin(request, target, headers)
+            if written is None:
+                self._send(begun, request.content)
+            self._early = None
+            found, stays = spoken.answer(request, early)
         except BaseException:
             self.close()
             raise
-        return head.status_code, received, body
+        if stays:
+            self._used = time.monotonic()
+        else:
+            self.close()
+        return found
+
+    def _by_h11(self) -> Spoken:
+        if self._spoken is None:
+            from baselinekit.replay.spoken import Spoken  # which most runs have no use for
+
+            self._spoken = Spoken(self._read, lambda: self._line.received)
+        return self._spoken
 
     def _plainly(self, request: Request) -> answer.Answer | None:
         """The answer, if what is read of it first shows that it is plain."""
@@ -371,14 +362,6 @@ class Wire:
         self._used = time.monotonic()
         return head.status, head.headers, body
 
-    def _begin(self, request: Request, target: str, headers: answer.Headers) -> bytes:
-        """What h11 writes before the body, and h11 knows what it has to read the answer to."""
-        out = self._state.send(h11.Request(method=request.method, target=target, headers=headers))
-        if request.content:
-            self._state.send(h11.Data(data=request.content))
-        self._state.send(h11.EndOfMessage())
-        return out
-
     def _send(self, out: bytes, content: bytes) -> None:
         pieces = [out + content] if len(content) < _JOINED else [out, content]
         try:
@@ -388,36 +371,6 @@ class Wire:
                 self._socket.sendall(piece)
         except (BrokenPipeError, ConnectionResetError):
             pass  # a server may refuse a large body before it has read all of it: its answer says so
-
-    def _head(self) -> h11.Response:
-        interim = answer.Interim()
-        while True:
-            try:
-                event = self._next()
-            except h11.RemoteProtocolError as error:
-                raise answer.head_too_large() if error.error_status_hint == _TOO_LARGE else error from None
-            if isinstance(event, h11.Response):
-                return event
-            if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
-                raise Broken("the server requires another protocol")
-            interim.another()
-
-    def _chunks(self) -> Iterator[bytes]:
-        while isinstance(event := self._next(), h11.Data):
-            yield event.data
-
-    def _next(self) -> object:
-        while True:
-            event = self._state.next_event()
-            if event is not h11.NEED_DATA:
-                return event
-            data = self._read() if self._early is None else self._early
-            self._early, self._ended = None, not data
-            if self._ended and self._state.their_state is h11.SEND_RESPONSE:
-                raise Broken(
-                    _BROKE_OFF if self._line.received else "the connection was closed without an answer"
-                )
-            self._state.receive_data(data)
 
     def _read(self) -> bytes:
         self._socket.settimeout(self._line.left())
@@ -447,6 +400,6 @@ class _Rest:
             left -= len(data)
             data = read()
             if not data:
-                raise Broken(_BROKE_OFF)
+                raise Broken(BROKE_OFF)
         self.surplus, self.is_read = data[left:], True
         yield data[:left]
