@@ -1,24 +1,26 @@
-"""Reports delivered: to files (`-o`), to the runner of a CI job, to `notify:`, to the folder of a suite."""
+"""Reports delivered: to files (`-o`), to the runner of a CI job, to `notify:`, to the folder of a suite.
+
+Most runs deliver none, so what makes one is imported by who makes it."""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
-from baselinekit.cli.clients import real_context
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.evals import notifying
-from baselinekit.model.evals import Judged
 from baselinekit.model.results import Report
-from baselinekit.report.forms.annotations import format_problems
-from baselinekit.report.forms.markdown import format_step_summary
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
-from baselinekit.report.typed import result_file
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
 from baselinekit.trust import in_ci
 from baselinekit.workflow.project import Project
+
+if TYPE_CHECKING:
+    from baselinekit.model.evals import Judged
 
 # Reports to whoever wants them: the files of `-o`, and the runner of a CI job where one runs this.
 # GitHub's runner reads commands in what is printed, and shows the summary that a step leaves in a file.
@@ -51,14 +53,24 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
     for output in outputs:
         if output != ANNOTATIONS:
             lost.append(write_report(output, render_report(whole, output), root))
-    summarise(lambda room: format_step_summary(whole, room))
+    summarise(lambda room: _step_summary(whole, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
+
+
+def _step_summary(report: Report, room: int) -> str:
+    from baselinekit.report.forms.markdown import format_step_summary
+
+    return format_step_summary(report, room)
 
 
 def _artefact(outputs: Sequence[str]) -> str:
     """How whoever reads of a CI job elsewhere calls its result file: by the path that was typed, or, where
     that is a place of the machine, by its name."""
-    name = result_file(outputs) if in_ci(os.environ) else ""
+    if not in_ci(os.environ):
+        return ""
+    from baselinekit.report.typed import result_file
+
+    name = result_file(outputs)
     return os.path.basename(name) if os.path.isabs(name) else name
 
 
@@ -98,6 +110,8 @@ def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> N
     """Tell the runner what is wrong with the files; of the project that the working folder is in, unless
     somebody knows better."""
     if _by_github():
+        from baselinekit.report.forms.annotations import format_problems
+
         root = root or project_root(nearest_config(os.getcwd()), os.getcwd())
         screen.show(format_problems(problems, _folder(root)), err=True)
 
@@ -142,6 +156,9 @@ def notify(
     by_suite: bool | None = None,
 ) -> None:
     """What could not be told is a warning: the run is what it is. `by_suite`: what the suite says of it."""
+    from baselinekit.cli.clients import real_context
+    from baselinekit.evals import notifying
+
     if not notifying.is_wanted(project, exit_code, by_suite):
         return
     told = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from baselinekit.cli import entry, screen
+from baselinekit.cli import entry
 from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
@@ -313,6 +313,7 @@ def project_of(
     """The project that these options describe; from now on nothing of its secrets is printed. `offline`:
     files of git repositories are those that were fetched before. `targets`: the file of those whom eval
     files can ask by a name, and `target` whom to ask of them."""
+    from baselinekit.cli import screen
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.workflow.project import open_project
 

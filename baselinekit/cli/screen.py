@@ -1,17 +1,22 @@
 """What the terminal wants: colours or none, how wide, text that any output can take, and no secrets."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from baselinekit.cli import entry
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
 from baselinekit.lazy import lazy_pattern
-from baselinekit.report.wording import Style
+
+if TYPE_CHECKING:
+    from baselinekit.report.wording import Style
 
 # Everything on standard output and error passes through here: declared secrets are masked.
 
@@ -41,6 +46,8 @@ _SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+
 
 
 def style_of(color: str, verbose: bool = False) -> Style:
+    from baselinekit.report.wording import Style  # whoever asks for it has a report to show
+
     width = shutil.get_terminal_size((100, 24)).columns
     if color != "auto":
         return Style(color == "always", width, verbose)
