@@ -40,7 +40,7 @@ from baselinekit.programs.children import (
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.http import replay_http
 from baselinekit.replay.post import question_as_json
-from baselinekit.replay.settings import Setting, check_defined, invalid, is_named
+from baselinekit.replay.settings import Row, Setting, check_defined, invalid, is_named
 from baselinekit.replay.traces import answer_of_text, answer_of_value, is_told
 from baselinekit.variables import Scope, as_text, with_places
 
@@ -486,3 +486,6 @@ def check_health(health: Healthcheck, start: _Start) -> None:
         raise cannot(
             "BK797", f"{what} ended with exit code {finished.exit_code}{said}", "start what it needs"
         )
+
+
+ROW = Row(check_cli, replay_cli, batch=batch_key)

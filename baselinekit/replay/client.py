@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +30,8 @@ def new_context(
 ) -> ssl.SSLContext:
     """What a TLS connection trusts and shows. `verify`: whether to, or a file or folder of authorities;
     `cert`: a file with our own certificate."""
+    import ssl  # which most runs have no use for
+
     if http2 and importlib.util.find_spec("h2") is None:
         raise cannot("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
     for path in (verify, cert):
@@ -78,6 +79,8 @@ def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
 
 
 if TYPE_CHECKING:
+    import ssl
+
     from baselinekit.replay.pooled import ConnectionPool
 
 for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)

@@ -11,7 +11,7 @@ from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.files import inside, read_if_there
-from baselinekit.replay.settings import Setting, invalid, undefined_in
+from baselinekit.replay.settings import Row, Setting, invalid, undefined_in
 from baselinekit.trust import Trust
 from baselinekit.variables import as_text
 
@@ -105,3 +105,6 @@ def check_env(own: dict[str, str], command: str, listed: list[str], trust: Trust
             problems.append(Problem("BK340", what, hint, at=(*INPUT, "env", name)))
     if problems:
         raise Refused(*problems)
+
+
+ROW = Row(check_command, replay_command)

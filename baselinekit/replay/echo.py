@@ -3,7 +3,7 @@
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.replay.settings import Setting, undefined_in
+from baselinekit.replay.settings import Row, Setting, undefined_in
 
 
 def replay_echo(recipe: Recipe, setting: Setting) -> Observation:
@@ -15,3 +15,6 @@ def check_echo(recipe: Recipe, setting: Setting) -> None:
     problems = list(undefined_in(recipe.input, setting.scope, INPUT))
     if problems:
         raise InvalidInput(*problems)
+
+
+ROW = Row(check_echo, replay_echo)

@@ -33,6 +33,7 @@ from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.flow import collect_outputs, headers_used, pick, problems_of_flow, problems_of_path
 from baselinekit.replay.settings import (
     MANY_REDIRECTS,
+    Row,
     Setting,
     foreign_authorities,
     invalid,
@@ -448,3 +449,6 @@ def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[
                 return response, tries
         clients.sleep(wait)
         left -= wait
+
+
+ROW = Row(check_http, replay_http, files_of_http)

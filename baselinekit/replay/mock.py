@@ -8,7 +8,7 @@ from baselinekit.kinds.messages import ConversationInput, question_of
 from baselinekit.kinds.mock import KIND, MockExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.replay.settings import Setting, check_defined
+from baselinekit.replay.settings import Row, Setting, check_defined
 from baselinekit.replay.traces import answer_of_value, spoken
 from baselinekit.variables import as_text
 
@@ -42,3 +42,6 @@ def check_mock(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and an answer that nobody could read."""
     check_defined(recipe, setting)
     replay_mock(replace(recipe, execution=replace(recipe.execution, delay=None, delay_max=None)), setting)
+
+
+ROW = Row(check_mock, replay_mock)

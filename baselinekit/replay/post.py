@@ -12,7 +12,7 @@ from baselinekit.kinds.post import KIND, PostExecution
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replay.http import check_http, replay_http
-from baselinekit.replay.settings import Setting
+from baselinekit.replay.settings import Row, Setting
 from baselinekit.replay.traces import answer_of_text, answer_of_value
 from baselinekit.variables import unexpanded_in
 
@@ -101,3 +101,6 @@ def _answer(recipe: Recipe, observation: Observation, tried: int) -> Observation
     read = answer_of_text if isinstance(body, str) else answer_of_value
     told = read(body, seconds, who)
     return replace(told, attempts=tried, notes=(*observation.notes, *told.notes))
+
+
+ROW = Row(check_post, replay_post)

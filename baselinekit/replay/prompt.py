@@ -25,7 +25,7 @@ from baselinekit.replay.files import (
     texts_in,
     with_files,
 )
-from baselinekit.replay.settings import Setting, undefined_in
+from baselinekit.replay.settings import Row, Setting, undefined_in
 from baselinekit.variables import Scope, as_text, names_in
 
 _ROLES = get_args(Message.__annotations__["role"])
@@ -261,3 +261,6 @@ def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls
     ]
+
+
+ROW = Row(check_prompt, replay_prompt, files_of_prompt, inputs_of_prompt)

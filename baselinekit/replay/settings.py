@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
@@ -23,6 +23,7 @@ from baselinekit.model.recipes import (
     Config,
     HttpDefaults,
     HttpRequest,
+    Observation,
     ProcessResult,
     ProcessSpec,
     Recipe,
@@ -347,3 +348,17 @@ def shown(url: str) -> str:
     address, query, _ = url.partition("?")
     address = re.sub(r"//[^/]*@", "//…@", address)
     return f"{address}{'?…' if query else ''}"
+
+
+class Row(NamedTuple):
+    """How recipes of a kind are replayed. `inputs`: what one is given by name, and the names that it asks
+    for; `batch`: the same for all recipes that are answered together."""
+
+    check: Callable[[Recipe, Setting], None]
+    replay: Callable[[Recipe, Setting], Observation]
+    files: Callable[[Recipe, Setting], Iterator[str | bytes]] = lambda recipe, setting: iter(())
+    inputs: Callable[[Recipe, Setting], tuple[dict[str, Json], frozenset[str]]] = lambda recipe, setting: (
+        {},
+        frozenset(),
+    )
+    batch: Callable[[Recipe], str | None] = lambda recipe: None

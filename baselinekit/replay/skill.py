@@ -36,7 +36,7 @@ from baselinekit.replay.files import (
 )
 from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.prompt import calls_as_json, flaw_of_calls, problems_of_collect
-from baselinekit.replay.settings import Setting, check_defined, invalid
+from baselinekit.replay.settings import Row, Setting, check_defined, invalid
 from baselinekit.replay.traces import answer_of_value, is_told
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import NAME, unexpanded
@@ -321,3 +321,6 @@ def is_usage(key: str, value: Json) -> bool:
     if key in _TOKENS and not isinstance(value, int | None):
         return False
     return key not in (*_TOKENS, "cost_usd") or value is None or (is_number(value) and value >= 0)
+
+
+ROW = Row(check_skill, replay_skill, files_of_skill, inputs_of_skill)

@@ -14,7 +14,7 @@ from baselinekit.kinds.stored import KIND, ReplayExecution
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay.files import read_text
-from baselinekit.replay.settings import Setting, check_defined, is_named
+from baselinekit.replay.settings import Row, Setting, check_defined, is_named
 from baselinekit.replay.traces import answer_of_value, is_told, spoken
 
 _IDS = ("id", "eval_id", "test_id", "case")
@@ -184,3 +184,6 @@ def answers_of(row: dict[str, Any]) -> list[Json]:
 
 def _unusable(file: str, line: int, what: str, hint: str) -> InvalidInput:
     return InvalidInput(Problem("BK795", what, hint, Place(file, line, 1)))
+
+
+ROW = Row(check_stored, replay_stored, files_of_stored)

@@ -9,7 +9,6 @@ from unicodedata import combining, east_asian_width
 from baselinekit.escape import log, one_line
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import pass_interval
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Outcome, each_grade
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
@@ -206,6 +205,8 @@ def describe_repeats(result: Result) -> str:
     if count.errors:
         said += f", {count.errors} could not be replayed"
     if result.verdict == "flaky" and answered:
+        from baselinekit.metrics import pass_interval
+
         low, high = pass_interval(count.passed, answered)
         return f"{said}; with 95 % confidence, {low:.0%} to {high:.0%} pass"
     if result.verdict == "regression" and count.passed:

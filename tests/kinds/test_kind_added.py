@@ -13,12 +13,11 @@ ADDED = Path(__file__).parent / "added"
 ROOT = Path(__file__).parents[2]
 
 
-def row(file: Path, imported: str, after: str, added: str) -> None:
-    """One more row in a table, and the import that it needs."""
+def row(file: Path, after: str, added: str) -> None:
+    """One more row in a table."""
     text = file.read_text()
     assert text.count(after) == 1
-    head, start, rest = text.partition("\nfrom baselinekit")
-    file.write_text(f"{head}\n{imported}{start}{rest.replace(after, after + added)}")
+    file.write_text(text.replace(after, after + added))
 
 
 @pytest.fixture
@@ -28,10 +27,14 @@ def package(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "baselinekit", copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ADDED / "kinds_grpc.py", copy / "kinds" / "grpc.py")
     shutil.copy(ADDED / "replay_grpc.py", copy / "replay" / "grpc.py")
-    row(copy / "kinds" / "table.py", "from baselinekit.kinds import grpc", "prompt.KIND", ", grpc.KIND")
-    imported = "from baselinekit.replay.grpc import check_grpc, replay_grpc"
-    prompt = "_Row(check_prompt, replay_prompt, files_of_prompt, inputs_of_prompt),"
-    row(copy / "replay" / "dispatch.py", imported, prompt, '\n    "grpc": _Row(check_grpc, replay_grpc),')
+    added = """
+        case "grpc":
+            from baselinekit.kinds import grpc
+
+            return grpc.KIND"""
+    row(copy / "kinds" / "table.py", "return prompt.KIND", added)
+    row(copy / "kinds" / "table.py", '"prompt", "echo"', ', "grpc"')
+    row(copy / "replay" / "dispatch.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
     return copy
 
 

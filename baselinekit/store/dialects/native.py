@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.frozen import frozen
@@ -25,7 +25,6 @@ from baselinekit.model.baselines import (
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
-from baselinekit.schema.complaints import schema_of
 from baselinekit.schema.records import check
 
 # What a record must hold beyond its types: names, addresses, times, and what excludes what.
@@ -135,10 +134,6 @@ class _ByKind:
     """How the form of a `current:` is told. Unknown kinds get better words than pydantic's
     (schema/complaints.py)."""
 
-    choices: ClassVar[dict[str, Any]] = {
-        f"<{form.__name__}>": form for kind in KINDS.values() for form in kind.currents
-    }
-
     def tag(self, value: Json) -> str | None:
         form = self._form(value)
         return f"<{form.__name__}>" if form else None
@@ -157,7 +152,11 @@ class _ByKind:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         return {
             "type": "tagged-union",
-            "choices": {tag: handler.generate_schema(form) for tag, form in self.choices.items()},
+            "choices": {
+                f"<{form.__name__}>": handler.generate_schema(form)
+                for kind in KINDS.values()
+                for form in kind.currents
+            },
             "discriminator": self.tag,
             "custom_error_type": "unknown_kind",
             "custom_error_message": "of no known kind",
@@ -241,6 +240,8 @@ def settled(rules: Rules) -> Rules:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a baseline file: a record, a list of them, either under `regression_eval`."""
+    from baselinekit.schema.complaints import schema_of
+
     record = schema_of(NativeRecord)
     parts = {name: without_titles(part) for name, part in record["$defs"].items()}
     whole = without_titles({key: value for key, value in record.items() if key != "$defs"})

@@ -4,7 +4,7 @@ from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Request
-from baselinekit.replay.settings import Setting, undefined_in
+from baselinekit.replay.settings import Row, Setting, undefined_in
 
 
 def replay_grpc(recipe: Recipe, setting: Setting) -> Observation:
@@ -18,3 +18,6 @@ def check_grpc(recipe: Recipe, setting: Setting) -> None:
     problems = list(undefined_in(recipe.input, setting.scope, INPUT))
     if problems:
         raise InvalidInput(*problems)
+
+
+ROW = Row(check_grpc, replay_grpc)
