@@ -63,6 +63,7 @@ WITHIN = {
         "history": 2,
         "confusion": 2,
         "resultfile": 3,
+        "resultstream": 4,
         "beside": 4,
         "grouping": 3,
         "refreshing": 5,

@@ -40,9 +40,16 @@ def check(outputs: Sequence[str]) -> None:
             check_place(output)
 
 
-def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
+def is_result_file(output: str) -> bool:
+    """Whether a path is that of a result file, and a regular file or none yet."""
+    target = os.path.realpath(output)
+    return form_of(output) is form_of("x.json") and (os.path.isfile(target) or not os.path.lexists(target))
+
+
+def deliver(report: Report, outputs: Sequence[str], root: str, is_written: bool = False) -> Report:
     """Write every report that was asked for, and the summary of the step. The verdict has been paid for: a
-    report that cannot be written keeps no other from it, and what is given back tells of it."""
+    report that cannot be written keeps no other from it, and what is given back tells of it. `is_written`:
+    they are there already."""
     report = replace(report, results_file=_artefact(outputs))
     whole = replace(report, folder=_folder(root))
     if any(output.lower().endswith(".html") for output in outputs):
@@ -51,7 +58,7 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
         whole = with_trends(whole, root)
     lost: list[str] = []
     for output in outputs:
-        if output != ANNOTATIONS:
+        if output != ANNOTATIONS and not is_written:
             lost.append(write_report(output, render_report(whole, output), root))
     summarise(lambda room: _step_summary(whole, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))

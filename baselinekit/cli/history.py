@@ -19,19 +19,21 @@ from baselinekit.cli.options import (
     project_of,
     several,
 )
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
+from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.beside import describe_weakened
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
+from baselinekit.report.resultstream import NotStreamableError
 from baselinekit.report.wording import format_lines
 from baselinekit.store.atomic import remove
-from baselinekit.store.results import write_text
+from baselinekit.store.results import write_pieces, write_text
 from baselinekit.texts import many
 from baselinekit.variables import Redactor
-from baselinekit.workflow import history as past
+from baselinekit.workflow import history as past, merging
 from baselinekit.workflow.orphans import Orphan, Orphans, find_orphans
 from baselinekit.workflow.project import Project
 
@@ -111,7 +113,10 @@ class MergeOptions:
 
 def merge(options: MergeOptions) -> int:
     delivery.check(options.outputs)
-    report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
+    report, is_written = _streamed(options), True
+    if report is None:
+        report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
+        is_written = False
     redactor = Redactor({})
     for result in report.results:  # what looks random and is no secret where it stands is shown: an id, a tag
         redactor.mask_value(result.resolved)
@@ -119,7 +124,7 @@ def merge(options: MergeOptions) -> int:
             redactor.mask_value(spot.expected, spot.path)
             redactor.mask_value(spot.actual, spot.path)
     screen.install(redactor.mask_said)
-    report = delivery.deliver(report, options.outputs, os.getcwd())
+    report = delivery.deliver(report, options.outputs, os.getcwd(), is_written)
     if not delivery.show_json(report, options.as_json):
         style = screen.style_of(options.color, options.verbose)
         if options.verbose:
@@ -133,6 +138,24 @@ def merge(options: MergeOptions) -> int:
             delivery.tell_lost(report)
     delivery.annotate(report, options.outputs, os.getcwd(), err=options.as_json)
     return report.exit_code
+
+
+def _streamed(options: MergeOptions) -> Report | None:
+    """The report of files that are as they were written, with the result file of it, where nothing else is
+    wanted for which all results have to be in memory."""
+    files = [output for output in options.outputs if delivery.is_result_file(output)]
+    if options.as_json or options.verbose or files != list(options.outputs) or files[1:]:
+        return None
+    try:
+        merged = merging.StreamedMerge(options.results, os.getcwd(), options.different)
+        pieces = merged.pieces()
+        if files:
+            write_pieces(files[0], pieces)
+        for _ in pieces:  # what nobody wants written is looked at all the same
+            pass
+    except (NotStreamableError, BaselinekitError, OSError):
+        return None  # the ordinary way says what is wrong
+    return merged.report()
 
 
 # `baselinekit orphans`.

@@ -314,7 +314,8 @@ class Report:
     """One run, as the result file states it. `spent`: what it took of models, if it asked any. `folder`:
     where the project lies in its repository, for those who count paths from there; "" is its root. `commit`:
     what was checked out. `results_file`: from which somebody elsewhere goes on after a job of CI. `shard`:
-    where this is one part of a run."""
+    where this is one part of a run. `more_passed`: how many passed that are not among `results`, since who
+    put several files together has taken them over as they stand there."""
 
     id: str
     started: str
@@ -338,6 +339,7 @@ class Report:
     against: Against | None = None
     suite: SuiteFacts | None = None
     earlier: Earlier | None = None
+    more_passed: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -379,13 +381,14 @@ class Report:
     def nothing_changed(self) -> str:
         """The commit since which no baseline was touched, where --changed-since asked for those that were."""
         since = self.coverage.chosen.get("changed_since")
-        return str(since) if since and not self.results and not self.shard else ""
+        return str(since) if since and not (self.results or self.more_passed or self.shard) else ""
 
     @property
     def summary(self) -> Summary:
         counts = dict.fromkeys(OUTCOMES, 0)
         for result in self.results:
             counts[result.outcome] += 1
+        counts["passed"] += self.more_passed
         return Summary(**counts, complete=self.complete)
 
 

@@ -30,6 +30,7 @@ from baselinekit.model.results import (
     Shard,
     Spot,
     SuiteFacts,
+    Summary,
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import page, pieces
@@ -63,7 +64,7 @@ FORMAT = "baselinekit.results/1"
 MOST_RESOLVED = 1_000_000
 """Bytes of an output that a failed result carries along."""
 
-_DEEPER = 16
+DEEPER = 16
 """Levels of nesting around an output, which may itself be as deep as any."""
 
 _HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
@@ -358,7 +359,7 @@ SPOT = RecordForm(
     rule=NULLABLE_TEXT,
     note=OPTIONAL_TEXT,
 )
-_RESULT = RecordForm(
+RESULT = RecordForm(
     Result,
     id=Field(str, test=of_form(_ID, "letters, digits, `.`, `_`, `-` and `/`")),
     file=TEXT,
@@ -392,7 +393,7 @@ _RESULT = RecordForm(
     resolved=Field(optional=True, missing=ABSENT, of=_resolved),
 )
 _FILE = {"format": TEXT, "run": Field(dict), "summary": Field(dict), "results": Field(list)}
-_SUMMARY: dict[str, Field] = {**dict.fromkeys(OUTCOMES, COUNT), "complete": Field(bool)}
+SUMMARY: dict[str, Field] = {**dict.fromkeys(OUTCOMES, COUNT), "complete": Field(bool)}
 
 
 def render(report: Report) -> str:
@@ -411,32 +412,35 @@ def compact(report: Report) -> bytes:
 def document(report: Report) -> dict[str, Json]:
     """The result file as plain values, its keys in their order."""
     return {
-        "format": FORMAT,
-        "run": _RUN.write(report),
-        "summary": summary_document(report),
-        "results": [_RESULT.write(result) for result in report.results],
+        **head_document(report),
+        "summary": summary_document(report.summary),
+        "results": [RESULT.write(result) for result in report.results],
     }
 
 
-def summary_document(report: Report) -> dict[str, Json]:
+def head_document(report: Report) -> dict[str, Json]:
+    """What stands before what its results add up to."""
+    return {"format": FORMAT, "run": _RUN.write(report)}
+
+
+def summary_document(summary: Summary) -> dict[str, Json]:
     """How many came out how, and whether that is all of them."""
-    summary = report.summary
     counts = ("passed", "failed", "error", "unscored", "skipped", "complete")
     return {name: getattr(summary, name) for name in counts}
 
 
 def read(text: str, file: str) -> Report:
     """The report of a result file's text; or everything that is wrong with it (the first of it, at least)."""
-    raw = load_json(text, file, _DEEPER)
+    raw = load_json(text, file, DEEPER)
     reader = RecordReader()
-    report = _report(raw, reader)
+    report = report_of(raw, reader)
     if report is None or reader.problems:
         problems = [replace(problem, hint=problem.hint or _HINT) for problem in reader.problems]
         raise InvalidInput(*place_problems(text, file, {0: problems}, JSON))
     return report
 
 
-def _report(raw: Json, reader: RecordReader) -> Report | None:
+def report_of(raw: Json, reader: RecordReader) -> Report | None:
     form = raw.get("format") if isinstance(raw, dict) else None
     if form != FORMAT:
         what, hint = f"is not a result file: its `format` is not {FORMAT!r}", _HINT
@@ -450,8 +454,8 @@ def _report(raw: Json, reader: RecordReader) -> Report | None:
     if not reader.mapping(raw, _FILE, ()):
         return None
     summary = raw["summary"]
-    run, whole = _RUN.values(raw["run"], ("run",), reader), reader.mapping(summary, _SUMMARY, ("summary",))
-    results = [_RESULT.read(one, ("results", number), reader) for number, one in enumerate(raw["results"])]
+    run, whole = _RUN.values(raw["run"], ("run",), reader), reader.mapping(summary, SUMMARY, ("summary",))
+    results = [RESULT.read(one, ("results", number), reader) for number, one in enumerate(raw["results"])]
     kept = tuple(result for result in results if result is not None)
     if run is None or not whole or len(kept) < len(results):
         return None
@@ -472,14 +476,18 @@ def _check(report: Report, summary: dict[str, Json], reader: RecordReader) -> No
         if first.setdefault(result.id, number) != number:
             what = f"{result.id!r} occurs twice: results[{first[result.id]}] has it too"
             reader.complain((*at, "id"), what)
-        if result.difference_count < len(result.differences):
-            what = f"is {result.difference_count}, and there are {len(result.differences)} differences"
-            reader.complain((*at, "difference_count"), what)
-        if result.resolved is not ABSENT and result.outcome != "failed":
-            what = f"is allowed only in a failed result, and this one is {result.outcome}"
-            reader.complain((*at, "resolved"), what)
+        check_result(result, at, reader)
     counts = report.summary
     for outcome in OUTCOMES:
         if summary[outcome] != getattr(counts, outcome):
             what = f"says {summary[outcome]:,} {outcome}, and the results are {getattr(counts, outcome):,}"
             reader.complain(("summary", outcome), what)
+
+
+def check_result(result: Result, at: Path, reader: RecordReader) -> None:
+    if result.difference_count < len(result.differences):
+        what = f"is {result.difference_count}, and there are {len(result.differences)} differences"
+        reader.complain((*at, "difference_count"), what)
+    if result.resolved is not ABSENT and result.outcome != "failed":
+        what = f"is allowed only in a failed result, and this one is {result.outcome}"
+        reader.complain((*at, "resolved"), what)

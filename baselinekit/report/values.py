@@ -14,10 +14,11 @@ from baselinekit.texts import end_at, many, note, whole
 # A value as JSON text, every number with the digits it came with.
 
 
-def encode(value: Json, indent: int | None = None) -> str:
-    """The whole text: on one line, or indented. The same value always gives the same text."""
+def encode(value: Json, indent: int | None = None, level: int = 0) -> str:
+    """The whole text: on one line, or indented, so many levels deep in a larger one. The same value always
+    gives the same text."""
     written: list[str] = []
-    _write(value, indent, 0, written.append)
+    _write(value, indent, level, written.append)
     return "".join(written)
 
 

@@ -19,6 +19,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Protocol
 
 from baselinekit.documents.text import decode, encode
@@ -343,6 +344,42 @@ class _Copy:
             os.close(self._handle)
             if not self._renamed:
                 _remove(self._temporary)
+
+
+class _StreamedCopy(_Copy):
+    """The same of bytes that come in pieces, none of which is kept."""
+
+    def __init__(self, target: str, shown: str, pieces: Iterable[bytes]):
+        super().__init__(target, shown, os.path.dirname(target), b"")
+        self._pieces = pieces
+        self._sum, self._size = blake2b(), 0
+
+    def write(self, sync: bool) -> None:
+        super().write(sync=False)
+        for piece in self._pieces:
+            self._sum.update(piece)
+            self._size += len(piece)
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[os.write(self._handle, rest) :]
+
+    def seal(self, sync: bool) -> None:
+        if sync:
+            os.fsync(self._handle)
+        found, start = blake2b(), 0
+        while piece := os.pread(self._handle, _CHUNK, start):
+            found.update(piece)
+            start += len(piece)
+        if start != self._size or found.digest() != self._sum.digest():
+            raise OSError(5, "what was written reads back differently")
+
+
+def replace_streamed(target: str, shown: str, pieces: Iterable[bytes]) -> None:
+    """As `replace_anywhere`, of a file that is larger than what is to be held of it. Whatever ends the pieces
+    early leaves the file as it was."""
+    folder = os.path.dirname(target)
+    sweep(folder, [folder])
+    replace_one(_StreamedCopy(target, shown, pieces))
 
 
 def replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -54,6 +54,16 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
     atomic.replace_anywhere(target, path, data, root)
+
+
+def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
+    """The same of a text that comes in pieces, into a regular file."""
+    target = os.path.realpath(path)
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+    except OSError as error:
+        raise NotRecorded(cannot_write(path, error)) from None
+    atomic.replace_streamed(target, path, pieces)
 
 
 def check_place(path: str) -> None:

@@ -124,14 +124,24 @@ _HASHED = ("configuration", "content of the baselines")
 def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     """One report of all: of shards, the report that one run without shards gives. What cannot stand in one
     report is an error; what is only missing makes it incomplete. `different`: what may differ."""
-    shards = [report.shard for _, report in parts if report.shard is not None]
-    if shards and len(shards) < len(parts):
+    refuse_apart(parts, different)
+    results = _results(parts)
+    return replace(combined(parts, different, len(results)), results=results)
+
+
+def refuse_apart(parts: Sequence[Part], different: Collection[str]) -> None:
+    """What cannot stand in one report, whatever the results are."""
+    if 0 < sum(report.shard is not None for _, report in parts) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
-        raise _apart("is not a shard, but the others are", "merge shards only with shards", whole)
+        raise apart("is not a shard, but the others are", "merge shards only with shards", whole)
     refuse_others(parts, different)
     refuse_twice(parts)
-    results = _results(parts)
-    missing = _missing(parts, shards, len(results))
+
+
+def combined(parts: Sequence[Part], different: Collection[str], present: int) -> Report:
+    """The report of all without its results, of which there are so many."""
+    shards = [report.shard for _, report in parts if report.shard is not None]
+    missing = _missing(parts, shards, present)
     stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
     earliest = min((report for _, report in parts), key=lambda report: report.started)
     ordered = [report for _, report in in_order(parts)]
@@ -142,7 +152,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         earliest,
         seconds=max(report.seconds for report in ordered),
         command=_of_the_whole(ordered[0].command) if shards else ordered[0].command,
-        results=results,
+        results=(),
         complete=not (missing or stopped) and all(report.complete for report in ordered),
         interrupted=False,  # that was one of them, and nobody has interrupted this
         environment=environment,
@@ -170,7 +180,7 @@ def in_order(parts: Sequence[Part]) -> list[Part]:
     return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
 
 
-def _apart(what: str, hint: str, file: str) -> InvalidInput:
+def apart(what: str, hint: str, file: str) -> InvalidInput:
     return InvalidInput(Problem("BK131", what, hint, Place(file)))
 
 
@@ -232,7 +242,7 @@ def refuse_twice(parts: Sequence[Part]) -> None:
         number = report.shard.number
         if number in have:
             other = "it is named twice" if have[number] == file else f"so is {have[number]}"
-            raise _apart(f"is shard {report.shard}, and {other}", "name one of the two", file)
+            raise apart(f"is shard {report.shard}, and {other}", "name one of the two", file)
         have[number] = file
 
 
@@ -252,7 +262,7 @@ def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
             before = owner.setdefault(result.id, file), places.setdefault(position, file)
             if len(owner) == len(found) or len(places) == len(found):
                 told = f"{result.id!r} is in {before[0] if len(owner) == len(found) else before[1]} already"
-                raise _apart(told, "name each file once, and only the files of one run", file)
+                raise apart(told, "name each file once, and only the files of one run", file)
             found.append((position, replace(result, position=None)))
     return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
 

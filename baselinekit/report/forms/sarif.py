@@ -91,7 +91,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
         "commandLine": report.command,
         "startTimeUtc": report.started,
         "toolExecutionNotifications": notes,
-        "properties": summary_document(report),
+        "properties": summary_document(report.summary),
     }
 
 
