@@ -7,7 +7,7 @@ import dataclasses
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from functools import cache
@@ -202,6 +202,15 @@ class Redactor:
         self._short: ShortSecrets = ShortSecrets(short, others._short if others else None)
         own = tuple(value for value in long.values() if _NUMBER.fullmatch(value))
         self._numeric: tuple[str, ...] = own + (others._numeric if others else ())
+
+    @property
+    def plain(self) -> frozenset[str]:
+        """What it has found to be no secret where it stands."""
+        return frozenset(self._plain)
+
+    def take_plain(self, texts: Iterable[str]) -> None:
+        """What another one has found: it has masked what this one only prints."""
+        self._plain.update(texts)
 
     def mask_declared(self, text: str) -> str:
         """The text without the declared secrets: for what has to stay as different as it is otherwise."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.cli.entry import Now, clock, sleep
+from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.model.grades import Outcome
@@ -22,9 +22,11 @@ from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients
 from baselinekit.store import atomic
 from baselinekit.workflow.context import Clock, RunContext, Stop
+from baselinekit.workflow.leases import Gathered, KeptAnswer, plus
 from baselinekit.workflow.project import Project
 
 if TYPE_CHECKING:  # most runs ask no model
+    from baselinekit.models.recording import Mode, Shelf
     from baselinekit.store.journal import AnswerJournal
 
 # The real clients: sockets, processes, the clock. Built here and handed down.
@@ -40,29 +42,36 @@ _AT_ONCE = 3.0
 
 
 @contextmanager
-def real_context() -> Iterator[RunContext]:
+def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunContext]:
     """The real clients, open until the run is over."""
     client = Client(proxies_of_environment())
-    interrupt = Interrupt()
-    heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
-    before = {number: signal.signal(number, interrupt) for number in heard}
-    sys.unraisablehook = interrupt.lost
     processes = LazyProcesses()
 
     def cancel() -> None:
         client.cancel()
         processes.cancel()  # last: a child that ignores the signal is waited for
 
-    now = clock()
-    clients = Clients(client.send, processes.execute, sleep() or client.sleep, now=now)
-    context = RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=interrupt.stop)
+    clients = Clients(client.send, processes.execute, sleep or client.sleep, now=now)
     try:
-        yield context
+        yield RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=stop)
     finally:
-        sys.unraisablehook = sys.__unraisablehook__
-        for number, handler in before.items() if not interrupt.came else ():
-            signal.signal(number, handler)
         client.close()
+
+
+@contextmanager
+def real_context() -> Iterator[RunContext]:
+    """The same, and whoever wants the run to end is heard."""
+    interrupt = Interrupt()
+    heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
+    before = {number: signal.signal(number, interrupt) for number in heard}
+    sys.unraisablehook = interrupt.lost
+    with open_clients(clock(), sleep(), interrupt.stop) as context:
+        try:
+            yield context
+        finally:
+            sys.unraisablehook = sys.__unraisablehook__
+            for number, handler in before.items() if not interrupt.came else ():
+                signal.signal(number, handler)
 
 
 @contextmanager
@@ -139,7 +148,7 @@ class LazyProcesses:
 # The models as a command asks them: made at the first question, behind what is kept of their answers.
 
 
-_CACHE = "calls"
+CACHE = f"{atomic.STATE_FOLDER}/calls"
 UNASKED = RecordingOptions(offline=".")
 """For commands that ask no model: only the entries of the models are checked."""
 
@@ -159,11 +168,15 @@ class LazyModels:
         run, which tells one run to go on with from another."""
         self._project, self._clients, self._wanted, self._resume = project, clients, recording, resume
         self._about = about
+        self.part = 0, 1
         self._lock = threading.Lock()
         self._journal: AnswerJournal | None = None
         self._models: Any = None
         self._source: Any = None
         self._embedding: Any = None
+        self._shelves: dict[Mode, Shelf] | None = None
+        self._spent_elsewhere: Spent | None = None
+        self._not_kept: list[str] = []
 
     def ask(self, ask: Ask) -> Answer:
         with self._lock:
@@ -190,7 +203,10 @@ class LazyModels:
     @property
     def spent(self) -> Spent | None:
         """What has been asked, if anything was."""
-        return None if self._models is None else self._models.spent
+        here: Spent | None = None if self._models is None else self._models.spent
+        if here is None or self._spent_elsewhere is None:
+            return here or self._spent_elsewhere
+        return plus(here, self._spent_elsewhere)
 
     def added_up(self, report: Report) -> Report:
         """The report with what was asked. A run that came to its end leaves nothing to go on with."""
@@ -206,7 +222,10 @@ class LazyModels:
         elif journal is not None and journal.lost is not None:
             why = journal.lost.problems[0].message
             told.append(f"some answers were not kept, and --resume will ask for them again: {why}")
-        return replace(report, spent=self.spent, warnings=(*report.warnings, *told))
+        not_recorded = (*report.not_recorded, *dict.fromkeys(self._not_kept))
+        return replace(
+            report, spent=self.spent, warnings=(*report.warnings, *told), not_recorded=not_recorded
+        )
 
     def close(self) -> None:
         if self._journal is not None:
@@ -234,10 +253,13 @@ class LazyModels:
                 project.trust,
                 project.config.http.verify if project.config.http.verify is not None else True,
             )
-            self._models = Models(
-                project.models, effective_limits(project.config.limits, self._wanted), world
-            )
+            self._models = Models(project.models, self.limits, world, *self.part)
         return self._models
+
+    @property
+    def limits(self) -> Limits:
+        """The operator's limits, else the configured ones."""
+        return effective_limits(self._project.config.limits, self._wanted)
 
     def wrap_recording(self, source: Any) -> Any:
         """The models behind what is kept of their answers."""
@@ -246,16 +268,47 @@ class LazyModels:
 
         project, wanted = self._project, self._wanted
         if wanted.offline is not None:
-            return Recording(source, Cassettes(project.root, _typed(project, wanted.offline)), "offline")
+            return Recording(source, Cassettes(project.root, typed(project, wanted.offline)), "offline")
+        for where, shelf in self.shelves().items():
+            source = Recording(source, shelf, where)
+        return source
+
+    def shelves(self) -> "dict[Mode, Shelf]":
+        """Where answers are kept, and who is asked first last."""
+        from baselinekit.store.results import Cassettes
+
+        project, wanted = self._project, self._wanted
+        found: dict[Mode, Shelf] = {}
         if self._resume is not None:
             self._journal = self._journal or self._opened()
-            source = Recording(source, self._journal, "journal") if self._journal else source
+            found |= {"journal": self._journal} if self._journal else {}
         if wanted.cache:
-            source = Recording(source, Cassettes(project.root, f"{atomic.STATE_FOLDER}/{_CACHE}"), "cache")
+            found["cache"] = Cassettes(project.root, CACHE)
         if wanted.record_calls is not None:
-            folder = _typed(project, wanted.record_calls)
-            source = Recording(source, Cassettes(project.root, folder), "record")
-        return source
+            found["record"] = Cassettes(project.root, typed(project, wanted.record_calls))
+        return found
+
+    def take(self, gathered: Gathered) -> None:
+        """What other processes have asked, as if it had been asked here."""
+        with self._lock:
+            if gathered.answers and self._shelves is None:
+                self._shelves = self.shelves()
+            for answer in gathered.answers:
+                self._keep(answer)
+            if gathered.spent is not None:
+                self._spent_elsewhere = plus(self._spent_elsewhere or Spent(), gathered.spent)
+        self._project.redactor.take_plain(gathered.plain)
+
+    def _keep(self, answer: KeptAnswer) -> None:
+        shelf = (self._shelves or {}).get(answer.where)
+        try:
+            if shelf is not None and answer.record is None:
+                shelf.drop(answer.model, answer.name)
+            elif shelf is not None:
+                shelf.keep(answer.model, answer.name, answer.record)
+        except NotRecorded as error:
+            if answer.where == "record":  # a cache that is full is none
+                self._not_kept.extend(str(problem) for problem in error.problems)
 
     def _opened(self) -> "AnswerJournal | None":
         """The answers of this run, so that a run which is stopped can go on; None where none can be kept."""
@@ -271,7 +324,7 @@ def with_models(context: RunContext, project: Project, recording: RecordingOptio
     return LazyModels(project, context.clients, recording).added_to(context)
 
 
-def _typed(project: Project, folder: str) -> str:
+def typed(project: Project, folder: str) -> str:
     """A folder that the operator has typed, from where the operator is."""
     return os.path.join(project.cwd, os.path.expanduser(folder))
 

@@ -34,6 +34,7 @@ class Budget:
     def __init__(self, limits: Limits):
         self._calls, self._tokens = limits.calls, limits.tokens
         self._usd = None if limits.usd is None else Decimal(str(limits.usd))
+        self._stated = self._calls, self._tokens, self._usd
         self._is_limited = limits != Limits()
         self._changed = threading.Condition()
         self._spent = Spent()
@@ -43,6 +44,12 @@ class Budget:
     @property
     def spent(self) -> Spent:
         return self._spent
+
+    def lease(self, spent: Spent, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
+        """From now on it counts from what others have taken as well, up to so much. What is told of the
+        limits is what was stated."""
+        with self._changed:
+            self._spent, self._calls, self._tokens, self._usd = spent, calls, tokens, usd
 
     def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Held:
         """Room for one question, or OutOfBudget. While others that are under way hold what is left, their end
@@ -111,16 +118,17 @@ class Budget:
 
     def _refusal(self, lacking: str, held: Held) -> Problem:
         spent, may = self._spent.at_most, " or may be" if self._spent.unanswered else ""
+        most_calls, most_tokens, most_usd = self._stated
         if lacking == "calls":
-            what, flag = f"{spent.calls:,} of {self._calls:,} calls are used", "--max-calls"
+            what, flag = f"{spent.calls:,} of {most_calls:,} calls are used", "--max-calls"
         elif lacking == "tokens":
             what = (
-                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {self._tokens:,} are{may} used"
+                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {most_tokens:,} are{may} used"
             )
             flag = "--max-tokens"
         else:
             each = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
-            what, flag = f"{each}{spent.usd:.4f} of {self._usd} dollars are{may} spent", "--max-cost"
+            what, flag = f"{each}{spent.usd:.4f} of {most_usd} dollars are{may} spent", "--max-cost"
         hint = f"raise `limits: {lacking}`, or pass {flag}"
         return Problem("BK620", f"the model {held.model!r} is not asked: {what}", hint)
 

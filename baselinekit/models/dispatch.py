@@ -4,10 +4,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
+from decimal import Decimal
 from functools import partial
 from typing import NoReturn
 
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem, nearest
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    NeverSent,
+    OutOfBudget,
+    Problem,
+    nearest,
+)
 from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Ask, Limits, Message, Model, Retry, Spent
 from baselinekit.model.values import Json
@@ -157,15 +166,28 @@ class _Ready:
 
     model: Model
     form: Form
-    lane: Lane
+    lane: Lane | None
     own: Redactor
+
+
+ASKED_ELSEWHERE = "BK621"
+
+
+def _elsewhere(name: str) -> tuple[str, str]:
+    what = f"the model {name!r} answers fewer questions at once, or in a minute, than there are processes"
+    return what, "raise its `concurrency` or `per_minute`, or lower --processes"
 
 
 class Models:
     """The models of a configuration, for any number of threads; what they take counts as one run's."""
 
-    def __init__(self, models: Mapping[str, Model], limits: Limits, world: World):
+    def __init__(
+        self, models: Mapping[str, Model], limits: Limits, world: World, number: int = 0, of: int = 1
+    ):
+        """`number` and `of`: which of several processes this is that ask the same models, each of them its
+        part of what a model answers at once and in a minute."""
         self._models, self._limits, self._world = models, limits, world
+        self._number, self._of = number, of
         self._budget = Budget(limits)
         self._lock = threading.Lock()
         self._ready: dict[str, _Ready] = {}
@@ -174,12 +196,18 @@ class Models:
     def spent(self) -> Spent:
         return self._budget.spent
 
+    @property
+    def lease(self) -> Callable[[Spent, int | None, int | None, Decimal | None], None]:
+        return self._budget.lease
+
     def ask(self, ask: Ask) -> Answer:
         """The answer; CannotReplay when there is none (OutOfBudget when nobody was asked for it),
         InvalidInput or Refused when the entry is not in order."""
         ready = self._prepared(ask.model)
         try:
             asked = filled(ask, ready.model)
+            if ready.lane is None:
+                raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_elsewhere(ask.model)))
             retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
             attempt = partial(self._attempt, asked, ready.model, ready.form)
             with ready.lane.place():
@@ -228,9 +256,19 @@ class Models:
                     raise InvalidInput(*problems)
             except BaselinekitError as error:
                 self._raise(error, own)
-            lane = Lane(model.concurrency or form.at_once, model.per_minute, world.clock, world.sleep)
-            ready = self._ready[name] = _Ready(model, form, lane, own)
+            ready = self._ready[name] = _Ready(model, form, self._lane(model, form), own)
             return ready
+
+    def _lane(self, model: Model, form: Form) -> Lane | None:
+        """Its part of the model's pace; None where there are more processes than parts."""
+        at_once = self._part(model.concurrency or form.at_once)
+        per_minute = None if model.per_minute is None else self._part(model.per_minute)
+        if at_once and per_minute != 0:
+            return Lane(at_once, per_minute, self._world.clock, self._world.sleep)
+        return None
+
+    def _part(self, number: int) -> int:
+        return number // self._of + (self._number < number % self._of)
 
     def _attempt(self, ask: Ask, model: Model, form: Form, left: Callable[[], float]) -> Reply:
         tokens_in, tokens_out = estimate(ask, model)

@@ -70,7 +70,7 @@ class Journal:
     def lines(self, go_on: bool) -> Iterator[Line]:
         """The same line by line: to be read to the end before anything is added."""
         self._size = 0
-        for line in self._whole_lines() if go_on else ():
+        for line in _whole_lines(self._handle) if go_on else ():
             yield line
             self._size = line.start + line.size
         self.torn = os.fstat(self._handle).st_size - self._size if go_on else 0
@@ -138,17 +138,18 @@ class Journal:
         os.close(handle)
         raise NotRecorded(Problem("BK120", f"{self._name} is no regular file", "remove it"))
 
-    def _whole_lines(self) -> Iterator[Line]:
-        """The lines up to the first that is not whole."""
-        with open(self._path, "rb", opener=lambda path, flags: os.dup(self._handle)) as file:
-            file.seek(0)
-            start = 0
-            while data := file.readline(_LONGEST_LINE):
-                entry = _entry_in(data)
-                if entry is None:
-                    return
-                yield Line(start, len(data), entry)
-                start += len(data)
+
+def _whole_lines(handle: int) -> Iterator[Line]:
+    """The lines up to the first that is not whole."""
+    with open(os.dup(handle), "rb") as file:
+        file.seek(0)
+        start = 0
+        while data := file.readline(_LONGEST_LINE):
+            entry = _entry_in(data)
+            if entry is None:
+                return
+            yield Line(start, len(data), entry)
+            start += len(data)
 
 
 def _write(handle: int, data: bytes, place: int) -> None:
@@ -203,9 +204,8 @@ class AnswerJournal:
         self._known: dict[tuple[str, str], tuple[Journal, Line]] = {}
         for journal in self._journals:
             for line in journal.lines(go_on):
-                if isinstance(line.entry, dict) and line.entry.keys() == {"model", "name", "record"}:
-                    at = replace(line, entry=None)  # it is read again when it is asked for
-                    self._known[line.entry["model"], line.entry["name"]] = journal, at
+                if (place := _place_of(line.entry)) is not None:
+                    self._known[place] = journal, replace(line, entry=None)  # read when it is asked for
         if not go_on:
             for journal in self._journals[:-1]:
                 journal.forget()
@@ -253,15 +253,65 @@ class AnswerJournal:
             journal.close()
 
 
+class EarlierAnswers:
+    """Those that journals hold, for a worker: somebody else holds and writes them."""
+
+    def __init__(self, root: str, key: str, go_on: bool):
+        self._known: dict[tuple[str, str], Json] = {}
+        for file in _files_of(root, key) if go_on else ():
+            with contextlib.suppress(OSError):
+                self._read(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK))
+
+    def _read(self, handle: int) -> None:
+        try:
+            is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+            for line in _whole_lines(handle) if is_file else ():
+                if (place := _place_of(line.entry)) is not None:
+                    self._known[place] = line.entry["record"]
+        finally:
+            os.close(handle)
+
+    @property
+    def name(self) -> str:
+        return os.path.join(atomic.STATE_FOLDER, _FOLDER)
+
+    def find(self, model: str, key: str) -> Json:
+        return self._known.get((model, key))
+
+    def keep(self, model: str, key: str, record: Json) -> None:
+        """Whoever holds the journal does that."""
+
+    def every(self) -> list[Json]:
+        return []
+
+    def names(self, model: str, key: str) -> list[str]:
+        return []
+
+    def drop(self, model: str, name: str) -> None:
+        """Nothing is taken out of a journal."""
+
+
+def _place_of(entry: Json) -> tuple[str, str] | None:
+    """The model and the name of an answer, if a line holds one."""
+    if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
+        return entry["model"], entry["name"]
+    return None
+
+
+def _files_of(root: str, key: str) -> list[str]:
+    """The journals of a key, the oldest first."""
+    folder = atomic.state_folder(root, _FOLDER)
+    with contextlib.suppress(OSError):  # one of them has just gone: its run has come to its end
+        return sorted(glob(os.path.join(glob_escape(folder), f"{key}-*.jsonl")), key=os.path.getmtime)
+    return []
+
+
 def unheld_journals(root: str, key: str, go_on: bool) -> list[Journal]:
     """Those of a key that nobody writes, the oldest first; a new one where there is none. CannotReplay for
     who wants to `go_on` with what is still under way."""
-    folder, files = atomic.state_folder(root, _FOLDER), list[str]()
-    with contextlib.suppress(OSError):  # one of them has just gone: its run has come to its end
-        files = sorted(glob(os.path.join(glob_escape(folder), f"{key}-*.jsonl")), key=os.path.getmtime)
     found: list[Journal] = []
     held: CannotReplay | None = None
-    for file in files:
+    for file in _files_of(root, key):
         try:
             found.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
         except CannotReplay as error:

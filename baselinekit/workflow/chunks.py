@@ -20,6 +20,7 @@ from baselinekit.store.reading import LoadedFiles, without_collector
 from baselinekit.store.records import case_digest
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, Tried
+from baselinekit.workflow.leases import Gathered
 from baselinekit.workflow.loading import Prepared, Unfit, compile_and_check
 from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Test
@@ -90,6 +91,7 @@ class ChunkDone(Generic[Judged]):
 
     judged: tuple[Judged | None, ...]
     seen: dict[str, Json] = field(default_factory=dict)
+    gathered: Gathered = field(default_factory=Gathered)
 
 
 class Engine(Protocol[Item, Judged]):

@@ -28,15 +28,7 @@ from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline, Repeatin
 from baselinekit.workflow.loading import complain, find_files, with_lines
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.recording import Recorder
-from baselinekit.workflow.selection import (
-    Selectable,
-    Selection,
-    Share,
-    select,
-    shard_of,
-    stamp_shard,
-    test_of,
-)
+from baselinekit.workflow.selection import IsWanted, Selection, Share, select, stamp_shard
 
 _VERDICTS = {"passed": True, "failed": False}
 
@@ -120,12 +112,7 @@ def make_plan(
     files = find_files(project, paths)
     is_by_change = selection.since is not None
     shard = selection.shard
-    test = test_of(selection)
-
-    def wanted(entry: Selectable) -> bool:
-        return test(entry) and (shard is None or shard_of(entry.id, shard.of) == shard.number)
-
-    read = worker.read(files, None) if is_by_change else engine.read(files, wanted)
+    read = worker.read(files, None) if is_by_change else engine.read(files, IsWanted(selection))
     read.problems += same_ids(read.entries, project.root)
     broken = read.error
     try:

@@ -59,6 +59,8 @@ class Operator:
     """A file of targets, which goes before all others."""
     target: str | None = None
     """Whom to ask, by a name, instead of those that eval files name."""
+    file_values: Mapping[str, Json] = field(default_factory=dict)
+    """What env files say that have been read already: some can be read only once."""
 
 
 @frozen
@@ -86,6 +88,8 @@ class Project:
     """Those of them that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file names by an address of a git repository."""
+    operator: Operator | None = field(default=None, repr=False)
+    """Whose words it was opened by: by the same words another process opens it."""
 
     def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
         """What surrounds a recipe whose file is in `folder`; none of its paths leads out of `within`."""
@@ -168,6 +172,7 @@ def open_project(operator: Operator) -> Project:
     for key, stated in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
         for folder in [stated] if isinstance(stated, str) else stated:
             check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
+    operator = replace(operator, env_files=(), file_values=_env_files(operator))
     scope = _scope(config, chosen, operator)
     keys = {model.key for model in config.models.values() if model.key in scope.values}
     secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
@@ -215,6 +220,7 @@ def open_project(operator: Operator) -> Project:
         typed=operator.variables,
         targets=replace(targets, models=frozenset(models), chosen=operator.target),
         executions={one.name: one.execution for one in asked},
+        operator=operator,
     )
 
 
@@ -295,7 +301,7 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
             secrets[name] = Secret(str(value), tuple(variable.hosts))
         else:
             values[name] = value
-    for name, given in (_env_files(operator.env_files) | dict(operator.variables)).items():
+    for name, given in {**operator.file_values, **operator.variables}.items():
         if name in secrets:  # declared as a secret, so it stays one wherever its value comes from
             secrets[name] = Secret(as_text(given), secrets[name].hosts)
         else:
@@ -319,9 +325,10 @@ def _secret(name: str, given: str | None, environ: Mapping[str, str]) -> str:
     return value
 
 
-def _env_files(paths: Sequence[str]) -> dict[str, Json]:
-    values: dict[str, Json] = {}
-    for path in paths:
+def _env_files(operator: Operator) -> dict[str, Json]:
+    """What they say, those that have been read before among them."""
+    values = dict(operator.file_values)
+    for path in operator.env_files:
         try:
             with open(path, encoding="utf-8") as file:
                 values.update(parse_env_file(file.read(), path))
@@ -431,9 +438,8 @@ def flatten(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
 
 def _fits(variant: Variant, facts: Mapping[str, Json]) -> bool:
     return all(
-        any(fnmatchcase(as_text(facts[name]), as_text(one)) for one in _listed(wanted))
-        if facts.get(name) is not None
-        else False
+        facts.get(name) is not None
+        and any(fnmatchcase(as_text(facts[name]), as_text(one)) for one in _listed(wanted))
         for name, wanted in variant.when.items()
     )
 
@@ -459,11 +465,8 @@ def drift_of(
         return {}
     learnt = here.project.redactor.mask_value(dict(observation.environment))
     now = {**here.environment(), **flatten(learnt)}
-    return {
-        key: (value, now[key])
-        for key, value in before.items()
-        if key in now and now[key] != value and key not in _NO_DRIFT
-    }
+    known = {key: (value, now[key]) for key, value in before.items() if key in now and key not in _NO_DRIFT}
+    return {key: both for key, both in known.items() if both[0] != both[1]}
 
 
 # What is noted beside a known-good output: where it came from, and what it took.

@@ -93,6 +93,21 @@ def test_of(wanted: Selection) -> Test:
     return lambda baseline: all(test(baseline) for test in tests)
 
 
+class IsWanted:
+    """Whether a baseline is chosen and belongs to the shard: a test that another process can be sent."""
+
+    def __init__(self, selection: Selection):
+        self._selection = selection
+        self._test = test_of(selection)
+
+    def __call__(self, baseline: Selectable) -> bool:
+        shard = self._selection.shard
+        return self._test(baseline) and (shard is None or shard_of(baseline.id, shard.of) == shard.number)
+
+    def __reduce__(self) -> tuple[type["IsWanted"], tuple[Selection]]:
+        return IsWanted, (self._selection,)
+
+
 def _nothing(baselines: Sequence[Selectable], wanted: Selection) -> tuple[str, str]:
     if not baselines:
         return "there are no baselines here", "capture one: baselinekit capture http GET URL"
