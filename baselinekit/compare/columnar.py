@@ -17,11 +17,13 @@ from baselinekit.tree.equality import freeze, same_json
 @dataclass(slots=True, eq=False)
 class ColumnarArray:
     """An array of elements that are all alike. What does not pass so is looked into one by one, by the node
-    that `make` gives. `ordered`: they stay where they are. `loose`: some are more than literal."""
+    that `make` gives. `ordered`: they stay where they are. `key`: it pairs them, whatever their order.
+    `loose`: some are more than literal."""
 
     expected: list[Json]
     columns: Columns | Leaves
     ordered: bool
+    key: str | None
     make: Callable[[], Node]
     at: Link
     loose: bool = True
@@ -30,28 +32,50 @@ class ColumnarArray:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if actual.__class__ is list and len(actual) == len(self.expected):
-            changed: list[ChangedValue] | None = None
-            if isinstance(self.columns, Columns) and self.columns.fit(actual):
-                changed = []
-            elif self.ordered:
-                changed = self.columns.changed(self.expected, actual)
-                if changed and not self.stay(actual, sorted({change[0] for change in changed})):
-                    changed = None
+            order = None if self.key is None else self._order(actual, self.key)
+            changed = None
+            if self.key is None:
+                changed = self._changed(actual)
+            elif order is not None:
+                changed = self._changed([actual[a] for a in order])
             if changed is not None:
                 walk.hits.update(self.columns.rules)
-                return self._walk_changes(changed, walk, path)
+                return self._walk_changes(changed, walk, path, order)
         if self.opened is None:
             self.opened = self.make()
         return self.opened.walk(actual, walk, path)
 
-    def _walk_changes(self, changed: list[ChangedValue], walk: Walk, path: Link) -> Json:
+    def _order(self, actual: list[Json], key: str) -> list[int] | None:
+        """Where each element is now; None unless all of them are there, and no other ones."""
+        try:
+            places = {freeze(row[key]): a for a, row in enumerate(actual)}
+            order = [places[freeze(row[key])] for row in self.expected]
+        except (KeyError, TypeError):
+            return None
+        return order if len(places) == len(actual) else None
+
+    def _changed(self, actual: list[Json]) -> list[ChangedValue] | None:
+        """What may not pass of these elements, each of which stands where its partner does; None if that
+        cannot be said."""
+        if isinstance(self.columns, Columns) and self.columns.fit(actual):
+            return []
+        if not self.ordered and self.key is None:
+            return None
+        changed = self.columns.changed(self.expected, actual)
+        if changed and self.key is None and not self.stay(actual, sorted({change[0] for change in changed})):
+            return None
+        return changed
+
+    def _walk_changes(
+        self, changed: list[ChangedValue], walk: Walk, path: Link, order: list[int] | None
+    ) -> Json:
         """The array with other values where it has them, and elements that are what they were everywhere
-        else."""
-        at, elsewhere = self.at, path != self.at
+        else. `order`: where each element is now, if not in its place."""
+        at, elsewhere = self.at, path != self.at or order is not None
         rows: dict[int, Json] = {}
         for n, keys, value, got, mode, state in changed:
             place: Link = (at, n)
-            where: Link = (path, n) if elsewhere else place
+            where: Link = (path, n if order is None else order[n]) if elsewhere else place
             for key in keys:
                 place = (place, key)
                 where = (where, key) if elsewhere else place
@@ -62,7 +86,7 @@ class ColumnarArray:
             else:
                 seen = Scalar(value, value, mode, place).walk(got, walk, where)
             if seen is not value:
-                walk.shuffled |= n in rows and self.shuffles(n)
+                walk.shuffled |= order is not None or (n in rows and self.shuffles(n))
                 rows[n] = _with(rows.get(n, self.expected[n]), keys, seen)
         return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected
 

@@ -14,9 +14,10 @@ from baselinekit.compare.columns import (
     leaves_of,
     literal_columns,
 )
+from baselinekit.compare.keyed import Keyed, no_key
 from baselinekit.compare.objects import Headers, Object, ObjectShape
 from baselinekit.compare.rules import ActiveRules, Form, Mode, Rule, Side, State, field_mode
-from baselinekit.compare.unordered import Keyed, LazyNodes, Unordered, no_key
+from baselinekit.compare.unordered import LazyNodes, Unordered
 from baselinekit.compare.values import (
     AnyElements,
     Ignored,
@@ -336,8 +337,9 @@ class _Array:
         compiler.hits |= self.columns.rules
         compiler.checked += 1
         ordered = self.how in (None, "ordered")
-        loose = isinstance(self.columns, Columns) or bool(self.columns.sizes)
-        return ColumnarArray(value, self.columns, ordered, self.rows, self.at, loose)
+        key = self.how.by if isinstance(self.how, By) else None
+        loose = bool(self.columns.taken if isinstance(self.columns, Columns) else self.columns.sizes)
+        return ColumnarArray(value, self.columns, ordered, key, self.rows, self.at, loose)
 
     def opened(self) -> Node:
         """The node of a literal array, of which something else was met: all that it holds is literal too."""
@@ -347,7 +349,7 @@ class _Array:
         columns = literal_columns(value, mode, below, by_bytes=False) or leaves_of(value, mode, below)
         if columns is None:
             return self.literal_rows()
-        return ColumnarArray(value, columns, True, self.literal_rows, self.at, loose=False)
+        return ColumnarArray(value, columns, True, None, self.literal_rows, self.at, loose=False)
 
     def literal_rows(self) -> Node:
         items: list[Node] = []

@@ -1,21 +1,25 @@
 """Arrays whose order is free. Rows that are literal find equal ones by a key; the others are sorted by what
 is literal in them and matched optimally. Each row has one partner, so multiplicity counts."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from baselinekit.compare.arrays import Elements, is_left_out
 from baselinekit.compare.columns import Columns
+from baselinekit.compare.keyed import in_authors_order
 from baselinekit.compare.objects import Object
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Mismatch, Node, Scalar, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.grammar import Bindings, escape_value, holds_marker, tokens_in
+from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
+from baselinekit.placeholders.template import Placeholder
 from baselinekit.tree.alignment import Flow, TooManyWays, pair_leftovers, reach, search
-from baselinekit.tree.equality import bytes_of, freeze, identical, is_number
+from baselinekit.tree.equality import bytes_of, decimal, freeze, identical, is_number
 from baselinekit.tree.paths import render
 
 MOST_PAIRS = 2_000_000
@@ -26,6 +30,7 @@ _FEW = 200
 """Of more rows than these the bindings are settled value by value at once."""
 
 _MOST_KEYS = 200
+_FEW_COLUMNS = 16
 
 
 class LazyNodes(Sequence[Node]):
@@ -245,11 +250,12 @@ class _Pairing:
         every = range(len(self.column_groups))
         candidates: list[Sequence[int]] = []
         by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
+        ranges = _Ranges([self.actual[columns[0]] for columns in self.column_groups])
         for group in self.row_groups:
             stated = literal_values(self.items[group[0]])
             keys = tuple(stated)
             if not keys:
-                candidates.append(every)
+                candidates.append(ranges.candidates(self.items[group[0]], every))
                 continue
             if keys not in by_keys:
                 places = by_keys[keys] = {}
@@ -257,7 +263,8 @@ class _Pairing:
                     row = self.actual[columns[0]]
                     if isinstance(row, dict):
                         places.setdefault(_values(row, keys), []).append(number)
-            candidates.append(by_keys[keys].get(_values(stated, keys), ()))
+            same = by_keys[keys].get(_values(stated, keys), ())
+            candidates.append(ranges.candidates(self.items[group[0]], same))
         return candidates
 
     def flow(self, fits: Callable[[int, int], bool]) -> Flow:
@@ -393,6 +400,40 @@ class _Pairing:
         return None
 
 
+class _Ranges:
+    """Which values have numbers in the ranges that the placeholders of a row state: where rows differ in
+    little else, each would be tried with each."""
+
+    def __init__(self, values: Sequence[Json]):
+        self._values = values
+        self._sorted: dict[str, tuple[list[Decimal], list[int]]] = {}
+
+    def candidates(self, node: Node, among: Sequence[int]) -> Sequence[int]:
+        """Those of the values, by their positions, that a row may match."""
+        if len(among) < _FEW_COLUMNS or not isinstance(node, Object) or not node.mode.literal_keys_decide:
+            return among
+        for key, _, accepts, template in node.shape.texts:
+            if accepts is None or template.optional or not isinstance(template, Placeholder):
+                continue
+            extent = template.kind.extent
+            low, high = extent.numbers
+            if extent.types == {"number"} and (low is not None or high is not None):
+                numbers, places = self.sorted_by(key)
+                begin = 0 if low is None else bisect_left(numbers, low)
+                end = len(numbers) if high is None else bisect_right(numbers, high)
+                if end - begin < len(among):
+                    among = sorted({*places[begin:end]}.intersection(among))
+        return among
+
+    def sorted_by(self, key: str) -> tuple[list[Decimal], list[int]]:
+        """The numbers under a key, on their written digits, in order, and where each of them stands."""
+        if key not in self._sorted:
+            rows = ((row, n) for n, row in enumerate(self._values) if isinstance(row, dict))
+            found = sorted((decimal(row[key]), n) for row, n in rows if key in row and is_number(row[key]))
+            self._sorted[key] = [number for number, _ in found], [n for _, n in found]
+        return self._sorted[key]
+
+
 def _grouped(
     positions: Sequence[int], values: Sequence[Json], classes: Sequence[Hashable] | None = None
 ) -> list[list[int]]:
@@ -407,79 +448,3 @@ def _grouped(
 
 def _values(row: Mapping[str, Json], keys: tuple[str, ...]) -> Hashable:
     return tuple([freeze(row[key]) if key in row else ABSENT for key in keys])
-
-
-@dataclass(slots=True, eq=False)
-class Keyed:
-    """Elements paired by the value of a key; their order is free."""
-
-    expected: list[Json]
-    items: tuple[Node, ...]
-    key: str
-    mode: Mode
-    at: Link
-    elements: Elements
-    optional: bool = False
-
-    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if not isinstance(actual, list):
-            return walk.replaced(self.expected, actual, path, self.at)
-        before = walk.count
-        places: dict[Hashable, int] = {}
-        resolved: dict[int, Json] = {}
-        free = self.elements.left_out(actual, walk)
-        nameless = []
-        for index, value in enumerate(actual):
-            name = self._name(value)
-            if index in free and (name is None or name in places):
-                nameless.append(index)
-            elif name is None or name in places:
-                note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
-                walk.extra(value, (path, index), self.at, note)
-                resolved[index] = escape_value(value)
-            else:
-                places[name] = index
-        pairs: dict[int, int] = {}
-        lost = []
-        for e, node in enumerate(self.items):
-            a = places.pop(self._name(node.expected), None)
-            if a is None:
-                lost.append(e)
-            else:
-                pairs[e] = a
-                resolved[a] = node.walk(actual[a], walk, (path, a))
-        spare = [*nameless, *(a for a in places.values() if a in free)]
-        partners = self.elements.partners(lost, self.items, spare)
-        for e, a in partners.items():
-            pairs[e], resolved[a] = a, self.items[e].expected
-        for e in self.elements.missing(lost, self.items, partners):
-            walk.missing(self.items[e].expected, (self.at, e), (path, e))
-        for a in places.values():
-            if a in free:
-                continue
-            walk.extra(actual[a], (path, a), self.at)
-            resolved[a] = escape_value(actual[a])
-        if walk.count == before:
-            return self.expected
-        walk.shuffled = True
-        return in_authors_order(resolved, pairs)
-
-    def _name(self, row: Json) -> Hashable:
-        return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
-
-
-def no_key(rows: Sequence[Json], key: str) -> str | None:
-    """Why rows cannot be paired by a key."""
-    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
-    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
-        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
-    if len({freeze(name) for name in names}) != len(names):
-        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
-    return None
-
-
-def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
-    """The rows of an array whose order is free, those of the baseline where the author has them, then the
-    further ones: what only stands elsewhere is no change."""
-    place = {a: e for e, a in pairs.items()}
-    return [resolved[a] for a in sorted(resolved, key=lambda a: (a not in place, place.get(a, a)))]

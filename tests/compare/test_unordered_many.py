@@ -2,10 +2,11 @@
 
 import time
 from itertools import permutations
+from random import Random
 
 import pytest
 import ruled
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from baselinekit.compare.unordered import Unordered
 from baselinekit.compare.values import Walk
@@ -153,3 +154,59 @@ def test_as_trying_every_order_would_say(
 ) -> None:
     actual = [data.draw(st.sampled_from(values)) for _ in stored] if values else []
     assert ruled.compare([*stored], [*actual], FREE).passed is some_order(stored, actual)
+
+
+ENDS = st.integers(0, 12) | st.sampled_from([0.1, 2.5, 10.0])
+OTHER = ENDS | st.sampled_from([2**53 + 1, None, "5", True])
+
+
+@st.composite
+def ranged(draw: st.DrawFn) -> tuple[str, Json]:
+    """A range, and a number that it accepts more often than not."""
+    low, high = sorted((draw(ENDS), draw(ENDS)))
+    whole = isinstance(low, int) and isinstance(high, int) and draw(st.booleans())
+    cell = f"<<{'any_integer' if whole else 'any_number'}({low}, {high})>>"
+    if not draw(st.integers(0, 9)):
+        cell = draw(
+            st.sampled_from(["<<any_number>>", "<<any_integer(3, 4)|null>>", "<<any_number(2, 3)?>>"])
+        )
+    return cell, draw(st.sampled_from([low, high])) if draw(st.integers(0, 40)) else draw(OTHER)
+
+
+@given(st.lists(ranged(), min_size=17, max_size=20), st.randoms())
+@settings(max_examples=60)
+def test_rows_told_apart_by_ranges_find_the_partners_that_trying_all_would_find(
+    pairs: list[tuple[str, Json]], random: Random
+) -> None:
+    stored, actual = [cell for cell, _ in pairs], [value for _, value in pairs]
+    random.shuffle(actual)
+    templates = [compile_text(cell, Words()) for cell in stored]
+    fits = [
+        {a for a, value in enumerate(actual) if not isinstance(template, str) and template.accepts(value, {})}
+        for template in templates
+    ]
+    found = ruled.compare([{"n": cell} for cell in stored], [{"n": value} for value in actual], FREE)
+    assert found.passed is (largest_matching(fits) == len(stored))
+
+
+def largest_matching(fits: list[set[int]]) -> int:
+    partner: dict[int, int] = {}
+
+    def placed(row: int, seen: set[int]) -> bool:
+        for column in fits[row] - seen:
+            seen.add(column)
+            if column not in partner or placed(partner[column], seen):
+                partner[column] = row
+                return True
+        return False
+
+    return sum(placed(row, set()) for row in range(len(fits)))
+
+
+def test_ranges_say_which_rows_to_try() -> None:
+    """500 rows with a range each: before, each was tried with each."""
+    stored: list[Json] = [{"n": f"<<any_integer({n}, {n + 9})>>"} for n in range(500)]
+    matcher = ruled.matcher(stored, FREE)
+    walk = Walk(matcher.compiler.open, matcher.compiler.accepts, False)
+    matcher.root.walk([{"n": n + 5} for n in reversed(range(500))], walk, None)
+    assert (walk.count, walk.trials) < (1, 10_000)
