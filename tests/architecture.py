@@ -130,6 +130,9 @@ WORLD = {
 }
 """Modules by which a rule would touch the world. Of `os` the lexical half of os.path is allowed."""
 
+TABLES_BY_NAME = {"kinds.table"}
+"""Rules that import a module of their own package by the name in a table, with the first use of its row."""
+
 LEXICAL = {
     "path",
     "sep",
@@ -434,6 +437,8 @@ def pure(package: Package) -> Iterator[str]:
         if folder_of(module) not in PURE:
             continue
         for name, line in imports(module, source, package):
+            if name == "importlib" and module in TABLES_BY_NAME:
+                continue
             if name != "os.path" and any(name == one or name.startswith(f"{one}.") for one in WORLD):
                 yield f"{module}:{line} imports {name}"
         yield from (f"{module}:{line} uses {what}" for what, line in _worldly(source))

@@ -2,55 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 
+_MODULES = {
+    "http": "http",
+    "command": "command",
+    "skill": "skill",
+    "prompt": "prompt",
+    "echo": "echo",
+    "cli": "cli",
+    "mock": "mock",
+    "post": "post",
+    "replay": "stored",
+}
+"""Each kind with the module of this package whose KIND it is."""
+
 
 @cache
 def _row(name: str) -> RecipeKind:
-    match name:
-        case "http":
-            from baselinekit.kinds import http
-
-            return http.KIND
-        case "command":
-            from baselinekit.kinds import command
-
-            return command.KIND
-        case "skill":
-            from baselinekit.kinds import skill
-
-            return skill.KIND
-        case "prompt":
-            from baselinekit.kinds import prompt
-
-            return prompt.KIND
-        case "echo":
-            from baselinekit.kinds import echo
-
-            return echo.KIND
-        case "cli":
-            from baselinekit.kinds import cli
-
-            return cli.KIND
-        case "mock":
-            from baselinekit.kinds import mock
-
-            return mock.KIND
-        case "post":
-            from baselinekit.kinds import post
-
-            return post.KIND
-        case "replay":
-            from baselinekit.kinds import stored
-
-            return stored.KIND
-        case _:
-            raise KeyError(name)
-
-
-_NAMES = ("http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay")
+    row: RecipeKind = import_module(f"baselinekit.kinds.{_MODULES[name]}").KIND
+    return row
 
 
 class KindTable(Mapping[str, RecipeKind]):
@@ -60,13 +34,13 @@ class KindTable(Mapping[str, RecipeKind]):
         return _row(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in _NAMES
+        return name in _MODULES
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
+        return iter(_MODULES)
 
     def __len__(self) -> int:
-        return len(_NAMES)
+        return len(_MODULES)
 
 
 KINDS = KindTable()

@@ -27,13 +27,7 @@ def package(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "baselinekit", copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ADDED / "kinds_grpc.py", copy / "kinds" / "grpc.py")
     shutil.copy(ADDED / "replay_grpc.py", copy / "replay" / "grpc.py")
-    added = """
-        case "grpc":
-            from baselinekit.kinds import grpc
-
-            return grpc.KIND"""
-    row(copy / "kinds" / "table.py", "return prompt.KIND", added)
-    row(copy / "kinds" / "table.py", '"prompt", "echo"', ', "grpc"')
+    row(copy / "kinds" / "table.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
     row(copy / "replay" / "dispatch.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
     return copy
 
