@@ -375,6 +375,7 @@ def origins_in(values: Iterable[object]) -> frozenset[str]:
     return frozenset(where for where in found if where is not None)
 
 
+@lru_cache(maxsize=1024)
 def _origin(url: str) -> str | None:
     try:
         parts = urlsplit(url)

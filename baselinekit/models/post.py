@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -391,7 +391,12 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
 
 def url_of(model: Model, path: str, default: str) -> str:
     """`base_url` may end before `/v1`, with it, or with the whole path."""
-    parts = urlsplit(model.base_url or default)
+    return _url_below(model.base_url or default, path)
+
+
+@lru_cache(maxsize=1024)
+def _url_below(address: str, path: str) -> str:
+    parts = urlsplit(address)
     base = parts.path.rstrip("/")
     if not base.endswith(path):
         base = f"{base.removesuffix('/v1')}/v1{path}"
