@@ -2,9 +2,8 @@
 
 import json
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +12,8 @@ from baselinekit.cli.clients import LazyModels, real_context, with_models, with_
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
-from baselinekit.documents.jsontext import encode
-from baselinekit.errors import InvalidInput, NotRecorded, Problem
-from baselinekit.evals.attempts import Outside
+from baselinekit.cli.outside import outside_of, saved_answers, taking
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.finishing import keep_reports
@@ -24,18 +22,13 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.metrics import PRESETS
-from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import FunctionOutput
-from baselinekit.model.recipes import Observation, Ran
+from baselinekit.model.evals import Suite
 from baselinekit.model.results import Report
-from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.replay.traces import row_of
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges
 from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines
-from baselinekit.store.atomic import cannot_write
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.texts import many
 from baselinekit.workflow.judging import keep_report, mask_report
@@ -76,8 +69,7 @@ def plan_suite(
     choice, policy = _choice(project, options), _policy(project, options, None)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
-        sandbox = Sandbox(clients.execute, project.trust.allow_exec)
-        outside = Outside(check=sandbox.check)
+        outside = outside_of(project, clients, Queue(project, clock()), None)
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
@@ -86,16 +78,13 @@ def run_suite(
 ) -> Report:
     """The run itself, with real clients. `lasting`: the journal of a plan of several suites."""
     doing = "" if options.quiet or options.as_json else "running"
-    saving = saved_answers(project, options.save_answers, options.resume)
-    with saving as answered, real_context() as context, with_progress(context, doing) as context:
+    saving = saved_answers(options.save_answers, options.resume)
+    with saving as save, real_context() as context, with_progress(context, doing) as context:
         about = f"run {suite.file or suite.name}"
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
-        sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
-
-        def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
-            return Sandbox(execute, project.trust.allow_exec).run(method, code)
-
+        queue = Queue(project, clock())
+        outside = outside_of(project, context.clients, queue, save)
         with closing(models):
             report = run(
                 project,
@@ -103,39 +92,10 @@ def run_suite(
                 _choice(project, options),
                 _policy(project, options, lasting),
                 context,
-                Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check, answered),
+                replace(outside, take=taking(queue, save)),
                 command_line(project),
             )
             return models.added_up(report)
-
-
-@contextmanager
-def saved_answers(
-    project: Project, path: str | None, go_on: bool
-) -> Iterator[Callable[[Case, int, Observation], None]]:
-    """Writes what was answered, a line each as it comes, without secrets; nothing where no file is named."""
-    if path is None:
-        yield lambda case, number, observation: None
-        return
-    lock = threading.Lock()
-    with ExitStack() as stack:
-        try:
-            mode = "a" if go_on else "w"
-            file = stack.enter_context(open(path, mode, encoding="utf-8", errors="backslashreplace"))
-        except OSError as error:
-            raise NotRecorded(cannot_write(path, error)) from None
-
-        def add(case: Case, number: int, observation: Observation) -> None:
-            redactor = project.redactor.knowing(observation.output)
-            line = encode(redactor.mask_value(row_of(case.id, number, observation)))
-            try:
-                with lock:
-                    file.write(f"{line}\n")
-                    file.flush()
-            except OSError as error:
-                raise NotRecorded(cannot_write(path, error)) from None
-
-        yield add
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:

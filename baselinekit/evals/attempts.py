@@ -24,6 +24,7 @@ from baselinekit.model.grades import (
     Grade,
     Grader,
     Outcome,
+    RatingItem,
     with_each,
 )
 from baselinekit.model.recipes import (
@@ -128,10 +129,19 @@ _LONGEST_OUTPUT = 20_000
 
 
 @frozen
+class Slip:
+    """What an attempt leaves to be written down, where it was made by somebody who writes nothing: outputs
+    that are to wait for people, and what was `answered`, a line of JSON each."""
+
+    queued: list[RatingItem] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+
+
+@frozen
 class Outside:
     """What only evals need of the world: a place to run a program in, started by the client that it is given,
     and what people have said. `check` refuses beforehand what may not be run; `answered` hears of what was
-    answered to an attempt."""
+    answered to an attempt; `take` writes down what an attempt has left that was made elsewhere."""
 
     run: Callable[[FunctionOutput, str, Execute], Ran] = lambda method, code, execute: Ran(
         (), flaw="there is no sandbox to run the program in"
@@ -141,6 +151,7 @@ class Outside:
     )
     check: Callable[[FunctionOutput], None] = lambda method: None
     answered: Callable[[Case, int, Observation], None] = lambda case, number, observation: None
+    take: Callable[[Slip], None] = lambda slip: None
 
 
 @frozen
@@ -191,8 +202,9 @@ class Examiner:
         return AttemptResult(attempt, made.comparison, made.observation)
 
     def fault(self, number: int, error: Exception) -> Attempt:
-        """The attempt that met what nobody expected."""
-        attempt = without_output(number, "error", fault_of_ours(error))
+        """The attempt that was never made, or that met what nobody expected."""
+        told = error if isinstance(error, BaselinekitError) else fault_of_ours(error)
+        attempt = without_output(number, "error", told)
         return _masked(attempt, self.here.project.redactor)
 
     def _made(self, prepared: Prepared, number: int, began: float, trace: Trace) -> AttemptResult:

@@ -42,10 +42,12 @@ _SHORTEST_KEY = 6
 
 @frozen
 class Queue:
-    """The queue of a project. Everything that shows or enters ratings goes through here."""
+    """The queue of a project. Everything that shows or enters ratings goes through here. `left`: takes what
+    somebody else is to put into it; without it that is done here."""
 
     project: Project
     now: Callable[[], float]
+    left: Callable[[RatingItem], None] | None = None
 
     @property
     def ratings(self) -> Ratings:
@@ -64,7 +66,7 @@ class Queue:
         shown = Shown(**{**masked, "items": tuple(masked["items"])})
         item = RatingItem(key, case.id, grader.name, how, shown, self.stamp(), claims)
         try:
-            queued = self.ratings.enqueue(item)
+            queued = self._enqueued(item)
         except NotRecorded as error:
             grade = by_human.human_grade(grader, item, ())
             return replace(
@@ -73,6 +75,13 @@ class Queue:
         for rating in queued.ratings:  # an import could have brought anything
             by_human.checked_rating(rating.value, how.rating_scale, len(shown.items))
         return by_human.human_grade(grader, item, queued.ratings)
+
+    def _enqueued(self, item: RatingItem) -> Queued:
+        if self.left is None:
+            return self.ratings.enqueue(item)
+        self.left(item)
+        there = self.ratings.find(item.key)
+        return Queued(item) if there is None else replace(there, item=replace(there.item, method=item.method))
 
     def standings(self, wanted: Sequence[str] = ()) -> list[Standing]:
         """What is in the queue: all of it, or the cases and keys that are named."""

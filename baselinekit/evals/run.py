@@ -25,7 +25,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
-from baselinekit.evals.workers import Attempts, CaseTurn, CaseWorker, turns_of
+from baselinekit.evals.workers import Attempts, CaseEngine, CaseOrder, CaseTurn, CaseWorker, turns_of
 from baselinekit.frozen import frozen
 from baselinekit.grade import graders
 from baselinekit.kinds.table import kind_of
@@ -77,8 +77,9 @@ class _Plan:
     attempts: int
 
     @classmethod
-    def of(cls, project: Project, cases: Sequence[Prepared], attempts: int) -> "_Plan":
-        turns = [turn for one in cases for turn in turns_of(project, one.case, attempts)]
+    def of(cls, project: Project, suite: Suite, cases: Sequence[Prepared], attempts: int) -> "_Plan":
+        often = _retries(suite, attempts)
+        turns = [turn for one in cases for turn in turns_of(project, one.case, attempts, often(one.case))]
         return cls({one.case.id: one for one in cases}, turns, attempts)
 
     def prepared(self, case: Case) -> Prepared:
@@ -93,8 +94,10 @@ def run(
     context: RunContext,
     outside: Outside = _NOTHING_OUTSIDE,
     command: str = "",
+    elsewhere: Callable[[CaseOrder], CaseEngine] | None = None,
 ) -> Report:
-    """Load, check all, run, collect, count. Everything that is wrong is said before anything is run."""
+    """Load, check all, run, collect, count. Everything that is wrong is said before anything is run.
+    `elsewhere`: where the attempts are made, if not in threads of this process."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
@@ -106,13 +109,12 @@ def run(
     here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
     prepared = prepare_cases(here, chosen, outside.check)
-    plan = _Plan.of(project, prepared, policy.attempts or suite.config.attempts)
+    plan = _Plan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
-    examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
-    worker = CaseWorker(here, examiner, context.clock.timestamp, plan.prepared)
-    engine = Threads(worker.judge, jobs, context.cancel)
-    attempts = Attempts(project, context, memory, _retries(suite, plan.attempts), policy.first)
+    engine = elsewhere(CaseOrder(jobs, together, policy.first)) if elsewhere else None
+    engine = engine or _threads(here, outside, context, plan, jobs)
+    attempts = Attempts(project, context, memory, outside.take, policy.first)
     with closing(memory):
         with settled(), context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
             made = attempts.run(plan.turns, engine)
@@ -136,7 +138,7 @@ def run(
         results=tuple(results),
         complete=complete,
         interrupted=context.stop.is_set() and not overtime(),
-        environment={**here.seen, **_served(results)},
+        environment={**(attempts.seen or here.seen), **_served(results)},
         config=project.config_file,
         warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *told})),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
@@ -144,6 +146,15 @@ def run(
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
+
+
+def _threads(
+    here: CaptureEnvironment, outside: Outside, context: RunContext, plan: _Plan, jobs: int
+) -> CaseEngine:
+    """Those of this process, in which the cases are ready already."""
+    examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
+    worker = CaseWorker(here, examiner, context, plan.prepared)
+    return Threads(worker.judge, jobs, context.cancel)
 
 
 def is_complete(made: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:

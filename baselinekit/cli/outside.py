@@ -1,0 +1,74 @@
+"""What a run of evals needs of the world besides the clients: a sandbox, the queue of what waits for people,
+and a file for what was answered."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from baselinekit.documents.jsontext import encode
+from baselinekit.errors import NotRecorded
+from baselinekit.evals.attempts import Outside, Slip
+from baselinekit.evals.rating import Queue
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import FunctionOutput
+from baselinekit.model.recipes import Observation, Ran
+from baselinekit.programs.sandbox import Execute, Sandbox
+from baselinekit.replay.settings import Clients
+from baselinekit.replay.traces import row_of
+from baselinekit.store.atomic import cannot_write
+from baselinekit.workflow.project import Project
+
+Save = Callable[[str], None]
+
+
+def outside_of(project: Project, clients: Clients, queue: Queue, save: Save | None) -> Outside:
+    """`save`: takes a line for each answer; None where nobody wants them."""
+    allowed = project.trust.allow_exec
+
+    def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
+        return Sandbox(execute, allowed).run(method, code)
+
+    def answered(case: Case, number: int, observation: Observation) -> None:
+        if save is not None:
+            redactor = project.redactor.knowing(observation.output)
+            save(encode(redactor.mask_value(row_of(case.id, number, observation))))
+
+    return Outside(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
+
+
+def taking(queue: Queue, save: Save | None) -> Callable[[Slip], None]:
+    """Writes down what is on a slip."""
+
+    def take(slip: Slip) -> None:
+        for item in slip.queued:
+            queue.ratings.enqueue(item)
+        if save is not None:
+            for line in slip.answered:
+                save(line)
+
+    return take
+
+
+@contextmanager
+def saved_answers(path: str | None, go_on: bool) -> Iterator[Save | None]:
+    """Writes what was answered, a line each as it comes; nothing where no file is named."""
+    if path is None:
+        yield None
+        return
+    lock = threading.Lock()
+    with ExitStack() as stack:
+        try:
+            mode = "a" if go_on else "w"
+            file = stack.enter_context(open(path, mode, encoding="utf-8", errors="backslashreplace"))
+        except OSError as error:
+            raise NotRecorded(cannot_write(path, error)) from None
+
+        def add(line: str) -> None:
+            try:
+                with lock:
+                    file.write(f"{line}\n")
+                    file.flush()
+            except OSError as error:
+                raise NotRecorded(cannot_write(path, error)) from None
+
+        yield add
