@@ -12,13 +12,13 @@ from dataclasses import field
 from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import Declared, Found, covering, merged
+from baselinekit.secrets.declared import SHORTEST_WITHIN, Declared, Found, covering, merged
 from baselinekit.secrets.finding import (
     covered,
     holding,
@@ -29,7 +29,9 @@ from baselinekit.secrets.finding import (
     suspects,
     texts_in,
 )
-from baselinekit.secrets.short import SHORTEST_WITHIN, ShortSecrets
+
+if TYPE_CHECKING:  # most runs have no secret of few characters
+    from baselinekit.secrets.short import ShortSecrets
 
 NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -180,6 +182,15 @@ def names_in(value: Any) -> Iterator[str]:
                 yield from names_in(field)
 
 
+def _short_secrets(values: Mapping[str, str], others: "ShortSecrets | None") -> "ShortSecrets | None":
+    """What finds them; None where there are none, as in most runs: then nothing is loaded for it."""
+    if not any(values.values()):
+        return others
+    from baselinekit.secrets.short import ShortSecrets
+
+    return ShortSecrets(values, others)
+
+
 class Redactor:
     """Keeps secrets out of whatever is written or shown: the declared ones in every spelling, and what looks
     like one. A declared one of fewer than six characters is masked as a whole value alone."""
@@ -199,7 +210,7 @@ class Redactor:
         }
         short = {name: secret.value for name, secret in secrets.items() if name not in long}
         self._declared: Declared = Declared(long, known)
-        self._short: ShortSecrets = ShortSecrets(short, others._short if others else None)
+        self._short: ShortSecrets | None = _short_secrets(short, others._short if others else None)
         own = tuple(value for value in long.values() if _NUMBER.fullmatch(value))
         self._numeric: tuple[str, ...] = own + (others._numeric if others else ())
 
@@ -233,7 +244,7 @@ class Redactor:
     def mask_lines(self, lines: Sequence[str]) -> list[str]:
         """As `mask_said` for each line, and a secret that lies across several of them is masked in each."""
         places = holding(lines, self._declared) if self._declared else {}
-        known = (merged((*places.get(line, ()), *self._short.find(line))) for line in lines)
+        known = (merged((*places.get(line, ()), *self._short_in(line))) for line in lines)
         return [
             covered(covering(line, found, MASK), (), MASK, self._plain)
             for line, found in zip(lines, known, strict=True)
@@ -293,8 +304,13 @@ class Redactor:
             return MASK
         return value
 
+    def _short_in(self, text: str) -> list[Found]:
+        return [] if self._short is None else self._short.find(text)
+
     def _is_numeric(self, text: str) -> bool:
-        return any(number in text for number in self._numeric) or self._short.name_of(text) is not None
+        return any(number in text for number in self._numeric) or (
+            self._short is not None and self._short.name_of(text) is not None
+        )
 
     def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
         if text not in places or (says_secret(path) and not _STANDS_FOR.match(text)):
@@ -303,7 +319,7 @@ class Redactor:
 
     def _key(self, key: str, dirty: set[str] | None, places: Mapping[str, list[Found]]) -> str:
         """A short secret is none as a key: that names a value, and is none."""
-        if (dirty is not None and key not in dirty) or self._short.name_of(key):
+        if (dirty is not None and key not in dirty) or (self._short is not None and self._short.name_of(key)):
             return key
         return self._text(key, (), places)
 
@@ -321,7 +337,7 @@ class Redactor:
     def sent_in(self, parts: Sequence[str]) -> set[str]:
         """The names of the declared secrets that go out with a request of these parts."""
         names = {name for _, _, name in self._declared.find("\n".join(parts))}
-        return names.union(*({name for _, _, name in self._short.find(part)} for part in parts))
+        return names.union(*({name for _, _, name in self._short_in(part)} for part in parts))
 
     def places_in(self, text: str) -> list[Found]:
         """Where the declared secrets are in a text."""

@@ -44,8 +44,8 @@ from baselinekit.replay.settings import (
     unverified,
     url_of,
 )
+from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.names import is_secret_header
-from baselinekit.secrets.short import SHORTEST_WITHIN
 from baselinekit.trust import origin
 from baselinekit.variables import Secret, as_text, names_in
 

@@ -18,6 +18,8 @@ from baselinekit.secrets.scan import Moved, RecentTexts, TextScan, Unescaped, ma
 # The forms in which a known secret could come back, and what a text is searched for to find each of
 # them.
 
+SHORTEST_WITHIN = 6
+"""A shorter secret is masked as a whole value alone (short.py)."""
 SHORTEST = 4
 """A shorter secret cannot be kept: it is everywhere."""
 

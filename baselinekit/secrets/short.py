@@ -12,10 +12,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.secrets.declared import Found, merged
-
-SHORTEST_WITHIN = 6
-"""A shorter secret is masked as a whole value alone."""
+from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, merged
 
 _FURTHEST = 200
 _NAME = r"[\w.%$\[\]-]{1,80}"

@@ -22,7 +22,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.refresh.learning import evidence_for
 from baselinekit.replay.settings import Clients
-from baselinekit.secrets.short import SHORTEST_WITHIN
+from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
 from baselinekit.texts import Mask, clipped

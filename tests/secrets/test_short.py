@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import Json
-from baselinekit.secrets.short import SHORTEST_WITHIN
+from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.variables import MASK, Redactor, Scope, Secret
 from baselinekit.workflow.learning import Templating, with_names
 
