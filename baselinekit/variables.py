@@ -257,14 +257,27 @@ class Redactor:
         if not isinstance(value, dict | list | tuple):
             return self._masked(value, path, None)
         texts, keys = texts_in(value)
+        places = self._places(texts)
+        dirty = suspects(texts) | places.keys()
+        clean = not dirty and not self.holds_number(value) and not says_secrets((*keys, *path))
+        return value if clean else self._masked(value, path, dirty, places)
+
+    def suspected(self, texts: Sequence[str]) -> set[str]:
+        """Of many texts those that hold a secret, or what looks like one wherever it stands. All are looked
+        through together."""
+        return suspects(texts) | self._places(texts).keys()
+
+    def holds_number(self, value: Any) -> bool:
+        """Whether a number in a value is, or holds, a declared secret."""
+        looked_for = bool(self._numeric or self._short)
+        return looked_for and any(map(self._is_numeric, numbers_in(value)))
+
+    def _places(self, texts: Sequence[str]) -> dict[str, list[Found]]:
         places = holding(texts, self._declared) if self._declared else {}
         if self._short:
             short = {text: found for text in texts if (found := self._short.find(text))}
             places |= {text: merged((*places.get(text, ()), *found)) for text, found in short.items()}
-        dirty = suspects(texts) | places.keys()
-        has_number = (self._numeric or self._short) and any(map(self._is_numeric, numbers_in(value)))
-        clean = not dirty and not has_number and not says_secrets((*keys, *path))
-        return value if clean else self._masked(value, path, dirty, places)
+        return places
 
     def mask_note(self, note: str | None, *about: Any) -> str | None:
         """What was said of some texts, without the words that only stand in their secrets: who tells which

@@ -404,6 +404,8 @@ def tight_json(value: Json) -> str:
 
 def json_string(value: str) -> str:
     """A string, with what is invisible, or no character of its own, as an escape."""
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
     return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -259,8 +259,14 @@ def moment_forms() -> dict[str, MomentForm]:
     return forms
 
 
+_DIGIT = lazy_pattern(r"\d")
+
+
+@lru_cache(maxsize=8192)
 def moment_of(text: str) -> float | None:
-    """The moment that a text states in any of the forms."""
+    """The moment that a text states in any of the forms. Whoever learns asks it of a text several times."""
+    if not _DIGIT.search(text) or not _moment_whole().fullmatch(text):
+        return None
     found = (form.moment(text) for form in moment_forms().values())
     return next((moment for moment in found if moment is not None), None)
 
@@ -272,8 +278,11 @@ def date_forms() -> dict[str, MomentForm]:
     return {**forms, "iso": MomentForm(DATE, _iso_day)}
 
 
+@lru_cache(maxsize=8192)
 def day_of(text: str) -> float | None:
     """The moment at which the day begins that a text states in any form, in UTC."""
+    if not _DIGIT.search(text) or not _day_whole().fullmatch(text):
+        return None
     found = (form.moment(text) for form in date_forms().values())
     return next((moment for moment in found if moment is not None), None)
 
@@ -281,6 +290,16 @@ def day_of(text: str) -> float | None:
 def _anywhere(forms: Iterable[MomentForm]) -> re.Pattern[str]:
     either = "|".join(form.pattern for form in forms)
     return re.compile(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])")
+
+
+@cache
+def _moment_whole() -> re.Pattern[str]:
+    return re.compile("|".join(form.pattern for form in moment_forms().values()))
+
+
+@cache
+def _day_whole() -> re.Pattern[str]:
+    return re.compile("|".join(form.pattern for form in date_forms().values()))
 
 
 @cache
@@ -295,7 +314,7 @@ def _day_anywhere() -> re.Pattern[str]:
 
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
     """Where in a text moments stand, and when each is, in seconds since 1970. Days alone are no moments."""
-    if any(char.isdigit() for char in text):
+    if _DIGIT.search(text):
         for found in _moment_anywhere().finditer(text):
             when = moment_of(found[0])
             if when is not None and when >= _FIRST_MOMENT:
@@ -304,7 +323,7 @@ def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
 
 def days_in(text: str) -> Iterator[float]:
     """The days that a text states, by the moments at which they begin."""
-    if any(char.isdigit() for char in text):
+    if _DIGIT.search(text):
         days = (day_of(found[0]) for found in _day_anywhere().finditer(text))
         yield from (day for day in days if day is not None)
 
@@ -320,7 +339,7 @@ _DAY = 86_400.0
 
 def is_of_now(text: str, now: float) -> bool:
     """Whether a text states a moment within ten minutes of now, or today: it was made for this answer."""
-    if not now or len(text) > 80 or not any(char.isdigit() for char in text):
+    if not now or len(text) > 80 or not _DIGIT.search(text):
         return False
     moment = moment_of(text)
     if moment is not None:

@@ -21,10 +21,15 @@ Nature = Literal["id", "moment", "counter"]
 
 # Moments.
 
+_FIRST_SECOND = 10**9
+"""A smaller number is no moment in any unit (`seconds_of`)."""
+
 
 def moment_of(value: Json) -> float | None:
     """When a value is that is a moment as a whole, in seconds since 1970."""
     if is_number(value):
+        if isinstance(value, int | float) and value < _FIRST_SECOND:
+            return None
         return seconds_of(decimal(value))
     return moment_of_text(value) if isinstance(value, str) else None
 
@@ -52,6 +57,7 @@ _LARGE = 10**11
 _LETTERS = lazy_pattern(r"[A-Za-z]{2,}")
 _CAPITAL = lazy_pattern(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _SHORTEST_RUN = 6
+_SHORTEST_ID = 6
 _FEWEST_TURNS = 3
 _MOST_COMMON = 0.55
 """Of the pairs of letters, the part that words have too: by chance it is a fifth, in words most."""
@@ -66,6 +72,8 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     """Whether a value looks as if a service had made it up to name something, or somebody: an id, a token."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return False
+    if (len(value) < _SHORTEST_ID or " " in value) if isinstance(value, str) else value < _LARGE:
+        return False  # most values: none of the forms below fits
     text, name = str(value), name_of(path)
     if _LONG_NUMBER.fullmatch(text):  # a snowflake; round numbers are limits
         is_moment = moment_of(value) is not None and _TIMED.search(name)

@@ -19,7 +19,7 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
 )
 from baselinekit.placeholders.nature import looks_like_id, moment_of, named
-from baselinekit.placeholders.pieces import WIDE, Write
+from baselinekit.placeholders.pieces import WIDE, Write, taken_apart
 from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
@@ -354,13 +354,14 @@ def _placeholders_of(value: Json) -> set[str]:
 
 def steady_places(outputs: Sequence[Json], known: Collection[Path]) -> Iterator[tuple[Path, Json]]:
     """Each value that is the same in all outputs, beside and below the places that are `known` already."""
+    others = [output for output in outputs[1:] if not same_json(output, outputs[0])]
     for path, value in places(outputs[0]):
         if not isinstance(value, str | int | float) and json_type(value) != "number":
             continue
-        if any(path[:end] in known for end in range(len(path) + 1)):
+        if known and any(path[:end] in known for end in range(len(path) + 1)):
             continue
         with suppress(LookupError, TypeError):
-            if all(same_json(value_at(output, path), value) for output in outputs[1:]):
+            if all(same_json(value_at(output, path), value) for output in others):
                 yield path, value
 
 
@@ -378,6 +379,8 @@ def moments_of_now(
     words = replace(words, now=now)
     for path, value in steady:
         if isinstance(value, str) and not is_of_now(value, now):
+            if not any(is_of_now(piece, now) for piece in taken_apart(value, words)):
+                continue  # no part of it would vary
             template = around_what_varies([value, value], write, words)
             if template is not None and not template.says_little:
                 proposal = PlaceholderProposal(template.text, "a moment of now in it")

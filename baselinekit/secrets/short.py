@@ -152,6 +152,8 @@ class KnownValues:
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def find(self, text: str) -> list[Found]:
+        if not self._short and not (self._pattern and self._pattern.search(text)):
+            return []
         matches = self._pattern.finditer(text) if self._pattern else ()
         short = (one for one in self._short.find(text) if text[one[0] : one[1]] in self._names)
         return merged((*((*match.span(), self._names[match[0]]) for match in matches), *short))

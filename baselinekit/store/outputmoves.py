@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
 
-from baselinekit.documents.languages import Language, dump_yaml, language
+from baselinekit.documents.languages import Language, language
 from baselinekit.documents.text import ALIAS, Splice, decode, encode, mark, place, spliced
 from baselinekit.errors import BaselinekitError, NotRecorded, Place, Problem
 from baselinekit.frozen import frozen
@@ -13,6 +13,7 @@ from baselinekit.model.baselines import Known, Source, Variant, known_path
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
+from baselinekit.store.writing import is_large
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.places import value_at
 
@@ -33,11 +34,6 @@ class _Unmovable(Exception):
     def __init__(self, message: str, hint: str):
         super().__init__(message)
         self.message, self.hint = message, hint
-
-
-def is_large(output: Json, limit: int) -> bool:
-    """Whether an output takes more bytes of YAML than may stand in the file of its baseline."""
-    return len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
 
 
 def has_large(known: Known, limit: int) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from baselinekit.documents.languages import JSON, YAML, dump_yaml, language, yaml_scalar
 from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode, mark, newline
+from baselinekit.documents.text import characters, decode, encode, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, known_path
@@ -97,13 +97,18 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
     atomic.edit_text(root, file, edit)
 
 
+def is_large(output: Json, limit: int) -> bool:
+    """Whether an output takes more bytes of YAML than may stand in the file of its baseline: its texts alone,
+    or with all that is around them."""
+    return characters(output) > limit or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
+
+
 def kept_short(
     known: dict[str, Json], file: str, id: str, root: str, limit: int
 ) -> tuple[dict[str, Json], tuple[str, str, bytes] | None]:
     """The `baseline:`, and for an output over the limit the file of its own that it names: where below which
     folder, and its bytes. That one is written first, so that nobody reads a name that leads nowhere."""
-    size = len(dump_yaml(known["output"]).encode("utf-8", "surrogatepass"))
-    if size <= limit:
+    if not is_large(known["output"], limit):
         return known, None
     suffix, data = records.file_form(known["output"])
     name = f"{id}{records.MARK}{suffix}"

@@ -29,7 +29,7 @@ from baselinekit.refresh.learning import (
 from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.made import made_by_write
 from baselinekit.report.values import short
-from baselinekit.secrets.finding import BY_NAME, likeness
+from baselinekit.secrets.finding import BY_NAME, likeness, says_secret, texts_in
 from baselinekit.secrets.short import KnownValues, with_variables
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, value_at, with_values
@@ -100,14 +100,47 @@ def secrets_in(
 ) -> Iterator[tuple[Path, str]]:
     """Where a recipe or an output would give something away if it were stored: a declared secret in any
     spelling, or with `lookalikes` what looks like a secret. Placeholders and variables give nothing away."""
-    if isinstance(value, str | int | float | Decimal) and not isinstance(value, bool):
-        what = _given_away(value, redactor, path, lookalikes)
+    if not isinstance(value, dict | list):
+        what = (
+            None
+            if value is None or isinstance(value, bool)
+            else _given_away(value, redactor, path, lookalikes)
+        )
         if what is not None:
             yield path, what
-    for key, child in children(value):
-        if isinstance(key, str) and (what := _given_away(key, redactor, (), lookalikes)) is not None:
-            yield (*path, key), f"{what}{IN_A_NAME}"
-        yield from secrets_in(child, redactor, (*path, key), lookalikes)
+        return
+    texts, _ = texts_in(value)
+    unsure = redactor.suspected(texts) | set(filter(has_marker, texts))
+    look = _Look(redactor, lookalikes, unsure, redactor.holds_number(value))
+    yield from look.through(value, path)
+
+
+@frozen
+class _Look:
+    """A look through a document. `unsure`: the texts that are worth one; `numbers`: whether numbers are."""
+
+    redactor: Redactor
+    lookalikes: bool
+    unsure: Collection[str]
+    numbers: bool
+
+    def through(self, value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+        for key, child in children(value):
+            at = (*path, key)
+            if isinstance(key, str) and key in self.unsure and (what := self._given_away(key, ())):
+                yield at, f"{what}{IN_A_NAME}"
+            if isinstance(child, dict | list):
+                yield from self.through(child, at)
+            elif self._is_worth_it(child, at) and (what := self._given_away(child, at)):
+                yield at, what
+
+    def _is_worth_it(self, value: Json, path: Path) -> bool:
+        if isinstance(value, str):
+            return value in self.unsure or says_secret(path)
+        return self.numbers and isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+    def _given_away(self, value: Json, path: Path) -> str | None:
+        return _given_away(value, self.redactor, path, self.lookalikes)
 
 
 def _given_away(value: Json, redactor: Redactor, path: Path, lookalikes: bool) -> str | None:
