@@ -282,7 +282,6 @@ MOST_LINES_OF_A_CLASS = 300
 FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
-    "frozen": "what every dataclass of the project is made by",
     "lazy": "what every regular expression of the project is made by",
     "model.traces": "what the kinds, the models and the graders share",
     "__main__": "`python -m baselinekit`",
