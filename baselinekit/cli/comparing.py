@@ -10,7 +10,6 @@ from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Report
-from baselinekit.programs.git import Git
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
@@ -69,6 +68,7 @@ def compare_once(
 def _against(project: Project, context: RunContext, options: CompareOptions) -> Against | None:
     """What the change does to the baselines themselves; a commit that is none is told before any request."""
     if options.base is not None:
+        from baselinekit.programs.git import Git
         from baselinekit.workflow import since
 
         git = Git(context.clients.execute, project.root)

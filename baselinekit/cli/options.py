@@ -17,7 +17,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from baselinekit.cli import entry
 from baselinekit.cli.entry import clock
@@ -25,6 +24,8 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
@@ -151,6 +152,8 @@ def _filled(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -
 
 def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What the shell offers after a TAB. Files that cannot be read offer nothing, silently."""
+    from click.shell_completion import CompletionItem
+
     from baselinekit.escape import one_line
 
     return [
@@ -161,6 +164,8 @@ def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str
 
 
 def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     from baselinekit.escape import one_line
 
     known = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})

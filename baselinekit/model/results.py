@@ -3,7 +3,6 @@
 from dataclasses import field
 from itertools import pairwise
 from math import ceil
-from statistics import median
 from typing import Literal
 
 from baselinekit.frozen import frozen
@@ -460,6 +459,8 @@ class Trend:
 
     @property
     def median(self) -> float:
+        from statistics import median
+
         return float(median(self.seconds or [0.0]))
 
     @property

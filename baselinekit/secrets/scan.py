@@ -3,8 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from functools import partial
-from html.entities import name2codepoint
+from functools import cache, partial
 from typing import Generic, TypeVar
 
 from baselinekit.lazy import lazy_pattern
@@ -106,7 +105,6 @@ _MOST_ROUNDS = 4
 _QUOTED = "'\"'\"'"
 """How a shell is given a quote."""
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_ENTITIES = {name: chr(code) for name, code in name2codepoint.items()} | {"apos": "'"}
 _HEX = "[0-9A-Fa-f]"
 _LAST_CHARACTER = 0x10FFFF
 
@@ -233,6 +231,13 @@ def _escapes(text: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), meant
 
 
+@cache
+def _entities() -> dict[str, str]:
+    from html.entities import name2codepoint  # few texts have any
+
+    return {name: chr(code) for name, code in name2codepoint.items()} | {"apos": "'"}
+
+
 def _meant(match: re.Match[str]) -> str | None:
     kind, written = match.lastgroup or "", match[match.lastgroup or 0]
     if kind == "sign":
@@ -242,7 +247,7 @@ def _meant(match: re.Match[str]) -> str | None:
     if kind == "quoted":
         return "'"
     if kind == "named":
-        return _ENTITIES.get(written)
+        return _entities().get(written)
     if kind in ("percent", "x", "octal"):
         pattern, base = {"percent": (_ONE_PERCENT, 16), "x": (_ONE_X, 16), "octal": (_ONE_OCTAL, 8)}[kind]
         try:

@@ -3,7 +3,6 @@ texts they occur by chance."""
 
 import base64
 import binascii
-import html
 import json
 import re
 import string
@@ -124,13 +123,15 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 def _spellings(secret: str) -> Iterator[str]:
     """As it is, and as it comes back as a value of a URL, a form, a JSON or XML text, or in base64."""
+    from html import escape  # which most runs have no use for
+
     encoded = base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode()
     for text in (
         secret,
         quote(secret.encode("utf-8", "surrogatepass"), safe=""),
         quote_plus(secret.encode("utf-8", "surrogatepass")),
         json.dumps(secret)[1:-1],
-        html.escape(secret),
+        escape(secret),
         encoded,
         encoded.rstrip("="),
         encoded.replace("+", "-").replace("/", "_"),

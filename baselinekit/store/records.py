@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
+from types import ModuleType
 from typing import TypeVar
 
 from baselinekit.documents.jsontext import dump_json, load_json
@@ -18,7 +19,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.store.dialects import harness, native
+from baselinekit.store.dialects import native
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.tree.equality import canonical
 
@@ -42,9 +43,19 @@ def is_response(raw: dict[str, Json]) -> bool:
     return "test_case" in raw or raw.get("eval_type") == "regression"
 
 
+def _harness() -> ModuleType:
+    from baselinekit.store.dialects import harness  # most projects have no such file
+
+    return harness
+
+
 DIALECTS = {
     "response": RecordDialect(
-        is_response, harness.read, harness.path, lambda raw: raw.get("metadata"), harness.mapping
+        is_response,
+        lambda raw, source: _harness().read(raw, source),
+        lambda path: _harness().path(path),
+        lambda raw: raw.get("metadata"),
+        lambda known: _harness().mapping(known),
     ),
     "native": RecordDialect(
         lambda raw: True, native.read, lambda path: path, lambda raw: raw, lambda known: known

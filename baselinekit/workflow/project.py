@@ -24,16 +24,15 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import RegexBudget, Words
-from baselinekit.programs.git import Execute
 from baselinekit.replay.environment import capture_environment
-from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
+from baselinekit.replay.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.store.project import load_config, nearest_config, project_root
-from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
 if TYPE_CHECKING:  # most runs read no such file
     from baselinekit.programs.gitaddress import FetchedFile
+    from baselinekit.suites.targets import Targets
 
 
 @frozen
@@ -82,14 +81,23 @@ class Project:
     config_from: str | None = None
     typed: Mapping[str, Json] = field(default_factory=dict)
     """The variables that the operator typed, which are inputs where a prompt has inputs of their names."""
-    targets: Targets = NO_TARGETS
-    """Whom eval files can ask by a name."""
+    named_targets: "Targets | None" = None
+    """What the operator or the configuration says of targets; `target`: whom the operator wants asked."""
+    target: str | None = None
     executions: Mapping[str, Execution] = field(default_factory=dict)
     """Those of them that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file names by an address of a git repository."""
     operator: Operator | None = field(default=None, repr=False)
     """Whose words it was opened by: by the same words another process opens it."""
+
+    @property
+    def targets(self) -> "Targets":
+        """Whom eval files can ask by a name."""
+        from baselinekit.suites.targets import Targets  # a compare reads no eval files
+
+        named = self.named_targets or Targets(declared=self.scope.declared)
+        return replace(named, models=frozenset(self.models), chosen=self.target)
 
     def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
         """What surrounds a recipe whose file is in `folder`; none of its paths leads out of `within`."""
@@ -179,7 +187,7 @@ def open_project(operator: Operator) -> Project:
     values = {name: value for name, value in scope.values.items() if name not in keys}
     scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
     targets, scope = _targets(operator, config, path, root, scope)
-    asked = list(targets.readable()) if targets.lists else []
+    asked = [] if targets is None else list(targets.readable())
     described = {one.name: one.model for one in asked if one.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
@@ -218,7 +226,8 @@ def open_project(operator: Operator) -> Project:
         environment=operator.environment,
         config_from=operator.config_from,
         typed=operator.variables,
-        targets=replace(targets, models=frozenset(models), chosen=operator.target),
+        named_targets=targets,
+        target=operator.target,
         executions={one.name: one.execution for one in asked},
         operator=operator,
     )
@@ -226,16 +235,17 @@ def open_project(operator: Operator) -> Project:
 
 def _targets(
     operator: Operator, config: Config, config_file: str | None, root: str, scope: Scope
-) -> tuple[Targets, Scope]:
-    """Whom eval files can ask by a name, and the variables with those that they ask for."""
-    targets = Targets(models=frozenset(config.models), declared=scope.declared)
+) -> "tuple[Targets | None, Scope]":
+    """What is said of targets, if anything is, and the variables with those that they ask for."""
     if operator.targets is None and not config.targets:
-        return targets, scope
-    from baselinekit.suites.targetsfile import with_named  # most projects name no targets
+        return None, scope
+    from baselinekit.suites.targets import Targets
+    from baselinekit.suites.targetsfile import with_named
 
+    targets = Targets(models=frozenset(config.models), declared=scope.declared)
     file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
-    is_current = operator.config_from is None
-    return with_named(targets, config, config_file, root, scope, operator.environ, file, is_current)
+    now = operator.config_from is None
+    return with_named(targets, config, config_file, root, scope, operator.environ, file, now)
 
 
 def _configuration(operator: Operator) -> tuple[str | None, Config]:
@@ -260,8 +270,7 @@ def _configured(config: Config, scope: Scope) -> frozenset[str]:
     stated += [getattr(value, "value", value) for some in variables for value in some.values()]
     stated += [secret.value for secret in scope.secrets.values()]
     stated += [skill.http.url for skill in config.skills.values() if skill.http is not None]
-    found = (_expanded(value, scope) if isinstance(value, str) else None for value in stated)
-    return origins_in(found)
+    return origins_in(_expanded(value, scope) if isinstance(value, str) else None for value in stated)
 
 
 def _expanded(text: str, scope: Scope) -> Json:
@@ -277,9 +286,8 @@ def _environment(config: Config, name: str | None) -> Environment:
         return Environment()
     if name not in config.environments:
         known = list(config.environments)
-        hint = nearest(name, known) or (
-            f"there are {', '.join(known)}" if known else "declare `environments:`"
-        )
+        named = f"there are {', '.join(known)}" if known else "declare `environments:`"
+        hint = nearest(name, known) or named
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return config.environments[name]
 
@@ -343,8 +351,7 @@ def _env_files(operator: Operator) -> dict[str, Json]:
 
 # Where a run takes place, and which of a baseline's known-good outputs is meant for such a place.
 
-_CHOSEN = "environment"
-"""What the operator chose with --environment; everything else is found out."""
+_CHOSEN = "environment"  # what the operator chose with --environment; everything else is found out
 
 
 class CaptureEnvironment:
@@ -401,8 +408,8 @@ class CaptureEnvironment:
     def _unknown(self, name: str, wanted: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
         """What no place has is a slip of the pen; a place without git has none of git's names."""
         if name not in facts and not name.startswith("git."):
-            hint = nearest(name, facts)
-            hint = hint or f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
+            others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
+            hint = nearest(name, facts) or others
             yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
         known = self.project.config.environments
         for one in map(as_text, _listed(wanted) if name == _CHOSEN else ()):
@@ -450,7 +457,6 @@ def _listed(wanted: Json) -> list[Json]:
 
 # What around a baseline is not as it was when it was captured.
 
-
 _NO_DRIFT = ("git.dirty", "git.branch")
 """What says nothing of a difference. Files of earlier versions name a branch."""
 
@@ -458,8 +464,7 @@ _NO_DRIFT = ("git.dirty", "git.branch")
 def drift_of(
     here: CaptureEnvironment, baseline: Baseline, observation: Observation
 ) -> dict[str, tuple[Json, Json]]:
-    """Of what is known of both times: around this run, and of where the answer came from (the model that was
-    served, the prompt)."""
+    """Of what is known of both times: around this run, and of where the answer came from (model, prompt)."""
     before = flatten(baseline.baseline.environment if baseline.baseline else {})
     if not before:
         return {}
