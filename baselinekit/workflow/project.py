@@ -55,9 +55,8 @@ class Operator:
     execute: Execute | None = None
     """What runs git, where the configuration is to be that of another commit."""
     targets: str | None = None
-    """A file of targets, which goes before all others."""
+    """A file of targets, before all others; `target`: whom to ask instead of those that eval files name."""
     target: str | None = None
-    """Whom to ask, by a name, instead of those that eval files name."""
     file_values: Mapping[str, Json] = field(default_factory=dict)
     """What env files say that have been read already: some can be read only once."""
 
@@ -118,8 +117,7 @@ class Project:
         )
 
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
-        setting = self.setting(os.path.dirname(baseline.source.file), clients)
-        return replace(setting, asker=baseline.id)
+        return replace(self.setting(os.path.dirname(baseline.source.file), clients), asker=baseline.id)
 
     def claim(self, recipe: Recipe) -> str | None:
         """What nobody else may use while it is replayed."""
@@ -150,9 +148,8 @@ class Project:
     def trusting_any_certificate(self) -> "Project":
         """The project in which the operator has typed that any certificate will do."""
         http = replace(self.config.http, verify=False)
-        return replace(
-            self, config=replace(self.config, http=http), ceilings=replace(self.ceilings, verify=False)
-        )
+        config, ceilings = replace(self.config, http=http), replace(self.ceilings, verify=False)
+        return replace(self, config=config, ceilings=ceilings)
 
     def way_back(self, group: str, path: str = "") -> str:
         """The way from the folder of a new baseline to where the operator is, or to what is named there."""
@@ -436,10 +433,7 @@ def as_variant(baseline: Baseline, number: int) -> Baseline:
 def flatten(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in values.items():
-        if isinstance(value, dict):
-            found |= flatten(value, f"{prefix}{key}.")
-        else:
-            found[prefix + key] = value
+        found |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return found
 
 
