@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.errors import CannotReplay, NotRecorded
+from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask, Limits, ProcessResult, ProcessSpec, Spent
 from baselinekit.model.results import Report
@@ -178,6 +178,11 @@ class LazyModels:
         self._spent_elsewhere: Spent | None = None
         self._not_kept: list[str] = []
 
+    def go_on(self) -> None:
+        """Who goes on with a run holds what it was answered; CannotReplay where it is still under way."""
+        if self._resume:
+            self._journal = self._opened()
+
     def ask(self, ask: Ask) -> Answer:
         with self._lock:
             self._source = self._source or self.wrap_recording(self.make_models())
@@ -211,9 +216,6 @@ class LazyModels:
     def added_up(self, report: Report) -> Report:
         """The report with what was asked. A run that came to its end leaves nothing to go on with."""
         is_over = report.complete and not (report.interrupted or report.summary.error)
-        if is_over and self._resume and self._journal is None:  # all was known without it
-            with suppress(CannotReplay):
-                self._journal = self._opened()
         journal, told = self._journal, list[str]()
         if journal is not None and journal.is_torn:
             told.append("the last answer of the earlier run was torn, and is asked for again")

@@ -44,6 +44,7 @@ def compare_once(
         models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
         context = models.added_to(context)
         with closing(models):
+            models.go_on()
             against = _against(project, context, options)
             report = compare(
                 project,

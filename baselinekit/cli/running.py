@@ -86,6 +86,7 @@ def run_suite(
         queue = Queue(project, clock())
         outside = outside_of(project, context.clients, queue, save)
         with closing(models):
+            models.go_on()
             report = run(
                 project,
                 suite,

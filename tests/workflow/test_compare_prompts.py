@@ -293,6 +293,21 @@ def test_a_run_that_was_killed_pays_for_no_answer_twice(here: Console, words: li
     assert list((here.folder / ".baselinekit" / "journal").iterdir()) == []
 
 
+def test_what_is_still_under_way_is_nothing_to_go_on_with(here: Console) -> None:
+    slow = [True]
+    with CountedModel(lambda number: 30.0 if slow[0] else 0.0) as model:
+        project(here, model.url, 1)
+        first = start(here, "compare", "--no-record")
+        model.until(1)
+        said = run(here, "compare --resume", 3)
+        slow[0] = False
+        run(here, "compare --no-record", 0)  # one that begins anew has a journal of its own
+        assert first.poll() is None
+        first.kill()
+        first.communicate(timeout=20)
+    assert said.startswith("BK720 another run of the same cases is under way")
+
+
 def test_64_slow_questions_at_once_end_with_a_ctrl_c_at_once(here: Console) -> None:
     with CountedModel(lambda number: 30.0 if number > 16 else 0.0) as model:
         project(here, model.url, 80)
