@@ -73,21 +73,30 @@ class ColumnarArray:
         else. `order`: where each element is now, if not in its place."""
         at, elsewhere = self.at, path != self.at or order is not None
         rows: dict[int, Json] = {}
-        for n, keys, value, got, mode, state in changed:
+        known, plain = None, False
+        for n, (keys, mode, state), value, got in changed:
             place: Link = (at, n)
             where: Link = (path, n if order is None else order[n]) if elsewhere else place
             for key in keys:
-                place = (place, key)
-                where = (where, key) if elsewhere else place
-            if value.__class__ is got.__class__ in PLAIN and mode.plain:
+                place, before = (place, key), place
+                where = (where, key) if where is not before else place
+            if mode is not known:
+                known, plain = mode, mode.plain
+            if plain and value.__class__ is got.__class__ in PLAIN:
                 seen = walk.replaced(value, got, where, place)
             elif isinstance(value, dict | list) or mode.type == "semantic":
                 seen = walk.open(value, mode, state, place).walk(got, walk, where)
             else:
                 seen = Scalar(value, value, mode, place).walk(got, walk, where)
-            if seen is not value:
-                walk.shuffled |= order is not None or (n in rows and self.shuffles(n))
-                rows[n] = _with(rows.get(n, self.expected[n]), keys, seen)
+            if seen is value:
+                continue
+            if n in rows:
+                walk.shuffled = walk.shuffled or self.shuffles(n)
+            else:
+                rows[n] = self.expected[n].copy() if keys else seen
+            if keys:
+                rows[n][keys[0]] = seen if len(keys) == 1 else _with(rows[n][keys[0]], keys[1:], seen)
+        walk.shuffled |= order is not None and bool(rows)
         return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected
 
     def stay(self, actual: list[Json], places: list[int]) -> bool:

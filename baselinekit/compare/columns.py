@@ -31,9 +31,11 @@ PLAIN = {str, int, float, bool}
 _LEAVES = {*PLAIN, type(None)}
 
 
-ChangedValue = tuple[int, tuple[str, ...], Json, Json, Mode, State]
-"""A literal value that may be another one than it was: in which row, under which keys, what it was and what
-it is, and how it is compared there."""
+Spot = tuple[tuple[str, ...], Mode, State]
+"""Under which keys of a row a value stands, and how it is compared there."""
+
+ChangedValue = tuple[int, Spot, Json, Json]
+"""A literal value that may be another one than it was: in which row and where in it, what it was and is."""
 
 
 # Leaves, and lists of them.
@@ -65,7 +67,8 @@ class Leaves:
         failing = self.failing(others)
         if failing is None:
             return None
-        return [(n, (), rows[n], others[n], self.mode, self.state) for n in failing]
+        spot: Spot = ((), self.mode, self.state)
+        return [(n, spot, rows[n], others[n]) for n in failing]
 
     def failing(self, others: Sequence[Json]) -> list[int] | None:
         """Which rows do not pass; None if they are not of the same form."""
@@ -185,14 +188,18 @@ class Columns:
             raise TypeError
         for key in self.literal:
             before, after = [row[key] for row in rows], [row[key] for row in others]
-            for n in _changed(before, after):
-                yield n, (key,), before[n], after[n], self.mode, self.below
+            place: Spot = ((key,), self.mode, self.below)
+            yield from ((n, place, before[n], after[n]) for n in _changed(before, after))
         parts: Iterable[tuple[str, Columns | Leaves]] = (*self.measured, *self.nested)
         for key, part in parts:
             found = part.changed([row[key] for row in rows], [row[key] for row in others])
             if found is None:
                 raise TypeError
-            yield from ((n, (key, *keys), *rest) for n, keys, *rest in found)
+            spots: dict[int, Spot] = {}
+            for n, spot, value, other in found:
+                if id(spot) not in spots:
+                    spots[id(spot)] = ((key, *spot[0]), *spot[1:])
+                yield n, spots[id(spot)], value, other
 
     def pairs(self, rows: Sequence[Json], others: Sequence[Json]) -> dict[int, int]:
         """Which of the other rows has the same literal values, each taken once. Rows that would not pass in

@@ -199,6 +199,11 @@ class Compiler:
             return self._shaped(value, mode, state, at)
         if whole:
             return Object(value, ObjectShape(mode, state), (), None, at, stated=value)
+        shown = shows_more(value, state.names)
+        data = None if shown else untouched_bytes(value, state)
+        if data is not None:
+            self.checked += 1
+            return Literal(value, data, mode, state, at)
         shapes = self.shapes.setdefault((id(mode), id(state)), [])
         for shape in shapes:
             rest = shape.literal_part(value)
@@ -207,21 +212,18 @@ class Compiler:
             self.checked += 1
             nodes = [(k, self.below(value[k], mode, state, k, len(value), (at, k))) for k in shape.deeper]
             return Object(value, shape, tuple(nodes), data, at)
-        if not shows_more(value, state.names):
-            data = untouched_bytes(value, state)
-            if data is not None:
-                self.checked += 1
-                return Literal(value, data, mode, state, at)
-        row = self._shaped(value, mode, state, at)
+        row = self._shaped(value, mode, state, at, literal=shown)
         self.checked += bool(row.rest) or not value
-        if row.data is not None and len(row.rest) < len(value):
+        if row.data is not None and (row.shape.texts or row.shape.ignored):
             shapes[_MOST_SHAPES - 1 :] = []
             shapes.insert(0, row.shape)
         return row
 
-    def _shaped(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Object:
+    def _shaped(
+        self, value: dict[str, Json], mode: Mode, state: State, at: Link, literal: bool = True
+    ) -> Object:
         """An object with a shape of its own: nodes where they are needed, and what is literal by its
-        bytes."""
+        bytes. Not `literal`: as a whole it is known not to be."""
         size, below = len(value), state.otherwise()
         names = value.keys() if state.names is None or mode.asks_for_change else state.names
         texts, ignored, nodes = [], [], {}
@@ -242,7 +244,8 @@ class Compiler:
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
             else:
                 nodes[key] = node
-        data = None if shows_more(rest, names) else untouched_bytes(rest, state)
+        known = (not literal and len(rest) == size) or shows_more(rest, names)
+        data = None if known else untouched_bytes(rest, state)
         containers = tuple(rest.items()) if data is None else ()
         for key, item in containers:
             if item.__class__ is dict or item.__class__ is list:

@@ -41,13 +41,13 @@ class InOrder:
             (places if is_stated(self.items[e], self.expected[e]) else loose).append(e)
         if len(loose) > MOST_LOOSE:
             return None
-        # where the first that differs is a new one, nobody need know what all the others are
-        if places and not loose and not any(same_json(self.expected[e], actual[head]) for e in places):
+        start, trials, order = walk.bindings, walk.trials, [*range(head)]
+        if not self._is_there(actual[head], places, loose, walk):
+            walk.trials = trials
             return None
         stated: dict[Hashable, deque[int]] = {}
         for e in places:
             stated.setdefault(freeze(self.expected[e]), deque()).append(e)
-        start, trials, order = walk.bindings, walk.trials, [*range(head)]
         for a in range(head, size):
             same = stated.get(freeze(actual[a]))
             found = same[0] if same else first_that_takes(actual[a], loose, self.items, walk)
@@ -61,6 +61,13 @@ class InOrder:
             return order
         walk.bindings = start
         return None
+
+    def _is_there(self, value: Json, places: list[int], loose: list[int], walk: Walk) -> bool:
+        """Whether it may be one of these elements: where the first that differs is a new one, nobody need
+        know what all the others are."""
+        if any(same_json(self.expected[e], value) for e in places):
+            return True
+        return any(walk.bindings_after(self.items[e], value) is not None for e in loose)
 
     def walk_in(self, order: list[int], actual: list[Json], walk: Walk, path: Link) -> Json:
         """One difference for all: both orders by what names the elements, if anything does."""
