@@ -290,6 +290,11 @@ class LazyModels:
             found["record"] = Cassettes(project.root, typed(project, wanted.record_calls))
         return found
 
+    def hold_journal(self) -> None:
+        """Before others read what it says: an earlier run with which this one goes on is nobody else's."""
+        if self._resume:
+            self._journal = self._journal or self._opened()
+
     def take(self, gathered: Gathered) -> None:
         """What other processes have asked, as if it had been asked here."""
         with self._lock:

@@ -3,6 +3,7 @@
 import os
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_progress
@@ -15,6 +16,7 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.results import load_not_passed, remember_not_passed
 from baselinekit.trust import in_ci
 from baselinekit.workflow import selection
+from baselinekit.workflow.chunks import BaselineEngine
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import Repeating, keep_report, mask_report
@@ -46,13 +48,15 @@ def compare_once(
         with closing(models):
             models.go_on()
             against = _against(project, context, options)
+            policy = _policy(project, options)
             report = compare(
                 project,
                 options.paths,
                 _selection(project, options, among, first),
-                _policy(project, options),
+                policy,
                 context,
                 command_line(project),
+                _elsewhere(project, options, policy, context, models),
             )
             report = replace(models.added_up(report), against=against)
     report = mask_report(report, project.redactor)
@@ -78,6 +82,24 @@ def _against(project: Project, context: RunContext, options: CompareOptions) -> 
         what = "--fail-on-weakened needs a commit to compare with"
         raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
     return None
+
+
+def _elsewhere(
+    project: Project, options: CompareOptions, policy: ComparePolicy, context: RunContext, models: LazyModels
+) -> BaselineEngine | None:
+    """Where else than in threads of this process it is done."""
+    if options.processes == 1:
+        return None
+    from baselinekit.cli.worker import CompareWorker, order_of
+    from baselinekit.workflow.leases import Leases
+    from baselinekit.workflow.processes import ProcessEngine
+
+    models.hold_journal()
+    jobs = -(-options.jobs // options.processes)
+    order = order_of(project, options.recording, jobs, options.resume, "compare")
+    build = partial(CompareWorker, order, policy.judging)
+    leases = Leases(options.processes, models.limits, policy.maxfail, context.clients.now)
+    return ProcessEngine(build, options.processes, leases, models.take)
 
 
 def _selection(

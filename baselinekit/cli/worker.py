@@ -93,8 +93,11 @@ class CompareWorker:
         self._worker = ChunkWorker(environment, policy, self._place.context)
         self.cancel, self.close = self._place.cancel, self._place.close
 
-    def read(self, files: list[str], wanted: IsWanted | None) -> ReadFiles:
-        return self._worker.read(files, wanted)
+    def read(self, files: list[str], wanted: IsWanted | None) -> tuple[ReadFiles, list[Unfit]]:
+        """What stands in files, and what is wrong with those that are wanted."""
+        read = self._worker.read(files, wanted)
+        chosen = [] if wanted is None else [entry for entry in read.entries if wanted(entry)]
+        return read, self._worker.prepare(chosen)
 
     def prepare(self, entries: list[Entry]) -> list[Unfit]:
         return self._worker.prepare(entries)

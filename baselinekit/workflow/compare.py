@@ -44,6 +44,10 @@ class ComparePolicy:
     explain: bool = False
     repeating: Repeating = field(default_factory=Repeating)
 
+    @property
+    def judging(self) -> JudgePolicy:
+        return JudgePolicy(self.strict_rules, self.explain, self.repeating)
+
 
 @frozen
 class ComparePlan:
@@ -63,15 +67,15 @@ def compare(
     policy: ComparePolicy,
     context: RunContext,
     command: str = "",
+    elsewhere: BaselineEngine | None = None,
 ) -> Report:
-    """Plan, work on the chunks of the plan in threads, finish. What is wrong in any file is reported before
-    anything is replayed."""
+    """Plan, work on the chunks of the plan, in threads or `elsewhere`, finish. What is wrong in any file is
+    reported before anything is replayed."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = AtOnce(context.clients, policy.jobs)
     environment = CaptureEnvironment(project, at_once.clients)
-    judging = JudgePolicy(policy.strict_rules, policy.explain, policy.repeating)
-    worker = ChunkWorker(environment, judging, context)
-    with Here(worker, policy.jobs, context.cancel) as engine:
+    worker = ChunkWorker(environment, policy.judging, context)
+    with elsewhere or Here(worker, policy.jobs, context.cancel) as engine:
         with without_collector():
             plan = make_plan(project, paths, selection, policy, context, engine, worker)
             gc.freeze()  # all that was made stays until the end: there is no use in looking through it

@@ -55,6 +55,7 @@ class _Given:
     """A lease that is out, and what it holds."""
 
     lease: Lease
+    failures: int
     calls: int
     tokens: int
     usd: Decimal
@@ -107,9 +108,10 @@ class Leases:
         if self._usd is not None:
             left = self._usd - at_most.usd - sum((one.usd for one in given), Decimal(0))
             usd = max(Decimal(0), min(left, (self._usd - at_most.usd) / places))
+        failures = _part(self._maxfail, self._failures, [one.failures for one in given], places)
         lease = Lease(
             now=self._now(),
-            failures=None if self._maxfail is None else -(-(self._maxfail - self._failures) // places),
+            failures=None if failures is None else max(1, failures),
             spent=spent,
             calls=None if calls is None else at_most.calls + calls,
             tokens=None if tokens is None else at_most.tokens + tokens,
@@ -117,7 +119,7 @@ class Leases:
             number=number,
             of=self._places,
         )
-        return _Given(lease, calls or 0, tokens or 0, usd or Decimal(0))
+        return _Given(lease, failures or 0, calls or 0, tokens or 0, usd or Decimal(0))
 
 
 def _part(limit: int | None, spent: int, held: Sequence[int], places: int) -> int | None:
