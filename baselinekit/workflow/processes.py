@@ -99,7 +99,7 @@ class LaneLost(Exception):
     """The process of a lane has ended, and what it had begun is lost."""
 
 
-class Lane:
+class WorkerLane:
     """One process, which does one thing after the other."""
 
     def __init__(self, build: Build, number: int):
@@ -166,7 +166,7 @@ class ProcessEngine:
 
     def __init__(self, build: Build, processes: int, leases: Leases, gather: Callable[[Gathered], None]):
         self.slots = processes
-        self._lanes = [Lane(build, number) for number in range(processes)]
+        self._lanes = [WorkerLane(build, number) for number in range(processes)]
         self._leases, self._gather = leases, gather
         self._lane_of: dict[str, int] = {}
         self._checked: set[Key] = set()
@@ -191,11 +191,11 @@ class ProcessEngine:
         """Each lane takes the next files as soon as it has done with those before."""
         most = max(1, min(_MOST_READ, -(-len(files) // (_LEAST_PARTS * self.slots))))
         parts = [list(files[start : start + most]) for start in range(0, len(files), most)]
-        idle: SimpleQueue[Lane] = SimpleQueue()
+        idle: SimpleQueue[WorkerLane] = SimpleQueue()
         for lane in self._lanes:
             idle.put(lane)
 
-        def read(part: list[str]) -> tuple[Lane, ReadFiles, list[Unfit]]:
+        def read(part: list[str]) -> tuple[WorkerLane, ReadFiles, list[Unfit]]:
             lane = idle.get()
             try:
                 return (lane, *self._insisting(lane, "read", part, wanted))
@@ -274,7 +274,7 @@ class ProcessEngine:
             lane = self._lanes[0] if judging.is_elsewhere else lane
         return ChunkDone(tuple(judging.judged), judging.seen)
 
-    def _insisting(self, lane: Lane, method: str, *arguments: Any) -> Any:
+    def _insisting(self, lane: WorkerLane, method: str, *arguments: Any) -> Any:
         """What nobody can be told is lost: it is asked for again."""
         for _ in range(_TRIES):
             with suppress(LaneLost):

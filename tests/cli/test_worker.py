@@ -41,8 +41,9 @@ def worker(folder: Path, recording: RecordingOptions | None = None, **said: Any)
 
 
 def judged(at_work: CompareWorker, files: list[str], lease: Lease) -> ChunkDone[JudgedBaseline]:
-    read = anew(at_work.read(files, anew(IsWanted(Selection()))))
+    read, unfit = anew(at_work.read(files, anew(IsWanted(Selection()))))
     assert read.error is None
+    assert unfit == []
     assert anew(at_work.prepare(read.entries)) == []
     done: ChunkDone[JudgedBaseline] = anew(at_work.judge(anew(Chunk(tuple(read.entries))), anew(lease)))
     return done
