@@ -6,13 +6,12 @@ httpcore's (pooled.py). Of httpx come the certificates and the digest authentica
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
@@ -83,9 +82,6 @@ if TYPE_CHECKING:
 
     from baselinekit.replay.pooled import ConnectionPool
 
-for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)
-    logging.getLogger(_name).setLevel(logging.WARNING)
-
 _OWN = frozenset(("localhost", "::1"))
 _IDLE_CONNECTIONS = 8
 _LOOK = 1.0  # seconds for a name that a proxy looks up anyway
@@ -93,6 +89,15 @@ _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 _PORTS = {"http": 80, "https": 443}
 
 _Tls = tuple[bool | str, str | None, bool]
+
+
+@cache
+def quieten() -> None:
+    """These log URLs and headers, credentials included (F49). Before the first of them is imported."""
+    import logging
+
+    for name in ("httpx", "httpcore", "hpack"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class _Own:
@@ -218,6 +223,7 @@ class Client:
         return wire
 
     def _pool(self, scheme: str, proxy: str | None, request: Request, own: _Own) -> ConnectionPool:
+        quieten()
         from baselinekit.replay.pooled import ConnectionPool  # which brings httpcore along
 
         tls = _tls(scheme, request)
@@ -231,6 +237,7 @@ class Client:
 
     def _context(self, tls: _Tls) -> ssl.SSLContext:
         """One for all threads: reading the certificates takes longer than a request."""
+        quieten()
         from httpx import create_ssl_context
 
         with self._lock:
@@ -250,6 +257,7 @@ def _tls(scheme: str, request: Request) -> _Tls:
 
 def with_digest(request: Request, headers: Headers) -> Request | None:
     """The request once more, with what the challenge asks for; None when it is no challenge for digest."""
+    quieten()
     from httpx import DigestAuth, Request as Asked, Response as Answered
 
     assert request.digest is not None

@@ -3,18 +3,20 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import field, replace
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask
 from baselinekit.replay.settings import Clients
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # Whose turn it is when many recipes are replayed at once, and what became of those before. Recipes that
 # only read go side by side. One that writes would show in what others read meanwhile, so it comes after
@@ -197,42 +199,48 @@ class ThreadPool(Generic[Item, Done]):
         turns = Turns(items, finished, self._claim)
         ended: SimpleQueue[bool] = SimpleQueue()  # its `put` may interrupt its `get`
         self._stop.wake = lambda: ended.put(False)
+        failed: list[BaseException] = []
 
         def worker() -> None:
             try:
                 turns.take(self._work, self._stop.is_set)
+            except BaseException as error:
+                failed.append(error)
             finally:
                 ended.put(True)
 
-        left = min(self._jobs, len(items))
-        with ThreadPoolExecutor(max(1, left), thread_name_prefix="replay") as executor:
+        threads: list[threading.Thread] = []
+        try:
             try:
-                workers, left = _begun(executor, worker, left)
+                left = _begin(worker, min(self._jobs, len(items)), threads)
                 while left and not self._stop.is_set():
                     left -= ended.get()
             finally:
                 turns.close()
             if self._stop.is_set():
                 self._cancel()
-        for one in workers:
-            one.result()
+        finally:
+            for thread in threads:
+                thread.join()
+        if failed:
+            raise failed[0]
         return turns.results
 
 
-def _begun(
-    executor: ThreadPoolExecutor, worker: Callable[[], None], wanted: int
-) -> tuple[list[Future[None]], int]:
-    """Those that work, and how often they will tell of an end. A busy machine may give fewer threads: the
-    first one that it refuses waits for the end of another, or is done here."""
-    workers: list[Future[None]] = []
-    try:
-        for _ in range(wanted):
-            workers.append(executor.submit(worker))
-    except RuntimeError:
-        if not workers:
-            worker()
-        return workers, len(workers) + 1
-    return workers, wanted
+def _begin(worker: Callable[[], None], wanted: int, threads: list[threading.Thread]) -> int:
+    """How often somebody will tell of an end. A busy machine may give fewer threads: those that it gives do
+    all there is, and where it gives none it is done here."""
+    for _ in range(wanted):
+        thread = threading.Thread(target=worker, name="replay")
+        try:
+            thread.start()
+        except RuntimeError:
+            break
+        threads.append(thread)
+    if wanted and not threads:
+        worker()
+        return 1
+    return len(threads)
 
 
 # The questions of one answer, asked at the same time. Whoever asks, a replay or a comparison: of a run
@@ -245,7 +253,9 @@ class AtOnce:
     def __init__(self, clients: Clients, jobs: int):
         self._models = clients.models
         self._free = threading.Semaphore(jobs)
-        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="asking")
+        self._jobs = jobs
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
         self.clients = replace(clients, models=self, together=self.together)
 
     def __enter__(self) -> Self:
@@ -254,7 +264,8 @@ class AtOnce:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
 
     def ask(self, ask: Ask) -> Answer:
         with self._free:
@@ -274,9 +285,14 @@ class AtOnce:
             for future in begun:
                 future.cancel()
 
-    def _begun(self, call: Callable[[], Answer]) -> Future[Answer]:
+    def _begun(self, call: Callable[[], Answer]) -> "Future[Answer]":
         """In a thread. A busy machine may have none to give: then another one finds it in the queue, or it is
         made here, whichever comes first."""
+        from concurrent.futures import Future, ThreadPoolExecutor  # most runs ask no model
+
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._jobs, thread_name_prefix="asking")
         future: Future[Answer] = Future()
         first = threading.Lock()
 
