@@ -13,7 +13,8 @@ import yaml
 
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.reading import discover, load
+from baselinekit.store.discovery import discover
+from baselinekit.store.reading import load
 from baselinekit.workflow.recording import Recorder
 from benchmarks import data
 from benchmarks.measure import Engine, Say, about, in_turn, inside

@@ -13,8 +13,8 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
+from baselinekit.store.discovery import discover
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
-from baselinekit.store.reading import discover
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup

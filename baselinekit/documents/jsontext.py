@@ -131,7 +131,14 @@ MAX_DEPTH = 64
 """Levels of nesting, of whatever is read or written here."""
 
 MAX_NODES = 200_000
-"""Values and keys in one YAML file."""
+"""Values and keys that any YAML file may have."""
+
+
+def most_nodes(size: int) -> int:
+    """How many a file of so many characters may have: a large one that is written for people has one in ten
+    characters at most, and one that is all values costs more than it looks."""
+    return max(MAX_NODES, size // 10)
+
 
 _NUMBER_OR_TEXT = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 

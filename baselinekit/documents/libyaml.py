@@ -20,7 +20,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from baselinekit.documents.jsontext import MAX_DEPTH, MAX_NODES, NO_TEXT_STARTS, plain_scalar
+from baselinekit.documents.jsontext import MAX_DEPTH, NO_TEXT_STARTS, most_nodes, plain_scalar
 from baselinekit.documents.text import (
     ALIAS,
     DOCUMENT,
@@ -169,7 +169,7 @@ class _Reader:
         self.documents_read: list[Json] = []
         self.anchors: dict[str, tuple[Json, int]] = {}
         self.anchor_count = 0
-        self.nodes = 0
+        self.nodes, self.most_nodes = 0, most_nodes(len(text))
         self.expanded = 0
 
     def documents(self, parser: Any) -> list[Json]:
@@ -193,7 +193,7 @@ class _Reader:
                 value = box
                 box, in_mapping, key, anchor, before = stack.pop()
                 key = _NO_KEY
-                if anchor is not None or self.nodes > MAX_NODES:
+                if anchor is not None or self.nodes > self.most_nodes:
                     self.closed(anchor, value, before, event)
                 continue
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
@@ -278,8 +278,8 @@ class _Reader:
             self.bad_tag(event)
 
     def closed(self, anchor: str | None, value: Json, before: int, event: Any) -> None:
-        if self.nodes > MAX_NODES:
-            self.refuse("BK106", f"more than {MAX_NODES:,} values", "split the file", event)
+        if self.nodes > self.most_nodes:
+            self.refuse("BK106", f"more than {self.most_nodes:,} values", "split the file", event)
         if anchor is not None:
             self.anchored(anchor, value, self.nodes - before + 1, event)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from baselinekit.documents.jsontext import (
     MAX_DEPTH,
-    MAX_NODES,
     NUMBER_STARTS,
     SURELY_EXACT,
     WORDS,
+    most_nodes,
     number_or_text,
 )
 from baselinekit.documents.text import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, Watched
@@ -297,7 +297,9 @@ class _LineReader:
     def check(self) -> None:
         """Whether no key stands twice in a mapping, and there are no more values than a file may have."""
         keys = len(self.lines) - self.keyless
-        if sum(map(len, self.mappings)) != keys or 2 * keys + sum(map(len, self.lists)) > MAX_NODES:
+        if sum(map(len, self.mappings)) != keys or 2 * keys + sum(map(len, self.lists)) > most_nodes(
+            len(self.body)
+        ):
             raise _Other
 
     def spans(self, name: str) -> list[tuple[dict[str, Json], tuple[int, int]]]:

@@ -38,8 +38,9 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.schema.records import named_at
+from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
-from baselinekit.store.reading import discover, holds_baselines, locate, locate_each, without_collector
+from baselinekit.store.reading import locate, locate_each, without_collector
 from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly

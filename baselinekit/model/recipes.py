@@ -68,7 +68,7 @@ class Model:
 
 @frozen
 class Limits:
-    """The most that one run may ask of its models, and below it what a data file may ask of one replay."""
+    """The most of what a run may ask of its models, a data file of a replay, and of files and their size."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -77,6 +77,8 @@ class Limits:
     max_body: int | None = None
     retries: int | None = None
     redirects: int | None = None
+    files: int | None = None
+    file_size: int | None = None
 
 
 @frozen
@@ -235,8 +237,7 @@ class Execution(Protocol):  # what every kind's `execution:` has: its kind
 
 @frozen
 class Recipe:
-    """How to obtain an output again: `input` is what is asked, `execution` how and whom. Both are of the
-    classes that the recipe's kind states (kinds/)."""
+    """How to obtain an output again: what is asked, how and whom, in the classes of its kind (kinds/)."""
 
     input: Any
     execution: Any

@@ -12,14 +12,16 @@ from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
+from baselinekit.store.discovery import looks_like_baselines
 from baselinekit.store.project import (
     CONFIG_NAME,
     EVALS,
-    MAX_BYTES,
     MAX_OUTPUT_BYTES,
     METAS,
     TEMPLATE,
+    USUAL,
     is_prompt_folder,
+    limits_of,
     read_config,
 )
 
@@ -54,8 +56,8 @@ def config(git: Git, commit: str, name: str) -> Config | None:
     if name not in tree:
         return None
     data = git.contents({name: tree[name]})[name]
-    if len(data) > MAX_BYTES:
-        raise InvalidInput(Problem("BK106", f"larger than {MAX_BYTES:,} bytes", "", Place(name)))
+    if len(data) > USUAL.file_size:
+        raise InvalidInput(Problem("BK106", f"larger than {USUAL.file_size:,} bytes", "", Place(name)))
     return read_config(data, f"{name} at {commit[:12]}")
 
 
@@ -73,7 +75,7 @@ def _baselines(
     git: Git, tree: Mapping[str, CommitFile], folders: Sequence[str]
 ) -> tuple[list[Baseline], list[str]]:
     names = [name for name in tree if is_baseline(name, folders)]
-    contents = _contents(git, tree, names, MAX_BYTES)
+    contents = _contents(git, tree, names, limits_of(git.folder).file_size)
     found: list[Baseline] = []
     unread = [name for name in names if name not in contents]
     prompts = _prompt_folders(tree)
@@ -81,7 +83,7 @@ def _baselines(
         try:
             found += reading.parse(data, name)
         except BaselinekitError:
-            if not _is_below(name, prompts) or reading.looks_like_baselines(name, data):
+            if not _is_below(name, prompts) or looks_like_baselines(name, data):
                 unread.append(name)
     return list(with_outputs(git, tree, found)), sorted(unread)
 
@@ -107,7 +109,8 @@ def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], 
     """What identified the baselines of these files, by file and id: all but their records."""
     tree = git.tree(commit)
     found: dict[tuple[str, str], str] = {}
-    for name, data in _contents(git, tree, [name for name in files if name in tree], MAX_BYTES).items():
+    most = limits_of(git.folder).file_size
+    for name, data in _contents(git, tree, [name for name in files if name in tree], most).items():
         with suppress(BaselinekitError):
             found.update(
                 {(name, one.id): records.case_digest(one.source.digest) for one in reading.parse(data, name)}

@@ -11,25 +11,54 @@ from pathlib import PurePath
 from baselinekit.documents.languages import YAML
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
+from baselinekit.frozen import frozen
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Config, Notify, Variable
+from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
 from baselinekit.schema.records import check, place_problems
 from baselinekit.trust import check_inside, followed
 from baselinekit.variables import NAME as VARIABLE_NAME
 
-MAX_BYTES = 2_000_000
 MAX_OUTPUT_BYTES = 64_000_000
+
+
+@frozen
+class FileLimits:
+    """How many files are read at once, and how many bytes one of them may have: more than any project needs
+    that nobody has thought about, and few enough that a hostile one stops nobody's machine."""
+
+    files: int = 200_000
+    file_size: int = 20_000_000
+
+
+USUAL = FileLimits()
+HIGHEST = FileLimits(1_000_000, 100_000_000)
+"""What a configuration may state at most."""
+
+_LIMITS: dict[str, FileLimits] = {}
+
+
+def limits_of(root: str) -> FileLimits:
+    """What the configuration of the project at this root states."""
+    return _LIMITS.get(root, USUAL)
+
+
+def set_limits(root: str, stated: Limits) -> None:
+    """From now on these count for the files of a project: everything that reads them knows its root."""
+    usual = {name: getattr(stated, name) or getattr(USUAL, name) for name in ("files", "file_size")}
+    _LIMITS[root] = FileLimits(**usual)
+
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not keep us waiting
 _OPENED = "/proc/self/fd/"
 
 
-def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
+def read(root: str, file: str, limit: int | None = None) -> bytes:
     """The bytes of a file, named relative to the root."""
+    limit = limits_of(root).file_size if limit is None else limit
     try:
         path, handle = _open(root, file)
     except (OSError, ValueError) as error:  # a name with a zero byte in it
@@ -280,7 +309,7 @@ def load_config(path: str) -> Config:
     """The configuration in a file, or everything that is wrong with it."""
     shown = os.path.relpath(path)
     shown = path if shown.startswith("..") else shown
-    return read_config(read(os.path.dirname(os.path.abspath(path)), os.path.abspath(path), MAX_BYTES), shown)
+    return read_config(read(os.path.dirname(os.path.abspath(path)), os.path.abspath(path)), shown)
 
 
 def read_config(data: bytes, shown: str) -> Config:
@@ -353,6 +382,10 @@ def _problems(config: Config) -> Iterator[Problem]:
         most = getattr(config.limits, name)
         if most is not None and most < 0:
             yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
+    for name in ("files", "file_size"):
+        most, highest = getattr(config.limits, name), getattr(HIGHEST, name)
+        if most is not None and not 1 <= most <= highest:
+            yield Problem("BK108", f"{name} is {most:,}", f"from 1 to {highest:,}", at=("limits", name))
     yield from check_limits(config.limits, ("limits",))
     yield from notify_problems(config.notify)
     if config.inline_limit < 0:

@@ -2,33 +2,22 @@
 
 import gc
 import os
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from baselinekit.documents.jsontext import json_events
-from baselinekit.documents.languages import LINES, SUFFIXES, language
+from baselinekit.documents.languages import language
 from baselinekit.documents.text import Marks, decode, mark, mark_each, place
-from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
-from baselinekit.lazy import lazy_pattern
+from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused
 from baselinekit.model.baselines import Baseline, Source, known_path
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import place_problems, position
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
-from baselinekit.store.project import (
-    CONFIG_NAME as CONFIG,
-    EVALS,
-    INPUTS,
-    MAX_OUTPUT_BYTES,
-    METAS,
-    is_prompt_folder,
-    name_in_project,
-    read,
-)
-from baselinekit.store.records import MARK
+from baselinekit.store.discovery import discover
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 
 # From a path in a baseline to file, line and column: the file is parsed again, but only when asked.
 
@@ -300,100 +289,3 @@ def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
             what = f"the id {item.id!r} occurs twice"
         problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
     return [*problems, *first_of_each.rest()]
-
-
-# Which files hold baselines: those that are named, and those below the folders that are named.
-
-MAX_FILES = 20_000
-
-
-def discover(
-    paths: Sequence[str],
-    root: str,
-    without: Collection[str] = (),
-    with_prompts: bool = False,
-    endings: tuple[str, ...] = SUFFIXES,
-) -> list[str]:
-    """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
-    do the names given back. Hidden folders, outputs beside their baselines, links to folders and the folders
-    called as in `without` are passed over; whether the rest can be read is found out when it is. Below a
-    folder with a prompt only what looks like a baseline is one, unless all is asked for. `endings`: of the
-    files in folders."""
-    found: dict[str, None] = {}
-    problems = []
-    for path in paths:
-        full = os.path.join(root, path)
-        if os.path.isdir(full):
-            files = (
-                name_in_project(root, file)
-                for file, of_prompt in _below(full, without, endings)
-                if with_prompts or not of_prompt or holds_baselines(root, file)
-            )
-            found.update(dict.fromkeys(files))
-        elif not os.path.lexists(full):
-            problems.append(_missing(path, full))
-        elif not full.endswith((*SUFFIXES, LINES)):
-            what = "it does not have the name of a baseline file"
-            problems.append(Problem("BK110", what, f"they end in {', '.join(SUFFIXES)}", Place(path)))
-        else:
-            found[name_in_project(root, full)] = None
-    if len(found) > MAX_FILES:
-        what = f"{len(found):,} files, and at most {MAX_FILES:,} are read at once"
-        problems.append(Problem("BK106", what, "name a folder with fewer"))
-    if problems:
-        raise InvalidInput(*problems)
-    return list(found)
-
-
-def _below(
-    folder: str, without: Collection[str], endings: tuple[str, ...], of_prompt: bool = False
-) -> Iterator[tuple[str, bool]]:
-    """Each file, and whether a folder with a prompt is above it."""
-    with os.scandir(folder) as scan:
-        entries = sorted(scan, key=lambda entry: entry.name)
-    of_prompt = of_prompt or is_prompt_folder({entry.name for entry in entries})
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            if entry.name not in without:
-                yield from _below(entry.path, without, endings, of_prompt)
-        elif entry.name.endswith(endings) and MARK not in entry.name and entry.name != CONFIG:
-            with suppress(OSError):  # a link that leads to itself: what is wrong is said when it is read
-                if entry.is_dir():
-                    continue
-            yield entry.path, of_prompt
-
-
-_LOOKS_SO = lazy_pattern(
-    rb"^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:", re.MULTILINE
-)
-"""Of a file that cannot be read."""
-
-
-def holds_baselines(root: str, file: str) -> bool:
-    """Whether a file beside a prompt is one of baselines; one that is too large or gone is none."""
-    with suppress(BaselinekitError):
-        return looks_like_baselines(file, read(root, file))
-    return False
-
-
-def looks_like_baselines(file: str, data: bytes) -> bool:
-    """Right or wrong: other files beside a prompt are what is said of it, its cases, and what these are
-    given."""
-    if os.path.basename(file) in (*METAS, *EVALS, INPUTS):
-        return False
-    try:
-        return records.holds_any(language(file).load(decode(data, file).body, file))
-    except BaselinekitError:
-        return _LOOKS_SO.search(data) is not None
-
-
-def _missing(path: str, full: str) -> Problem:
-    folder = os.path.dirname(full)
-    beside = os.listdir(folder) if os.path.isdir(folder) else []
-    near = nearest(os.path.basename(full), beside)
-    hint = near or "check the name"
-    if not near and not os.path.splitext(path)[1] and "/" not in path:
-        hint += f" (to select an id: --id {path})"
-    return Problem("BK111", f"there is no file or folder {path}", hint)

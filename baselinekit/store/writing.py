@@ -22,7 +22,7 @@ from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.atomic import cannot_write, edit_text, lock
 from baselinekit.store.dialects.native import ID, check_id, json_schema
-from baselinekit.store.project import CONFIG_NAME, MAX_BYTES, MAX_OUTPUT_BYTES, read, read_config, resolve
+from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
 from baselinekit.tree.changes import Hints
@@ -195,8 +195,9 @@ class RenewalWriter:
                     what = f"{renewal.id} changed since it was read, so it was left as it is"
                     raise NotRecorded(Problem("BK122", what, "run again"))
                 text, beside = renewed_text(body, renewal, replace(source, file=file), self.root)
-                if len(text.encode()) > MAX_BYTES:
-                    what = f"with the new output of {renewal.id} it would be larger than {MAX_BYTES:,} bytes"
+                most = limits_of(self.root).file_size
+                if len(text.encode()) > most:
+                    what = f"with the new output of {renewal.id} it would be larger than {most:,} bytes"
                     raise NotRecorded(Problem("BK106", what, "remove its `baseline:`, and capture it again"))
             except (InvalidInput, Refused, NotRecorded) as error:
                 self._fail(file, error)

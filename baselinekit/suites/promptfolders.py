@@ -16,6 +16,7 @@ from baselinekit.grade.judging import short_digest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.values import Json
+from baselinekit.store.discovery import discover
 from baselinekit.store.project import (
     CONFIG_NAME,
     EVALS,
@@ -26,7 +27,6 @@ from baselinekit.store.project import (
     name_in_project,
     read,
 )
-from baselinekit.store.reading import discover
 from baselinekit.suites.dialects.dialect import BESIDE
 from baselinekit.suites.promptmeta import DataFile, read_meta
 from baselinekit.suites.settings import resolve_named

@@ -32,7 +32,7 @@ from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import NotPlain, check, place_problems, reader
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.project import MAX_BYTES, read
+from baselinekit.store.project import read
 
 # The queue of what waits for people, and what they said: `.baselinekit/ratings.sqlite`, the one owner of
 # it. Each change is one transaction with a rollback journal: a process killed at any moment leaves the
@@ -436,7 +436,7 @@ _KEYS = ("both", "only_judge", "only_human", "neither", "undecided")
 
 def load_labels(root: str, file: str) -> list[Label]:
     """Every label of a file: a list of them."""
-    body = decode_text(read(root, file, MAX_BYTES), file).body
+    body = decode_text(read(root, file), file).body
     documents = [one for one in language(file).load(body, file) if one is not None]
     stated = documents[0] if documents else []
     before: Path = ()
@@ -471,7 +471,7 @@ def load_measured(root: str, file: str) -> list[Agreement]:
     """What was measured with a file of labels; nothing where nobody has, or where it cannot be read."""
     name = measured_file(file)
     try:
-        raw = load_json(decode_text(read(root, name, MAX_BYTES), name).body, name)
+        raw = load_json(decode_text(read(root, name), name).body, name)
         entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
         found = []
         for entry in entries:

@@ -113,7 +113,7 @@ def make_plan(
     worker: ChunkWorker,
 ) -> ComparePlan:
     """Which baselines are compared, each of them compiled and checked, and in which chunks."""
-    files = find_files(project, paths)
+    files = [*find_files(project, paths).files]
     is_by_change = selection.since is not None
     shard = selection.shard
     read = worker.read(files, None) if is_by_change else engine.read(files, IsWanted(selection))

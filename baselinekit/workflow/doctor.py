@@ -14,6 +14,7 @@ from baselinekit.model.baselines import (
     Baseline,
     FieldRule,
     Rules,
+    Source,
     least_similarity,
     renamed,
 )
@@ -25,12 +26,13 @@ from baselinekit.replay.settings import Clients
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config
+from baselinekit.store.reading import LoadedFiles, same_ids, without_collector
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
 from baselinekit.variables import as_text
 from baselinekit.workflow.judging import check, target_of
-from baselinekit.workflow.loading import load_partly, locate_each_problem, prepare
+from baselinekit.workflow.loading import find_files, load_partly, locate_each_problem, prepare
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 
 _LONGEST_INPUT = 60
@@ -55,11 +57,41 @@ class Findings:
 
 
 def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
-    """Everything that a compare would say before its first request, told apart by who can mend it."""
-    baselines, broken = load_partly(project, paths)
-    problems: list[Problem] = list(broken.problems if broken else ())
+    """Everything that a compare would say before its first request, told apart by who can mend it. Of a file
+    that was looked at only what is wrong with it is kept, and the ids."""
+    found = LoadedFiles()
+    problems: list[Problem] = []
     notes: list[Problem] = []
     firsts = FirstOfEach(), FirstOfEach("note")
+    named: list[NamedRecord] = []
+    drafts = 0
+    with without_collector():
+        for file in find_files(project, paths).files:
+            found.read(file, project.root)
+            for placed, is_note in _placed_problems(project, found.baselines, clients, firsts):
+                (notes if is_note else problems).append(placed)
+            named += [NamedRecord(one.id, one.source) for one in found.baselines]
+            drafts += sum(one.baseline is None for one in found.baselines)
+            found.baselines.clear()
+            found.sizes.clear()
+    problems = [*found.problems, *same_ids(named, project.root), *found.refused, *problems]
+    problems += firsts[False].rest()
+    notes += firsts[True].rest()
+    return Findings(len(named), tuple(problems), tuple(notes), drafts)
+
+
+@frozen
+class NamedRecord:
+    """A baseline of which only this is still known."""
+
+    id: str
+    source: Source
+
+
+def _placed_problems(
+    project: Project, baselines: Sequence[Baseline], clients: Clients, firsts: tuple[FirstOfEach, FirstOfEach]
+) -> Iterator[tuple[Problem, bool]]:
+    """What there is to say about the baselines of one file, each with its place, and whether it is a note."""
     kept = [
         (
             baseline,
@@ -74,11 +106,7 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     wanted = [(baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in kept]
     for (_, pairs), placed in zip(kept, locate_each_problem(wanted, project.root), strict=True):
         for (_, is_note), problem in zip(pairs, placed, strict=True):
-            (notes if is_note else problems).append(problem)
-    problems += firsts[False].rest()
-    notes += firsts[True].rest()
-    drafts = sum(baseline.baseline is None for baseline in baselines)
-    return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
+            yield problem, is_note
 
 
 def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:

@@ -13,6 +13,7 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
 from baselinekit.store import reading
 from baselinekit.store.atomic import sweep
+from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.reading import locate_each
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import CaptureEnvironment, Project
@@ -42,18 +43,18 @@ def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
 
 def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
     """What can be read, and what is wrong with the rest."""
-    return reading.load_partly(find_files(project, paths), project.root)
+    return reading.load_partly([*find_files(project, paths).files], project.root)
 
 
-def find_files(project: Project, paths: Sequence[str]) -> list[str]:
+def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     """The files below the paths, else below the project's own folders. What a killed run left there is
     cleared away."""
     named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
         named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
-    files = reading.discover(named, project.root)
-    sweep(project.root, {os.path.dirname(file) for file in files})
-    return files
+    found = discover_files(named, project.root)
+    sweep(project.root, found.folders())
+    return found
 
 
 def from_root(path: str, root: str) -> str:

@@ -26,7 +26,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import RegexBudget, Words
 from baselinekit.replay.environment import capture_environment
 from baselinekit.replay.settings import Ceilings, Clients, Execute, Setting, ceilings_of
-from baselinekit.store.project import load_config, nearest_config, project_root
+from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
@@ -173,6 +173,7 @@ def open_project(operator: Operator) -> Project:
     """Read the configuration and settle what a run may use: variables, secrets, hosts, programs."""
     path, config = _configuration(operator)
     root = os.path.realpath(project_root(path, operator.cwd))
+    set_limits(root, config.limits)
     chosen = _environment(config, operator.environment)
     for key, stated in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
         for folder in [stated] if isinstance(stated, str) else stated:

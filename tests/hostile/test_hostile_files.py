@@ -105,7 +105,7 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
         ("a.json", '{"id": ' + "1" * 5_000 + "}", r"BK106 FILE:1:8: a number of more than 1,000 digits"),
         ("a.yaml", holding("1e999999999"), r"BK106 FILE:2:20: a number of more than 1,000 digits"),
         ("a.yaml", holding("{1: a, null: b}"), r"BK107 FILE:2:21: the key 1 is a number"),
-        ("a.yaml", "#" * 2_000_001, r"BK106 FILE: larger than 2,000,000 bytes"),
+        ("a.yaml", "#" * 20_000_001, r"BK106 FILE: larger than 20,000,000 bytes"),
         ("a.yaml", "--- {}\n" * MANY, r"BK110 FILE:1:5: not a baseline"),
         ("a.json", '{"id": NaN}', r"BK106 FILE:1:8: NaN, which is not a JSON value"),
         ("a.yaml", RECORDS, MANY_PROBLEMS),

@@ -101,6 +101,9 @@ WRONG = [
     ("version: 1\n---\nversion: 1", "BK110 f.yaml:1:1: more than one document"),
     ("a: 1\na: 2", "BK102 f.yaml:2:1"),
     ("limits: {calls: -1}", "BK108 f.yaml:1:17: calls is below 0"),
+    ("limits: {files: 0}", "BK108 f.yaml:1:17: files is 0: from 1 to 1,000,000"),
+    ("limits: {files: 1000001}", "BK108 f.yaml:1:17: files is 1,000,001: from 1 to 1,000,000"),
+    ("limits: {file_size: 100000001}", "BK108 f.yaml:1:21: file_size is 100,000,001: from 1 to 100,000,000"),
     ("limits: {usd: -0.5}", "BK108 f.yaml:1:15: usd is below 0"),
 ]
 

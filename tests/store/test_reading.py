@@ -16,7 +16,8 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
-from baselinekit.store.reading import discover, load, locate, locate_all, parse_record, taken_ids
+from baselinekit.store.discovery import discover
+from baselinekit.store.reading import load, locate, locate_all, parse_record, taken_ids
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 
@@ -493,14 +494,14 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.yaml")
     (tmp_path / "zero.yaml").symlink_to("/dev/zero")
     (tmp_path / "folder.yaml").mkdir()
-    write(tmp_path, "big.yaml", b"#" * 2_000_001)
+    write(tmp_path, "big.yaml", b"#" * 20_000_001)
     write(tmp_path, "latin.yaml", "id: é\n".encode("latin-1"))
     with pytest.raises(InvalidInput) as caught:
         load(["fifo.yaml", "folder.yaml", "big.yaml", "latin.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
         "BK111 fifo.yaml: cannot be read: it is not a regular file: name a file",
         "BK111 folder.yaml: cannot be read: it is not a regular file: name a file",
-        "BK106 big.yaml: larger than 2,000,000 bytes: split it, or keep the output in a file beside it",
+        "BK106 big.yaml: larger than 20,000,000 bytes: split it, or keep the output in a file beside it",
         "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
     ]
     with pytest.raises(Refused, match=r"BK404"):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.store.reading import discover, taken_ids
+from baselinekit.store.discovery import discover
+from baselinekit.store.reading import taken_ids
 
 FOLDER = {"prompt.xml": "Sum up.", "meta.yml": "id: sum\n", "eval.yml": "cases: []\n"}
 RECORD = "id: a\ncurrent: {input: x}\n"

@@ -15,7 +15,7 @@ from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, ref
 from baselinekit.schema.records import below, check, place_problems
-from baselinekit.store.project import MAX_BYTES, read
+from baselinekit.store.project import read
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.settings import is_no_place, resolve_named, wrong_results
@@ -93,7 +93,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def load_gates(file: str, root: str) -> list[Gate]:
     """Every gate of a file, in its order; or everything that is wrong with it."""
-    body = decode(read(root, file, MAX_BYTES), file).body
+    body = decode(read(root, file), file).body
     gates: list[Gate] = []
     wrong: dict[int, list[Problem]] = {}
     for number, document in enumerate(language(file).load(body, file)):
@@ -207,7 +207,7 @@ def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
         try:
             path = resolve_named(root, by, name)
             looked += [path] if path not in looked else []
-            read(root, path, MAX_BYTES)
+            read(root, path)
         except BaselinekitError as error:
             problem = error.problems[0]
             if problem.code.startswith("BK4"):

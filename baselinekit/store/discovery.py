@@ -1,0 +1,160 @@
+"""Which files hold baselines: those that are named, and those below the folders that are named. Each folder
+is listed once, and nothing in it is opened; a project may have a million files."""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+
+from baselinekit.documents.languages import LINES, SUFFIXES, language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.lazy import lazy_pattern
+from baselinekit.store import records
+from baselinekit.store.project import (
+    CONFIG_NAME,
+    EVALS,
+    INPUTS,
+    METAS,
+    is_prompt_folder,
+    limits_of,
+    name_in_project,
+    read,
+)
+from baselinekit.store.records import MARK
+
+Stamp = tuple[int, int, int, int]
+"""Of a file: its size, when it was written, when anything about it was changed, and its number. Two contents
+of a file have the same one only if they were written within one tick of the file system's clock."""
+
+
+class Discovery:
+    """The files that were found, in the order in which they are read, each once, and how long ago each was
+    changed as far as that is known: of one that was named, or is a link, it is not."""
+
+    def __init__(self, root: str, most: int | None = None):
+        self.files: dict[str, os.DirEntry[str] | None] = {}
+        self._root = root
+        self._most = limits_of(root).files if most is None else most
+
+    def add(self, file: str, entry: os.DirEntry[str] | None = None) -> None:
+        self.files.setdefault(file, entry)
+        if len(self.files) > self._most:
+            what = f"more than {self._most:,} files, which is the most that are read at once"
+            hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
+            raise InvalidInput(Problem("BK106", what, hint))
+
+    def folders(self) -> set[str]:
+        """Where the files are."""
+        return {os.path.dirname(file) for file in self.files}
+
+    def stamp(self, file: str) -> Stamp | None:
+        """None where it takes more than a look to say whether the file is as it was."""
+        entry = self.files[file]
+        try:
+            if entry is None or entry.is_symlink():
+                return None
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return None
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def discover(
+    paths: Sequence[str],
+    root: str,
+    without: Collection[str] = (),
+    with_prompts: bool = False,
+    endings: tuple[str, ...] = SUFFIXES,
+) -> list[str]:
+    """The names of the files."""
+    return list(discover_files(paths, root, without, with_prompts, endings).files)
+
+
+def discover_files(
+    paths: Sequence[str],
+    root: str,
+    without: Collection[str] = (),
+    with_prompts: bool = False,
+    endings: tuple[str, ...] = SUFFIXES,
+) -> Discovery:
+    """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
+    do the names given back. Hidden folders, outputs beside their baselines, links to folders and the folders
+    called as in `without` are passed over; whether the rest can be read is found out when it is. Below a
+    folder with a prompt only what looks like a baseline is one, unless all is asked for. `endings`: of the
+    files in folders."""
+    found = Discovery(root)
+    problems = []
+    for path in paths:
+        full = os.path.join(root, path)
+        if os.path.isdir(full):
+            for file, entry, of_prompt in _below(full, name_in_project(root, full), without, endings):
+                if with_prompts or not of_prompt or holds_baselines(root, file):
+                    found.add(file, entry)
+        elif not os.path.lexists(full):
+            problems.append(_missing(path, full))
+        elif not full.endswith((*SUFFIXES, LINES)):
+            what = "it does not have the name of a baseline file"
+            problems.append(Problem("BK110", what, f"they end in {', '.join(SUFFIXES)}", Place(path)))
+        else:
+            found.add(name_in_project(root, full))
+    if problems:
+        raise InvalidInput(*problems)
+    return found
+
+
+def _below(
+    folder: str, name: str, without: Collection[str], endings: tuple[str, ...], of_prompt: bool = False
+) -> Iterator[tuple[str, os.DirEntry[str], bool]]:
+    """Each file by its name in the project, and whether a folder with a prompt is above it. `name`: that of
+    the folder."""
+    with os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    of_prompt = of_prompt or is_prompt_folder({entry.name for entry in entries})
+    lead = "" if name == os.curdir else f"{name.rstrip('/')}/"
+    for entry in entries:
+        own = entry.name
+        if own.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if own not in without:
+                yield from _below(entry.path, lead + own, without, endings, of_prompt)
+        elif own.endswith(endings) and MARK not in own and own != CONFIG_NAME:
+            with suppress(OSError):  # a link that leads to itself: what is wrong is said when it is read
+                if entry.is_dir():
+                    continue
+            yield lead + own, entry, of_prompt
+
+
+_LOOKS_SO = lazy_pattern(
+    rb"^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:", re.MULTILINE
+)
+"""Of a file that cannot be read."""
+
+
+def holds_baselines(root: str, file: str) -> bool:
+    """Whether a file beside a prompt is one of baselines; one that is too large or gone is none."""
+    with suppress(BaselinekitError):
+        return looks_like_baselines(file, read(root, file))
+    return False
+
+
+def looks_like_baselines(file: str, data: bytes) -> bool:
+    """Right or wrong: other files beside a prompt are what is said of it, its cases, and what these are
+    given."""
+    if os.path.basename(file) in (*METAS, *EVALS, INPUTS):
+        return False
+    try:
+        return records.holds_any(language(file).load(decode(data, file).body, file))
+    except BaselinekitError:
+        return _LOOKS_SO.search(data) is not None
+
+
+def _missing(path: str, full: str) -> Problem:
+    folder = os.path.dirname(full)
+    beside = os.listdir(folder) if os.path.isdir(folder) else []
+    near = nearest(os.path.basename(full), beside)
+    hint = near or "check the name"
+    if not near and not os.path.splitext(path)[1] and "/" not in path:
+        hint += f" (to select an id: --id {path})"
+    return Problem("BK111", f"there is no file or folder {path}", hint)

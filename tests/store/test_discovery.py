@@ -1,0 +1,74 @@
+"""Which files are found, and how many and how large they may be."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from baselinekit.documents.jsontext import most_nodes
+from baselinekit.errors import InvalidInput
+from baselinekit.model.recipes import Limits
+from baselinekit.store.discovery import discover, discover_files
+from baselinekit.store.project import USUAL, limits_of, read, set_limits
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("b/a.yaml", "b/c/d.yaml", "b/c/e.json", "b/.hidden/x.yaml", "b/a.output.json", "f.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        (["b"], ["b/a.yaml", "b/c/d.yaml", "b/c/e.json"]),
+        (["b/", "./b/c"], ["b/a.yaml", "b/c/d.yaml", "b/c/e.json"]),
+        (["b/c/../c"], ["b/c/d.yaml", "b/c/e.json"]),
+        (["."], ["b/a.yaml", "b/c/d.yaml", "b/c/e.json", "f.yaml"]),
+        (["f.yaml", "b/c/e.json", "b/c"], ["f.yaml", "b/c/e.json", "b/c/d.yaml"]),
+    ],
+)
+def test_files_are_named_from_the_root(root: Path, paths: list[str], found: list[str]) -> None:
+    assert discover(paths, str(root)) == found
+
+
+def test_a_folder_elsewhere_is_named_by_its_whole_path(root: Path) -> None:
+    assert discover([str(root / "b/c")], str(root / "b/c/other")) == [
+        str(root / "b/c/d.yaml"),
+        str(root / "b/c/e.json"),
+    ]
+
+
+def test_how_many_files_is_a_setting(root: Path) -> None:
+    assert limits_of(str(root)) == USUAL
+    set_limits(str(root), Limits(files=2))
+    with pytest.raises(InvalidInput, match=r"BK106 more than 2 files, .*: limits: \{files: …\}"):
+        discover(["."], str(root))
+    set_limits(str(root), Limits(files=4))
+    assert len(discover(["."], str(root))) == 4
+    assert limits_of(str(root)).file_size == USUAL.file_size
+
+
+def test_how_large_a_file_is_is_a_setting(root: Path) -> None:
+    set_limits(str(root), Limits(file_size=7))
+    with pytest.raises(InvalidInput, match=r"BK106 b/a\.yaml: larger than 7 bytes"):
+        read(str(root), "b/a.yaml")
+    set_limits(str(root), Limits(file_size=8))
+    assert read(str(root), "b/a.yaml") == b"b/a.yaml"
+
+
+def test_what_a_look_tells_of_a_file(root: Path) -> None:
+    """Of one that was named, and of a link, a look tells nothing: what it leads to may be another file."""
+    (root / "b/link.yaml").symlink_to(root / "f.yaml")
+    found = discover_files(["b", "f.yaml"], str(root))
+    status = os.stat(root / "b/a.yaml")
+    assert found.stamp("b/a.yaml") == (8, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    assert [found.stamp(file) for file in ("b/link.yaml", "f.yaml")] == [None, None]
+    assert found.folders() == {"b", "b/c", ""}
+
+
+@pytest.mark.parametrize(("size", "most"), [(10, 200_000), (2_000_000, 200_000), (20_000_000, 2_000_000)])
+def test_a_large_file_may_have_more_values(size: int, most: int) -> None:
+    assert most_nodes(size) == most
