@@ -36,7 +36,7 @@ def every(entry: Selectable) -> bool:
 def reading(desk: Desk, most_held: int) -> tuple[ChunkWorker, ReadFiles]:
     context, project = desk.context(), desk.project
     worker = ChunkWorker(CaptureEnvironment(project, context.clients), JudgePolicy(), context, most_held)
-    return worker, worker.read(find_files(project, ()), every)
+    return worker, worker.read([*find_files(project, ()).files], every)
 
 
 def told(judged: JudgedBaseline) -> tuple[str, str, bool]:
