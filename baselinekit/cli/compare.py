@@ -13,6 +13,7 @@ from baselinekit.cli.options import (
     including,
     jobs_option,
     option,
+    processes_option,
     several,
 )
 from baselinekit.frozen import frozen
@@ -40,13 +41,7 @@ class CompareOptions:
         metavar="N/OF", help="Compare one part of several; `merge` combines the reports."
     )
     jobs: int = jobs_option("How many at once.", 8)
-    processes: int = option(
-        type=click.IntRange(1, 256),
-        default=1,
-        envvar="BASELINEKIT_PROCESSES",
-        metavar="N",
-        help="Compare in N processes, for more than one core.",
-    )
+    processes: int = processes_option("Compare in N processes, for more than one core.")
     first: bool = flag("-x", help="Stop at the first that does not pass.")
     maxfail: int | None = option(type=click.IntRange(1), help="Stop after this many that did not pass.")
     repeat: int = option(

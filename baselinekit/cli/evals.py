@@ -15,6 +15,7 @@ from baselinekit.cli.options import (
     including,
     jobs_option,
     option,
+    processes_option,
     project_of_files,
     several,
 )
@@ -93,6 +94,7 @@ class RunOptions:
         help="Whether a borderline case passes; the default is what its pass_rule says, else fail.",
     )
     jobs: int | None = jobs_option("How many at once; the default is set by the suite.")
+    processes: int = processes_option("Run in N processes, for more than one core.")
     resume: bool = flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = option(
         type=Number(0, 1),

@@ -82,6 +82,11 @@ def jobs_option(help: str, default: int | None = None) -> Any:
     return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **shown)
 
 
+def processes_option(help: str) -> Any:
+    kind = click.IntRange(1, 256)
+    return option(type=kind, default=1, envvar="BASELINEKIT_PROCESSES", metavar="N", help=help)
+
+
 def flag(*flags: str, help: str) -> Any:
     return option(*flags, is_flag=True, help=help)
 

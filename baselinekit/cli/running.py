@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
+from baselinekit.evals.workers import CaseEngine, CaseOrder
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.results import Report
@@ -31,6 +32,7 @@ from baselinekit.report.evals.terminal import format_failures, format_metrics, f
 from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.texts import many
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import keep_report, mask_report
 from baselinekit.workflow.project import Project
 
@@ -95,8 +97,20 @@ def run_suite(
                 context,
                 replace(outside, take=taking(queue, save)),
                 command_line(project),
+                _elsewhere(project, options, context, models, about),
             )
             return models.added_up(report)
+
+
+def _elsewhere(
+    project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
+) -> Callable[[CaseOrder], CaseEngine | None] | None:
+    """Where else than in threads of this process it is done."""
+    if options.processes == 1:
+        return None
+    from baselinekit.cli.caseworker import in_processes
+
+    return in_processes(project, options, context, models, about)
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:

@@ -94,7 +94,7 @@ def run(
     context: RunContext,
     outside: Outside = _NOTHING_OUTSIDE,
     command: str = "",
-    elsewhere: Callable[[CaseOrder], CaseEngine] | None = None,
+    elsewhere: Callable[[CaseOrder], CaseEngine | None] | None = None,
 ) -> Report:
     """Load, check all, run, collect, count. Everything that is wrong is said before anything is run.
     `elsewhere`: where the attempts are made, if not in threads of this process."""

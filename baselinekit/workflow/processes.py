@@ -15,12 +15,13 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from shlex import quote
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, Self
 
 from baselinekit.errors import cannot
+from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry, Source
 from baselinekit.model.values import Json, Path
-from baselinekit.workflow.chunks import Chunk, ChunkDone, Key, ReadFiles, key_of, unjudged
+from baselinekit.workflow.chunks import Chunk, ChunkDone, Item, Judged, Key, ReadFiles, key_of, unjudged
 from baselinekit.workflow.judging import OUT_OF_BUDGET, JudgedBaseline
 from baselinekit.workflow.leases import Gathered, Leases
 from baselinekit.workflow.loading import Unfit
@@ -161,16 +162,31 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class ProcessEngine:
-    """The engine of a compare in several processes. What a lane has read it keeps, and judges."""
+@frozen
+class Terms(Generic[Item, Judged]):
+    """What there is to know of what is judged, whatever it is. `code`: of what kept it from being judged;
+    `is_failure`: whether it counts among those after which a run ends; `lost`: the error of one that ends its
+    process again and again."""
 
-    def __init__(self, build: Build, processes: int, leases: Leases, gather: Callable[[Gathered], None]):
+    code: Callable[[Judged], str | None]
+    is_failure: Callable[[Item, Judged], bool]
+    lost: Callable[[Item, str], Judged]
+
+
+class Lanes(Generic[Item, Judged]):
+    """What the engines of several processes have in common. `terms`: how they look at what is judged."""
+
+    def __init__(
+        self,
+        build: Build,
+        processes: int,
+        leases: Leases,
+        gather: Callable[[Gathered], None],
+        terms: Terms[Item, Judged],
+    ):
         self.slots = processes
-        self._lanes = [WorkerLane(build, number) for number in range(processes)]
-        self._leases, self._gather = leases, gather
-        self._lane_of: dict[str, int] = {}
-        self._checked: set[Key] = set()
-        self._unfit: list[Unfit] = []
+        self.lanes = [WorkerLane(build, number) for number in range(processes)]
+        self._leases, self._gather, self._terms = leases, gather, terms
         self._is_cancelled = False
 
     def __enter__(self) -> Self:
@@ -179,20 +195,48 @@ class ProcessEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for lane in self._lanes:
+        for lane in self.lanes:
             lane.close() if kind is None else lane.abandon()
 
     def cancel(self) -> None:
         self._is_cancelled = True
-        for lane in self._lanes:
+        for lane in self.lanes:
             lane.cancel()
+
+    def judge_in(self, lane: WorkerLane, chunk: Chunk[Item]) -> ChunkDone[Judged]:
+        """As far as leases go; what one of them does not cover is done with the next."""
+        judging = Judging(chunk.entries, self._terms)
+        while judging.left and not self._is_cancelled and not self._leases.is_over:
+            numbers = judging.next
+            part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
+            with self._leases.lease(lane.number, judging.is_short) as lease:
+                try:
+                    done: ChunkDone[Judged] = lane.call("judge", part, lease)
+                except LaneLost:
+                    judging.lose(numbers)
+                    continue
+                self._leases.settle(done.gathered, judging.failures(numbers, done))
+            self._gather(done.gathered)
+            judging.take(numbers, done)
+            lane = self.lanes[0] if judging.is_elsewhere else lane
+        return ChunkDone(tuple(judging.judged), judging.seen)
+
+
+class ProcessEngine(Lanes[Entry, JudgedBaseline]):
+    """The engine of a compare in several processes. What a lane has read it keeps, and judges."""
+
+    def __init__(self, build: Build, processes: int, leases: Leases, gather: Callable[[Gathered], None]):
+        super().__init__(build, processes, leases, gather, OF_BASELINES)
+        self._lane_of: dict[str, int] = {}
+        self._checked: set[Key] = set()
+        self._unfit: list[Unfit] = []
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         """Each lane takes the next files as soon as it has done with those before."""
         most = max(1, min(_MOST_READ, -(-len(files) // (_LEAST_PARTS * self.slots))))
         parts = [list(files[start : start + most]) for start in range(0, len(files), most)]
         idle: SimpleQueue[WorkerLane] = SimpleQueue()
-        for lane in self._lanes:
+        for lane in self.lanes:
             idle.put(lane)
 
         def read(part: list[str]) -> tuple[WorkerLane, ReadFiles, list[Unfit]]:
@@ -217,7 +261,7 @@ class ProcessEngine:
         late = [entry for entry in entries if key_of(entry) not in self._checked]
 
         def prepare(lane: int, few: list[Entry]) -> list[Unfit]:
-            found: list[Unfit] = self._insisting(self._lanes[lane], "prepare", few)
+            found: list[Unfit] = self._insisting(self.lanes[lane], "prepare", few)
             return found
 
         of_lanes = self._of_lanes(late)
@@ -255,24 +299,8 @@ class ProcessEngine:
         return found
 
     def judge(self, chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
-        """As far as leases go; what one of them does not cover is done with the next."""
-        judging = Judging(chunk.entries)
-        lane = self._lanes[self._lane_of[chunk.entries[0].source.file]]
-        while judging.left and not self._is_cancelled and not self._leases.is_over:
-            numbers = judging.next
-            part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
-            with self._leases.lease(lane.number, judging.is_short) as lease:
-                try:
-                    done: ChunkDone[JudgedBaseline] = lane.call("judge", part, lease)
-                except LaneLost:
-                    judging.lose(numbers)
-                    continue
-                failures = sum(one is not None and one.result.outcome in _FAILURES for one in done.judged)
-                self._leases.settle(done.gathered, failures)
-            self._gather(done.gathered)
-            judging.take(numbers, done)
-            lane = self._lanes[0] if judging.is_elsewhere else lane
-        return ChunkDone(tuple(judging.judged), judging.seen)
+        """By the lane that has read their files."""
+        return self.judge_in(self.lanes[self._lane_of[chunk.entries[0].source.file]], chunk)
 
     def _insisting(self, lane: WorkerLane, method: str, *arguments: Any) -> Any:
         """What nobody can be told is lost: it is asked for again."""
@@ -292,15 +320,27 @@ def _claim_of(lane: int) -> str:
     return f"\0lane {lane}"
 
 
-class Judging:
+def _lost(entry: Entry, what: str) -> JudgedBaseline:
+    hint = f"see what happens without --processes: baselinekit compare --id {quote(entry.id)}"
+    return JudgedBaseline(unjudged(entry, "error", f"{what}: {hint}", code=LOST))
+
+
+OF_BASELINES = Terms[Entry, JudgedBaseline](
+    code=lambda judged: judged.result.code,
+    is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
+    lost=_lost,
+)
+
+
+class Judging(Generic[Item, Judged]):
     """How far a chunk is done. `left`: the numbers of the entries that another lease, or another lane, may
     bring further. `is_short`: the lease was too small for one of them; `is_elsewhere`: another lane's part of
     what a model answers is needed."""
 
-    def __init__(self, entries: Sequence[Entry]):
-        self._entries = entries
+    def __init__(self, entries: Sequence[Item], terms: Terms[Item, Judged]):
+        self._entries, self._terms = entries, terms
         self._lost = 0
-        self.judged: list[JudgedBaseline | None] = [None] * len(entries)
+        self.judged: list[Judged | None] = [None] * len(entries)
         self.left = list(range(len(entries)))
         self.seen: dict[str, Json] = {}
         self.is_short = self.is_elsewhere = False
@@ -316,22 +356,25 @@ class Judging:
         self._lost += 1
         if self._lost < _TRIES or len(numbers) > 1:
             return
-        entry = self._entries[numbers[0]]
         what = f"the process that was to judge it ended {_TRIES} times: killed, or out of memory"
-        hint = f"see what happens without --processes: baselinekit compare --id {quote(entry.id)}"
-        error = unjudged(entry, "error", f"{what}: {hint}", code=LOST)
-        self.take(numbers, ChunkDone((JudgedBaseline(error),)))
+        self.take(numbers, ChunkDone((self._terms.lost(self._entries[numbers[0]], what),)))
 
-    def take(self, numbers: Sequence[int], done: ChunkDone[JudgedBaseline]) -> None:
+    def failures(self, numbers: Sequence[int], done: ChunkDone[Judged]) -> int:
+        pairs = zip(numbers, done.judged, strict=True)
+        return sum(
+            one is not None and self._terms.is_failure(self._entries[number], one) for number, one in pairs
+        )
+
+    def take(self, numbers: Sequence[int], done: ChunkDone[Judged]) -> None:
         had_all = self.is_short
         self.seen = self.seen or done.seen
         for number, one in zip(numbers, done.judged, strict=True):
             self.judged[number] = one
-        codes = [one.result.code if one else None for one in done.judged]
+        codes = [None if one is None else self._terms.code(one) for one in done.judged]
         self.is_short, self.is_elsewhere = OUT_OF_BUDGET in codes, ASKED_ELSEWHERE in codes
         settled = {
             number
             for number, one, code in zip(numbers, done.judged, codes, strict=True)
-            if one and code != ASKED_ELSEWHERE and (had_all or code != OUT_OF_BUDGET)
+            if one is not None and code != ASKED_ELSEWHERE and (had_all or code != OUT_OF_BUDGET)
         }
         self.left = [number for number in self.left if number not in settled]

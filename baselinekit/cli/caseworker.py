@@ -1,0 +1,62 @@
+"""A run of evals in several processes: where it is asked for, and what each of them builds.
+
+Whoever makes attempts elsewhere needs a project, clients and what evals need besides; all that they leave to
+be written comes back on slips."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from baselinekit.cli.clients import LazyModels
+from baselinekit.cli.evals import RunOptions
+from baselinekit.cli.outside import outside_of
+from baselinekit.cli.worker import Order, Workplace, order_of
+from baselinekit.evals.attempts import Outside, Slip
+from baselinekit.evals.lanes import CaseLanes
+from baselinekit.evals.rating import Queue
+from baselinekit.evals.workers import CaseEngine, CaseOrder, CasesElsewhere, CaseTurn, JudgedAttempt
+from baselinekit.workflow.chunks import Chunk, ChunkDone
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.leases import Lease, Leases
+from baselinekit.workflow.project import Project
+
+
+class RunWorker:
+    """Makes attempts for a run that another process has begun. `saves`: whether answers are wanted."""
+
+    def __init__(self, order: Order, cases: CaseOrder, saves: bool):
+        self._place = Workplace(order)
+        place = self._place
+        self._jobs = order.jobs
+        clients = place.clients
+
+        def outside(slip: Slip) -> Outside:
+            queue = Queue(place.project, clients.now, slip.queued.append)
+            return outside_of(place.project, clients, queue, slip.answered.append if saves else None)
+
+        context = replace(place.context, clients=clients)
+        self._cases = CasesElsewhere(place.project, context, cases, outside)
+        self.cancel, self.close = place.cancel, place.close
+
+    def judge(self, chunk: Chunk[CaseTurn], lease: Lease) -> ChunkDone[JudgedAttempt]:
+        self._place.begin(lease)
+        done = self._cases.run(chunk, self._jobs, lease.failures)
+        return replace(done, gathered=self._place.gathered())
+
+
+def in_processes(
+    project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
+) -> Callable[[CaseOrder], CaseEngine | None]:
+    """The engine of a run, once it is known what is run; None where no more than one at a time may be."""
+
+    def begin(cases: CaseOrder) -> CaseEngine | None:
+        lanes = min(options.processes, cases.jobs)
+        if lanes == 1:
+            return None
+        models.hold_journal()
+        order = order_of(project, options.recording, -(-cases.jobs // lanes), options.resume, about)
+        leases = Leases(lanes, models.limits, 1 if cases.first else None, context.clients.now)
+        build = partial(RunWorker, order, cases, options.save_answers is not None)
+        return CaseLanes(build, lanes, leases, models.take, cases)
+
+    return begin
