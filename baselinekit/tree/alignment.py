@@ -231,9 +231,9 @@ def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | N
         return None
     for key in LIKELY_KEYS:
         if key in rows[0] and {type(row.get(key)) for row in rows} <= {str, int}:
-            before, after = {*_names(expected, key)}, {*_names(actual, key)}
-            distinct = len(before) == len(expected) and len(after) == len(actual)
-            if distinct and 2 * len(before & after) >= min(len(before), len(after)):
+            before = {*_names(expected, key)}
+            after = {*_names(actual, key)} if len(before) == len(expected) else set()
+            if len(after) == len(actual) and 2 * len(before & after) >= min(len(before), len(after)):
                 return key
     return None
 
