@@ -15,6 +15,7 @@ SUBJECTS = {
     "shapes": "documents of hard shapes",
     "files": "baseline files",
     "replay": "`compare` as a whole",
+    "outputs": "large outputs",
     "models": "slow questions to a model",
     "evals": "`run` as a whole",
     "peers": "the same checks by other tools",

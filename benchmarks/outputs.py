@@ -1,0 +1,216 @@
+"""Outputs that are large: read from inline YAML beside json.loads and libyaml, compared and captured as whole
+processes, and the results of many merged beside json.loads of each part."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from baselinekit.documents.languages import YAML, dump_yaml
+from baselinekit.model.results import Report, Result, Shard, Spot
+from baselinekit.report import resultfile
+from baselinekit.store.reading import without_collector
+from benchmarks import data
+from benchmarks.measure import Ended, Engine, Say, about, in_turn, inside, median, whole
+from benchmarks.replay import CLIENT, JOBS, PEER, UNRECORDED, command, comparing
+from benchmarks.results import Found, Note, Row, Scale, Versus
+from benchmarks.server import serving
+
+PARSER: Any = vars(yaml.cyaml)["CParser"]
+LOADS = "json.loads"
+ALLOWED = "2 json.loads + libyaml"
+EACH = "json.loads of each part"
+_LOADING = "import json, sys; print(sum(len(json.load(open(path))['results']) for path in sys.argv[1:]))"
+
+
+def rows(scale: Scale, say: Say) -> Found:
+    for what, value in (
+        ("20 KB, rows", data.records_of_size(15_000)),
+        ("200 KB, rows", data.records_of_size(150_000)),
+        ("200 KB, texts in quotes and blocks", texts(500)),
+        ("200 KB, keys that occur once", {f"key {number}": f"text {number}" for number in range(8_000)}),
+    ):
+        yield from _read(
+            what, {"output": value[: scale.pick(3, 9_999)] if isinstance(value, list) else value}, scale, say
+        )
+    yield from _compared(scale.pick(8, 1_000), 20_000, 2, scale, say)
+    yield from _compared(scale.pick(4, 100), 200_000, 3, scale, say)
+    yield from _captured(scale.pick(20_000, 4_000_000), scale, say)
+    yield from _merged(16, scale.pick(10, 10_000), scale, say)
+    yield Note(
+        f"{ALLOWED}: what reading may take, json.loads of the same twice and the parser's own time in C."
+    )
+
+
+def texts(count: int) -> list[data.Record]:
+    """Rows of what people and models write: quotes, colons, several lines, letters beyond ASCII."""
+    return [
+        {
+            "id": number,
+            "url": f"https://example.com/a/{number}?x=1&y=2#top",
+            "title": f'Zürich, it\'s "{number}": an overview',
+            "text": "First line.\nSecond: a line # and no comment\n\nThird."
+            if number % 5
+            else "One, two; three.",
+            "path": "C:\\temp\\x",
+            "tags": [],
+            "nested": {"a b": 1, "list": [{"k": "- v"}]},
+            "mood": "😀",
+        }
+        for number in range(count)
+    ]
+
+
+def _read(what: str, value: Any, scale: Scale, say: Say) -> Iterator[Row]:
+    text, written = dump_yaml(value), json.dumps(value)
+
+    def allowed(_: Any) -> Any:
+        PARSER(text).raw_parse()
+        return json.loads(written) and json.loads(written)
+
+    def right(found: Any) -> bool:
+        return bool(found == value)
+
+    engines = [
+        inside("ours", lambda _: YAML.load(text, "x.yaml")[0], right),
+        inside(LOADS, lambda _: json.loads(written), right),
+        inside(ALLOWED, allowed, right),
+    ]
+    with without_collector():  # as all baselines are read
+        times = Versus(in_turn(engines, scale.rounds, about(say, what)))
+    yield times.row(f"read inline YAML, {what}", "ours", LOADS)
+    yield times.row(f"read inline YAML, {what}", "ours", ALLOWED, goal=1)
+
+
+def project(folder: Path, count: int, size: int) -> data.Project:
+    """Baselines with outputs of so many bytes in their files, with placeholders in each row."""
+    made = data.Project(folder / "project", folder / "answers", count)
+    for place in (made.root / "baselines" / "api", made.root / "captured", made.answers):
+        place.mkdir(parents=True)
+    each = len(data.records_of_size(size))
+    for number, file in enumerate(made.files):
+        stored, other = data.records(each, seed=number), data.records(each, seed=count + number)
+        record = data.baseline(number, loose=True)
+        record["baseline"]["output"]["body"] = {data.ROWS: [{**row, **data.PLACEHOLDERS} for row in stored]}
+        record["comparison"]["ignore_fields"] = [
+            path.format(rows=data.ROWS) for path in data.IGNORED.values()
+        ]
+        names = (*data.PLACEHOLDERS, *data.IGNORED)
+        answer = [
+            {**row, **{name: new[name] for name in names}} for row, new in zip(stored, other, strict=True)
+        ]
+        (made.root / "captured" / Path(file).name).write_text(dump_yaml(record), "utf-8")
+        (made.answers / f"{number}.json").write_text(json.dumps({data.ROWS: answer}), "utf-8")
+    made.restore()
+    return made
+
+
+def _compared(count: int, size: int, goal: float, scale: Scale, say: Say) -> Iterator[Row]:
+    with TemporaryDirectory() as folder:
+        made = project(Path(folder), count, size)
+        Path(folder).chmod(0o755)
+        with serving(made.answers) as server:
+            data.configure(made, server.url)
+            client = [sys.executable, CLIENT, server.url, str(count), JOBS]
+            engines = [
+                comparing(UNRECORDED, made, ["--no-record"], made.restore),
+                whole(PEER, client, lambda ended: ended.output.strip() == str(count)),
+            ]
+            what = f"compare {count:,} baselines of {size // 1_000} KB inline"
+            times = in_turn(engines, scale.rounds, about(say, what))
+    yield Versus(times).row(
+        what, UNRECORDED, PEER, goal=goal, short=f"`compare` of {what.removeprefix('compare ')}"
+    )
+    yield Row(f"{what}, most memory", median(times[UNRECORDED], "peak"), of="bytes")
+
+
+def _captured(size: int, scale: Scale, say: Say) -> Iterator[Row]:
+    with TemporaryDirectory() as folder:
+        made = data.project(Path(folder), 1)
+        Path(folder).chmod(0o755)
+        (made.answers / "0.json").write_text(json.dumps({data.ROWS: data.records_of_size(size)}), "utf-8")
+        with serving(made.answers) as server:
+            data.configure(made, server.url)
+            times = in_turn([_capture(made)], min(scale.rounds, 3), about(say, "capture"))
+    what = f"capture an answer of {size // 1_000_000} MB, asked twice"
+    yield Row(what, median(times["capture"]), rounds=3, goal=1.0, short="`capture` of 4 MB")
+
+
+def _capture(made: data.Project) -> Engine:
+    argv = [*command(), "capture", "http", "GET", "/0.json", "--id", "large", "-q"]
+
+    def fresh() -> None:
+        for file in made.root.rglob("large*"):
+            file.unlink()
+
+    return whole(
+        "capture", argv, lambda ended: ended.exit_code == 0, cwd=str(made.root), env={"CI": ""}, before=fresh
+    )
+
+
+def shards(folder: Path, of: int, each: int) -> list[str]:
+    """The result files of a run in so many parts; one in a hundred has failed."""
+    names = []
+    for number in range(1, of + 1):
+        own = [_result(place) for place in range(number - 1, of * each, of)]
+        name = f"shard {number}/{of}"
+        report = Report(
+            f"run-{number}",
+            "2026-11-21T10:00:00Z",
+            12.5,
+            "baselinekit",
+            f"baselinekit compare --shard {number}/{of}",
+            tuple(own),
+            shard=Shard(number, of, of * each, "http://127.0.0.1:8000", "c", "d"),
+        )
+        names.append(str(folder / f"{name.replace('/', '-')}.json"))
+        Path(names[-1]).write_text(resultfile.render(report), "utf-8")
+    return names
+
+
+def _result(number: int) -> Result:
+    file = f"baselines/api/api-{number:06}.yaml"
+    failed = number % 100 == 7
+    spots = (Spot(("body", "users", 3, "name"), "value", "Ada", "Bob", file, 12),) if failed else ()
+    return Result(
+        f"api-{number:06}",
+        file,
+        1,
+        "http",
+        "failed" if failed else "passed",
+        "1 difference" if failed else "",
+        criticality="high",
+        target="http://127.0.0.1:8000",
+        differences=spots,
+        difference_count=len(spots),
+        seconds=0.012345,
+        recipe_hash=f"{number:032x}",
+        resolved={"status": 200, "body": {"users": [{"name": "Ada"}] * 4}} if failed else None,
+        position=number,
+    )
+
+
+def _merged(of: int, each: int, scale: Scale, say: Say) -> Iterator[Row]:
+    with TemporaryDirectory() as folder:
+        names = shards(Path(folder), of, each)
+        total = f"{of * each:,}"
+        wanted = f"{sum(number % 100 != 7 for number in range(of * each)):,} passed"
+
+        def right(ended: Ended) -> bool:
+            return ended.exit_code == 1 and wanted in ended.output
+
+        argv = [*command(), "merge", *names, "-o", str(Path(folder) / "all.json"), "-q"]
+        engines = [
+            whole("ours", argv, right, cwd=folder, env={"CI": ""}),
+            whole(
+                EACH, [sys.executable, "-c", _LOADING, *names], lambda ended: int(ended.output) == of * each
+            ),
+        ]
+        times = in_turn(engines, scale.rounds, about(say, "merge"))
+    what = f"merge {of} files of {each:,} results"
+    yield Versus(times).row(what, "ours", EACH, goal=3, short=f"`merge` of {total} results")
+    yield Row(f"{what}, most memory", median(times["ours"], "peak"), of="bytes")
