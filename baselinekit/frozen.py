@@ -1,4 +1,4 @@
-"""`@frozen`: the dataclasses of this project, quick to make.
+"""`@frozen` and `@slotted`: the dataclasses of this project, quick to make.
 
 `@dataclass(frozen=True, slots=True)` writes six methods for a class, and compiles them whenever its module is
 imported: that was half the time in which a command starts. Here what makes values equal, what their hash is
@@ -23,9 +23,19 @@ def frozen(cls: type[T]) -> type[T]:
     """A dataclass with slots, whose values are equal where their fields are. What the class defines itself
     stays. A docstring it must have: without one dataclasses writes its signature there, and to find that out
     takes longer than all else."""
+    return _made(cls, _OF_VALUES)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field, Field))
+def slotted(cls: type[T]) -> type[T]:
+    """The same for what changes, and is equal to itself alone."""
+    return _made(cls, _OF_ALL)
+
+
+def _made(cls: type[T], methods: Mapping[str, Callable[..., object]]) -> type[T]:
     cls.__doc__ = cls.__doc__ or cls.__name__
     stated = dict(vars(cls))  # dataclass takes the defaults away
-    for name, method in _SHARED.items():
+    for name, method in methods.items():
         if stated.get(name) is None:  # a class with an __eq__ has None for its hash
             setattr(cls, name, method)
     made: Any = dataclass(slots=True, init=False, eq=False, repr=False)(cls)
@@ -64,7 +74,8 @@ def _shown(self: Any) -> str:
     return f"{self.__class__.__qualname__}({', '.join(stated)})"
 
 
-_SHARED: dict[str, Callable[..., object]] = {"__eq__": _equal, "__hash__": _hashed, "__repr__": _shown}
+_OF_ALL: dict[str, Callable[..., object]] = {"__repr__": _shown}
+_OF_VALUES: dict[str, Callable[..., object]] = {"__eq__": _equal, "__hash__": _hashed, **_OF_ALL}
 
 
 @cache

@@ -169,6 +169,7 @@ SNIPPETS = {
         (architecture.cuts, "evals.x", "x = said.split()[0]"),
         (architecture.cuts, "cli.x", "from textwrap import wrap\nx = wrap(said, 9)"),
         (architecture.dataclasses, "store.x", "@dataclass(frozen=True, slots=True)\nclass A: ..."),
+        (architecture.dataclasses, "store.x", "@dataclass(slots=True, eq=False)\nclass A: ..."),
         (architecture.dataclasses, "store.x", "@dataclasses.dataclass(frozen=True)\nclass A: ..."),
         (architecture.patterns, "store.x", "import re\nX = re.compile('a')"),
         (architecture.patterns, "store.x", "import re\nX = [(1, re.compile('a'))]"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.frozen import frozen
+from baselinekit.frozen import frozen, slotted
 
 Maker = Callable[[type[Any]], type[Any]]
 
@@ -112,6 +112,21 @@ def test_a_value_can_be_sent_and_copied() -> None:
     unhashable: Any = []
     with pytest.raises(TypeError):
         hash(Sent("a", unhashable))
+
+
+def test_what_is_slotted_changes_and_is_equal_to_itself_alone() -> None:
+    @slotted
+    class Node:
+        """With a factory."""
+
+        name: str
+        below: list["Node"] = field(default_factory=list)
+
+    one, other = Node("a"), Node("a")
+    one.name = "b"
+    one.below.append(one)
+    assert (one == one, one == other, len({one, other}), other.below) == (True, False, 2, [])
+    assert repr(one) == f"{Node.__qualname__}(name='b', below=[...])"
 
 
 def test_mypy_is_told_that_nobody_assigns_to_a_field_and_slots_refuse_any_other_name() -> None:

@@ -129,7 +129,7 @@ def test_a_compare_that_passes_loads_what_it_uses(tmp_path: Path) -> None:
         (("compare", "--help"), {"cli", "errors", "frozen"}),
         (("explain", "BK203"), {"cli", "codes", "errors", "escape", "frozen", "lazy", "secrets"}),
     ],
-    ids=" ".join,
+    ids=["help", "explain"],
 )
 def test_help_and_explain_load_options_and_words(
     tmp_path: Path, typed: tuple[str, ...], packages: set[str]

@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain
 
@@ -10,13 +10,14 @@ from baselinekit.compare.objects import Object
 from baselinekit.compare.reordered import InOrder, rule_for
 from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.values import Ignored, Link, Literal, Mismatch, Node, Walk
+from baselinekit.frozen import slotted
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.tree.alignment import Alignment, align, align_named, pair_alike, same_rows
 from baselinekit.tree.equality import freeze, is_number
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Selected:
     """A value for which a filter holds, or may hold since it reads a placeholder. `own`: its node as if the
     filter held for what came back as well; `make` gives the node for any other case."""
@@ -53,7 +54,7 @@ class Selected:
         return self.made[state]
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Elements:
     """The elements of an array, in the state of that array. `make` gives the node of one of them in a state
     of its own, `any_number`: a rule leaves out all of them, so that none has to be there."""
@@ -107,7 +108,7 @@ def is_left_out(node: Node) -> bool:
 _MOST_TRIED = 100_000
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Ordered:
     """Element by element. Only when one of them differs are the rows aligned, so that one row removed at the
     head is one removed row and not a thousand changed ones. `open`: further elements do not matter, and the
@@ -412,7 +413,7 @@ class Ident:
         return freeze(row)
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class ElementTemplate:
     """Every element of the actual array is as one of the templates says: usually there is one."""
 

@@ -2,19 +2,19 @@
 not pass is walked."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from math import fsum
 
 from baselinekit.compare.arrays import Ident
 from baselinekit.compare.columns import NUMBERS, PLAIN, ChangedValue, Columns, Leaves
 from baselinekit.compare.reordered import MOST_LOOSE
 from baselinekit.compare.values import Link, Node, Scalar, Walk
+from baselinekit.frozen import slotted
 from baselinekit.model.values import Json
 from baselinekit.tree.alignment import LIKELY_KEYS, identifying_key, same_rows
 from baselinekit.tree.equality import freeze, same_json
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class ColumnarArray:
     """An array of elements that are all alike. What does not pass so is looked into one by one, by the node
     that `make` gives. `ordered`: they stay where they are. `key`: it pairs them, whatever their order.

@@ -15,7 +15,7 @@ from typing import Any
 
 from baselinekit.compare.rules import ActiveRules, Mode, Rule, State
 from baselinekit.compare.values import literal_bytes, passes, shows_more
-from baselinekit.frozen import frozen
+from baselinekit.frozen import frozen, slotted
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
@@ -41,7 +41,7 @@ ChangedValue = tuple[int, Spot, Json, Json]
 # Leaves, and lists of them.
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Leaves:
     """Values that stand at one place of each row, or are the rows: leaves, or lists of them that are all as
     deep. `flat`: these leaves, `sizes` those of the lists, level by level."""

@@ -1,17 +1,17 @@
 """Arrays whose elements are paired by the value of a key; their order is free."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from baselinekit.compare.arrays import Elements
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Node, Walk
+from baselinekit.frozen import slotted
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value, holds_marker
 from baselinekit.tree.equality import freeze
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Keyed:
     """Elements paired by the value of a key; their order is free."""
 

@@ -1,11 +1,10 @@
 """Objects, the response headers among them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.compare.values import Ignored, Link, Node, PlaceholderNode, Scalar, Walk
-from baselinekit.frozen import frozen
+from baselinekit.frozen import frozen, slotted
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
@@ -46,7 +45,7 @@ class ObjectShape:
         return rest
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Object:
     """An object: its shape, `nodes` under the keys where that is not enough, and the bytes of the rest, which
     is literal. `opened`: the nodes of literal values, made when something else than they was met."""
@@ -200,7 +199,7 @@ class Object:
         return resolved
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Headers:
     """Response headers: names ignore case, further ones are ignored."""
 

@@ -8,10 +8,10 @@ tests/compare/test_semantic_fact_pairs.py counts it."""
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Walk, same_scalar
+from baselinekit.frozen import slotted
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import SimilarityQuestion
 from baselinekit.model.values import Json
@@ -155,7 +155,7 @@ def similarity(expected: str, actual: str) -> float:
     return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class SemanticText:
     """A text that may be worded otherwise."""
 

@@ -4,7 +4,6 @@ is literal in them and matched optimally. Each row has one partner, so multiplic
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +14,7 @@ from baselinekit.compare.objects import Object
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.values import Link, Literal, Mismatch, Node, Scalar, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.frozen import slotted
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
 from baselinekit.placeholders.template import Placeholder
@@ -49,7 +49,7 @@ class LazyNodes(Sequence[Node]):
         return self._nodes[n]
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Unordered:
     """Every row of the baseline has a partner of its own; with `subset` further rows may be there.
     `bindings`: some rows bind values. `columns`: those of rows that are all alike. `classes`: rows of one

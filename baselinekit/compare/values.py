@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Protocol
 
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.frozen import slotted
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -65,7 +66,7 @@ class Mismatch(Exception):
     """While a walk fails fast: they do not match, and it does not matter how."""
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Walk:
     """One walk over an actual output."""
 
@@ -193,7 +194,7 @@ def passes(expected: Json, actual: Json, mode: Mode) -> bool:
     return is_number(actual) and all(within(expected, actual, stated) for stated in bounds)
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Scalar:
     """A literal text, number, boolean or null. `expected` is what the file says, escapes and all."""
 
@@ -221,7 +222,7 @@ class Scalar:
         return walk.replaced(self.expected, actual, path, self.at)
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class PlaceholderNode:
     """A placeholder, or a text with placeholders in it."""
 
@@ -246,7 +247,7 @@ class PlaceholderNode:
         return escape_value(actual)
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Ignored:
     """What a rule takes out of the comparison. With `keep` (ignore_values) the key must still be there."""
 
@@ -270,7 +271,7 @@ class Ignored:
         return self.expected
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Uncompared:
     """A leaf that a numeric comparison does not look at."""
 
@@ -282,7 +283,7 @@ class Uncompared:
         return self.expected
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class AnyElements:
     """An array whose elements are all ignored: any of them, and any number, will do."""
 
@@ -298,7 +299,7 @@ class AnyElements:
         )
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class MediaType:
     """A `content-type`: one without parameters matches any parameters."""
 
@@ -417,7 +418,7 @@ def shows_more(value: Json, names: Container[str]) -> bool:
     return False
 
 
-@dataclass(slots=True, eq=False)
+@slotted
 class Literal:
     """A literal object or array, with its bytes where they are known. `opened`: its node, made when something
     else than this was met."""
