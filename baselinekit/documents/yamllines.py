@@ -47,6 +47,7 @@ _TEXT_STARTS = frozenset("ABCDEGHIJKLMOPQRSUVWXYZabcdeghijklmopqrsuvwxyz_/(<$^\\
 _ODD_STARTS = frozenset(map(chr, range(128))) - _TEXT_STARTS
 """What begins with any other character is a text as it stands there."""
 _WORD_STARTS = frozenset("tfnTFN~")
+_SIMPLE_ENTRY = lazy_pattern(r"( *)([A-Za-z_](?:[A-Za-z0-9_ -]{0,98}[A-Za-z0-9_])?): (.+)")
 _DASHES = lazy_pattern("( *)((?:- )*)")
 _DOUBLE = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 _SINGLE = lazy_pattern("'[^']*(?:''[^']*)*'")
@@ -164,6 +165,13 @@ class _LineReader:
 
     def parse(self, line: str) -> tuple[_Lead | None, str]:
         """What a line begins with, and what stands behind it; None for one without a meaning."""
+        simple = _SIMPLE_ENTRY.fullmatch(line)
+        if simple and simple[2] not in _NO_KEYS:
+            column = len(simple[1])
+            lead: _Lead = (column, simple[2], column, (dict,))
+            if len(_VALUED) < _MOST_LEADS:
+                _VALUED[line[: simple.end(2)]] = lead
+            return lead, simple[3]
         match = _DASHES.match(line)
         column, dashes = (len(match[1]), len(match[2]) // 2) if match else (0, 0)
         entry = line[column + 2 * dashes :]
