@@ -2,6 +2,7 @@
 bare client that asks the same, and how much longer than they must slow answers take."""
 
 import json
+import os
 import random
 import sys
 import threading
@@ -29,13 +30,18 @@ GOALS = {64: 1.15, 256: 1.3}
 def rows(scale: Scale, say: Say) -> Found:
     yield from trivial(scale, say)
     count, longest = scale.pick(8, 2_000), LONGEST / 100 if scale.quick else LONGEST
-    seconds = varying(count, longest)
     for jobs, goal in GOALS.items():
-        yield from slow(seconds, min(jobs, count), goal, scale.pick(1, 3 if jobs > 64 else 1), say)
+        yield from slow(count, longest, min(jobs, count), goal, scale.pick(1, 3 if jobs > 64 else 1), say)
     yield Note(
         "Ideal: the calls in their order, each begun as soon as one before it has ended, for nobody knows "
         "beforehand which of them take long. Ours is the whole process: the start, the files, the report."
     )
+    load, cores = os.getloadavg()[1], os.cpu_count() or 1
+    if load > 1.5 * cores:  # our own work is a load of one
+        yield Note(
+            f"Measured under a load of {load:.0f} on {cores} cores, where wall time says little but beside "
+            "the bare client."
+        )
 
 
 def trivial(scale: Scale, say: Say) -> Found:
@@ -43,9 +49,7 @@ def trivial(scale: Scale, say: Say) -> Found:
     count = scale.pick(8, 5_000)
     with answering_slowly(0) as url, TemporaryDirectory() as folder:
         write(Path(folder), url, [0.0] * count)
-        argv = [sys.executable, "-m", "benchmarks.evals", url, str(count), str(JOBS)]
-        asking = whole(PEER, argv, lambda ended: ended.output.strip() == str(count))
-        engines = [running(Path(folder), count, JOBS), asking]
+        engines = [running(Path(folder), count, JOBS), asking(url, count, JOBS)]
         times = in_turn(engines, min(3, scale.rounds), about(say, f"{count:,} trivial cases"))
     for of in ("cpu", "wall"):
         what = f"{count:,} trivial cases"
@@ -55,18 +59,20 @@ def trivial(scale: Scale, say: Say) -> Found:
         yield Row("a trivial case", own, of=of, rounds=len(times[RUN]), goal=MOST, short=short)
 
 
-def slow(seconds: Sequence[float], jobs: int, goal: float, rounds: int, say: Say) -> Found:
+def slow(count: int, longest: float, jobs: int, goal: float, rounds: int, say: Say) -> Found:
     """Cases of which the model answers each after a while of its own."""
-    count = len(seconds)
+    seconds = varying(count, longest)
     what = f"{count:,} calls of {min(seconds):.2g} to {max(seconds):.2g} s, {jobs} at once"
     with answering_slowly(0) as url, TemporaryDirectory() as folder:
         write(Path(folder), url, seconds)
-        times = in_turn([running(Path(folder), count, jobs)], rounds, about(say, what))
+        engines = [running(Path(folder), count, jobs), asking(url, count, jobs, longest)]
+        times = in_turn(engines, rounds, about(say, what))
     took, least = median(times[RUN], "wall"), ideal(seconds, jobs)
     yield Row(
         f"`run` of {what}", took, "ideal", least, took / least, "wall", rounds, goal, short=f"`run` of {what}"
     )
-    yield Row(f"`run` of {what}", median(times[RUN]), rounds=rounds)
+    for of in ("wall", "cpu"):
+        yield Versus(times, of).row(f"`run` of {what}", RUN, PEER)
 
 
 def varying(count: int, longest: float) -> list[float]:
@@ -116,24 +122,30 @@ def running(root: Path, count: int, jobs: int) -> Engine:
     return whole(RUN, argv, right, cwd=str(root), env={"CI": ""})
 
 
-def ask_all(url: str, count: int, jobs: int) -> int:
-    """How many of the answers were right: by a client a thread, which is what a careful hand writes."""
-    numbers, lock, good = iter(range(count)), threading.Lock(), []
+def asking(url: str, count: int, jobs: int, longest: float = 0) -> Engine:
+    argv = [sys.executable, "-m", "benchmarks.evals", url, str(count), str(jobs), str(longest)]
+    return whole(PEER, argv, lambda ended: ended.output.strip() == str(count))
 
-    def shared() -> Iterator[int]:
+
+def ask_all(url: str, count: int, jobs: int, longest: float) -> int:
+    """How many of the answers were right: by a client a thread, which is what a careful hand writes."""
+    seconds = varying(count, longest) if longest else [0.0] * count
+    numbers, lock, good = iter(enumerate(seconds)), threading.Lock(), []
+
+    def shared() -> Iterator[str]:
         while True:
             with lock:
-                number = next(numbers, None)
-            if number is None:
+                one = next(numbers, None)
+            if one is None:
                 return
-            yield number
+            yield question(*one)
 
     def worker() -> None:
         with httpx.Client(base_url=url, verify=False) as client:
-            good.append(sum(asked(client, number) for number in shared()))
+            good.append(sum(asked(client, text) for text in shared()))
 
-    def asked(client: httpx.Client, number: int) -> bool:
-        messages = [{"role": "user", "content": question(number, 0)}]
+    def asked(client: httpx.Client, text: str) -> bool:
+        messages = [{"role": "user", "content": text}]
         answer = client.post("/v1/chat/completions", json={"model": "x", "messages": messages}).json()
         return bool(answer["choices"][0]["message"]["content"] == ANSWER)
 
@@ -146,4 +158,5 @@ def ask_all(url: str, count: int, jobs: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{ask_all(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))}\n")
+    address, *rest = sys.argv[1:]
+    sys.stdout.write(f"{ask_all(address, int(rest[0]), int(rest[1]), float(rest[2]))}\n")
