@@ -217,7 +217,7 @@ class Baseline(BaselineRecord):
 class Entry:
     """What a run knows of a baseline before it is taken up: enough to select it, to say where it stands, and
     to run it beside others (`claim`). `content`: a digest of what it says, without the record of its runs.
-    `size`: about as many bytes as it has in its files."""
+    `size`: about as many bytes as it has in its files; `outputs`: the files beside that it names."""
 
     id: str
     name: str | None
@@ -227,6 +227,7 @@ class Entry:
     claim: str | None
     content: str
     size: int
+    outputs: Sequence[str] = ()
 
 
 def known_path(variant: int | None) -> Path:

@@ -3,8 +3,10 @@ is listed once, and nothing in it is opened; a project may have a million files.
 
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from operator import attrgetter
 
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
@@ -26,6 +28,20 @@ from baselinekit.store.records import MARK
 Stamp = tuple[int, int, int, int]
 """Of a file: its size, when it was written, when anything about it was changed, and its number. Two contents
 of a file have the same one only if they were written within one tick of the file system's clock."""
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """None where there is none, or a link."""
+    try:
+        return _stamp(os.lstat(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _stamp(status: os.stat_result) -> Stamp | None:
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 class Discovery:
@@ -52,12 +68,13 @@ class Discovery:
         """None where it takes more than a look to say whether the file is as it was."""
         entry = self.files[file]
         try:
-            if entry is None or entry.is_symlink():
-                return None
-            status = entry.stat(follow_symlinks=False)
+            return None if entry is None else _stamp(entry.stat(follow_symlinks=False))
         except OSError:
             return None
-        return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+    def stamp_now(self, file: str) -> Stamp | None:
+        """The same, looked at once more."""
+        return stamp_of(os.path.join(self._root, file)) if self.stamp(file) else None
 
 
 def discover(
@@ -109,20 +126,22 @@ def _below(
     """Each file by its name in the project, and whether a folder with a prompt is above it. `name`: that of
     the folder."""
     with os.scandir(folder) as scan:
-        entries = sorted(scan, key=lambda entry: entry.name)
+        entries = sorted(scan, key=attrgetter("name"))
     of_prompt = of_prompt or is_prompt_folder({entry.name for entry in entries})
     lead = "" if name == os.curdir else f"{name.rstrip('/')}/"
     for entry in entries:
         own = entry.name
         if own.startswith("."):
             continue
-        if entry.is_dir(follow_symlinks=False):
+        if entry.is_file(follow_symlinks=False):  # nearly all are
+            is_folder = False
+        elif entry.is_dir(follow_symlinks=False):
             if own not in without:
                 yield from _below(entry.path, lead + own, without, endings, of_prompt)
-        elif own.endswith(endings) and MARK not in own and own != CONFIG_NAME:
-            with suppress(OSError):  # a link that leads to itself: what is wrong is said when it is read
-                if entry.is_dir():
-                    continue
+            continue
+        else:
+            is_folder = os.path.isdir(entry.path)  # a link
+        if not is_folder and own.endswith(endings) and MARK not in own and own != CONFIG_NAME:
             yield lead + own, entry, of_prompt
 
 

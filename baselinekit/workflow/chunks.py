@@ -12,7 +12,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from baselinekit.compare.dispatch import Matcher
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot
 from baselinekit.frozen import frozen
-from baselinekit.model.baselines import Baseline, Entry, Source
+from baselinekit.model.baselines import Baseline, Entry, Known, Source, Variant
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest
@@ -57,11 +57,13 @@ class JudgePolicy:
 
 @dataclass(slots=True)
 class ReadFiles:
-    """What stands in files: the entries of what can be read, and what is wrong with the rest."""
+    """What stands in files: the entries of what can be read, and what is wrong with the rest. `others`: how
+    many more are known not to be wanted."""
 
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
+    others: int = 0
 
     def add(self, other: "ReadFiles") -> None:
         self.entries += other.entries
@@ -362,7 +364,11 @@ def changed(entry: Entry) -> BaselinekitError:
 def entry_of(baseline: Baseline, size: int, claim: str | None) -> Entry:
     source, known = baseline.source, baseline.baseline
     content = case_digest(source.digest)
-    if known is not None and (known.output_file or any(one.output_file for one in known.variants)):
+    stated: list[Known | Variant] = [known, *known.variants] if known is not None else []
+    outputs = tuple(one.output_file for one in stated if one.output_file)
+    if outputs:
         content = digest([content, known])
     kind = baseline.current.kind
-    return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size)
+    return Entry(
+        baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size, outputs
+    )

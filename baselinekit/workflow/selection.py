@@ -17,6 +17,7 @@ from baselinekit.workflow.project import Project
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
 _NAMED = 8
+_GLOB = frozenset("*?[")
 
 
 class Selectable(Protocol):
@@ -50,6 +51,12 @@ class Selection:
     since: str | None = None
     """Only what a change touches since this commit."""
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether something about each baseline decides whether it is run."""
+        stated = self.ids or self.tags or self.exclude_tags or self.expression or self.shard
+        return bool(stated) or self.among is not None
+
     def in_turn(self, ids: Sequence[str]) -> list[int]:
         """In which order they are run."""
         return sorted(range(len(ids)), key=lambda number: ids[number] not in self.first)
@@ -81,7 +88,14 @@ def test_of(wanted: Selection) -> Test:
     """Whether a baseline is chosen, by itself: by its id, its name and its tags."""
     tests: list[Test] = []
     if wanted.ids:
-        tests.append(lambda baseline: any(fnmatchcase(baseline.id, glob) for glob in wanted.ids))
+        plain = frozenset(id for id in wanted.ids if _GLOB.isdisjoint(id))
+        globs = [glob for glob in wanted.ids if glob not in plain]
+        tests.append(
+            lambda baseline: (
+                baseline.id in plain
+                or (bool(globs) and any(fnmatchcase(baseline.id, glob) for glob in globs))
+            )
+        )
     if wanted.tags:
         tests.append(lambda baseline: bool({*wanted.tags} & {*baseline.tags}))
     if wanted.exclude_tags:
