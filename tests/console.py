@@ -35,6 +35,7 @@ _READS_ALL = re.compile(r"(?:grep -[a-pr-zA-Z]+|sed|sort|wc|cat) ")
 _READ = re.compile(r" < ([\w./-]+)$")
 _ONE_AT_A_TIME = threading.Lock()
 _RUNS: list[Warm] = []
+_HANDED_ON = {"BASELINEKIT_PROCESSES"}  # so that all tests can be run so
 _KEPT = ExitStack()
 atexit.register(_KEPT.close)
 
@@ -172,6 +173,7 @@ class Console:
             "TZ": self.zone,
             "PYTHONWARNINGS": "error",
             **known.GIT,
+            **{name: os.environ[name] for name in _HANDED_ON & os.environ.keys()},
         }
 
 
