@@ -99,7 +99,7 @@ def _elsewhere(
     order = order_of(project, options.recording, jobs, options.resume, "compare")
     build = partial(CompareWorker, order, policy.judging)
     leases = Leases(options.processes, models.limits, policy.maxfail, context.clients.now)
-    return ProcessEngine(build, options.processes, leases, models.take)
+    return ProcessEngine(build, options.processes, jobs, leases, models.take)
 
 
 def _selection(

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -12,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import groupby
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from shlex import quote
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self
@@ -29,11 +29,20 @@ from baselinekit.workflow.selection import Test
 
 LOST = "BK360"
 ASKED_ELSEWHERE = "BK621"
-_TRIES = 3
+_TRIES = 4
+_TRIES_TOGETHER = 2
+"""How often something is tried, for what ends a process may be nothing of its own; and how often together
+with all of its chunk."""
+
 _MOST_READ = 256
 """Files that a lane reads at a time: to compile each of many by itself takes a fifth longer."""
 
 _MOST_JUDGED = 64
+_SLOTS = 2
+_SHARED = 10
+"""One chunk in so many, the last ones of each lane, goes to whichever lane has nothing to do: it reads them
+again, which takes longer than to judge what has been read."""
+
 _LEAST_PARTS = 4
 """Of what each lane does, so that all of them end at about the same time."""
 
@@ -101,12 +110,12 @@ class LaneLost(Exception):
 
 
 class WorkerLane:
-    """One process, which does one thing after the other."""
+    """One process, which does one thing after the other: whoever calls it holds its `lock`."""
 
     def __init__(self, build: Build, number: int):
         self.number = number
         self._build = build
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._control: Connection | None = None
 
     def begin(self) -> None:
@@ -122,15 +131,14 @@ class WorkerLane:
     def call(self, method: str, *arguments: Any) -> Any:
         """What a method of the worker gives; the process is started for the first one. LaneLost: it has
         ended, and what it had begun is lost."""
-        with self._lock:
-            if self._control is None:
-                self.begin()
-            try:
-                self._ready.result()
-                return self._executor.submit(_call, method, arguments).result()
-            except BrokenProcessPool:
-                self.abandon()
-                raise LaneLost from None
+        if self._control is None:
+            self.begin()
+        try:
+            self._ready.result()
+            return self._executor.submit(_call, method, arguments).result()
+        except BrokenProcessPool:
+            self.abandon()
+            raise LaneLost from None
 
     def cancel(self) -> None:
         if (control := self._control) is not None:
@@ -203,51 +211,69 @@ class Lanes(Generic[Item, Judged]):
         for lane in self.lanes:
             lane.cancel()
 
-    def judge_in(self, lane: WorkerLane, chunk: Chunk[Item]) -> ChunkDone[Judged]:
-        """As far as leases go; what one of them does not cover is done with the next."""
+    def judge_in(self, home: WorkerLane, chunk: Chunk[Item], in_any: bool = False) -> ChunkDone[Judged]:
+        """As far as leases go; what one of them does not cover is done with the next. `in_any`: by another
+        lane as well, if that one is free and its own is not."""
         judging = Judging(chunk.entries, self._terms)
         while judging.left and not self._is_cancelled and not self._leases.is_over:
-            numbers = judging.next
-            part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
-            with self._leases.lease(lane.number, judging.is_short) as lease:
-                try:
-                    done: ChunkDone[Judged] = lane.call("judge", part, lease)
-                except LaneLost:
-                    judging.lose(numbers)
-                    continue
-                self._leases.settle(done.gathered, judging.failures(numbers, done))
-            self._gather(done.gathered)
-            judging.take(numbers, done)
-            lane = self.lanes[0] if judging.is_elsewhere else lane
+            elsewhere = judging.is_elsewhere
+            with self.free_lane(self.lanes[0] if elsewhere else home, in_any and not elsewhere) as lane:
+                self._judge_next(lane, chunk, judging)
         return ChunkDone(tuple(judging.judged), judging.seen)
+
+    def _judge_next(self, lane: WorkerLane, chunk: Chunk[Item], judging: "Judging[Item, Judged]") -> None:
+        numbers = judging.next
+        part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
+        with self._leases.lease(lane.number, judging.is_short) as lease:
+            try:
+                done: ChunkDone[Judged] = lane.call("judge", part, lease)
+            except LaneLost:
+                judging.lose(numbers)
+                return
+            self._leases.settle(done.gathered, judging.failures(numbers, done))
+        self._gather(done.gathered)
+        judging.take(numbers, done)
+
+    @contextmanager
+    def free_lane(self, home: WorkerLane, in_any: bool = True) -> Iterator[WorkerLane]:
+        """A lane that nobody else calls meanwhile."""
+        lanes = [home, *(self.lanes if in_any else ())]
+        lane = next((lane for lane in lanes if lane.lock.acquire(blocking=False)), None)
+        if lane is None:
+            lane = home
+            lane.lock.acquire()
+        try:
+            yield lane
+        finally:
+            lane.lock.release()
 
 
 class ProcessEngine(Lanes[Entry, JudgedBaseline]):
-    """The engine of a compare in several processes. What a lane has read it keeps, and judges."""
+    """The engine of a compare in several processes, each of which replays `jobs` at once. What a lane has
+    read it keeps, and judges. It has two slots: while one waits for it, what it gave before is written."""
 
-    def __init__(self, build: Build, processes: int, leases: Leases, gather: Callable[[Gathered], None]):
+    def __init__(
+        self, build: Build, processes: int, jobs: int, leases: Leases, gather: Callable[[Gathered], None]
+    ):
         super().__init__(build, processes, leases, gather, OF_BASELINES)
+        self.slots = _SLOTS * processes
+        self._jobs = jobs
         self._lane_of: dict[str, int] = {}
+        self._moved: dict[Key, int] = {}
         self._checked: set[Key] = set()
         self._unfit: list[Unfit] = []
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         """Each lane takes the next files as soon as it has done with those before."""
-        most = max(1, min(_MOST_READ, -(-len(files) // (_LEAST_PARTS * self.slots))))
+        most = max(1, min(_MOST_READ, -(-len(files) // (_LEAST_PARTS * len(self.lanes)))))
         parts = [list(files[start : start + most]) for start in range(0, len(files), most)]
-        idle: SimpleQueue[WorkerLane] = SimpleQueue()
-        for lane in self.lanes:
-            idle.put(lane)
 
         def read(part: list[str]) -> tuple[WorkerLane, ReadFiles, list[Unfit]]:
-            lane = idle.get()
-            try:
+            with self.free_lane(self.lanes[0]) as lane:
                 return (lane, *self._insisting(lane, "read", part, wanted))
-            finally:
-                idle.put(lane)
 
         found = ReadFiles()
-        with ThreadPoolExecutor(self.slots) as threads:
+        with ThreadPoolExecutor(len(self.lanes)) as threads:
             for part, (lane, one, unfit) in zip(parts, threads.map(read, parts), strict=True):
                 found.add(one)
                 self._unfit += unfit
@@ -260,12 +286,13 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         """Those of a file in the lane that has read it, as far as that has not been done."""
         late = [entry for entry in entries if key_of(entry) not in self._checked]
 
-        def prepare(lane: int, few: list[Entry]) -> list[Unfit]:
-            found: list[Unfit] = self._insisting(self.lanes[lane], "prepare", few)
+        def prepare(number: int, few: list[Entry]) -> list[Unfit]:
+            with self.free_lane(self.lanes[number], in_any=False) as lane:
+                found: list[Unfit] = self._insisting(lane, "prepare", few)
             return found
 
         of_lanes = self._of_lanes(late)
-        with ThreadPoolExecutor(self.slots) as threads:
+        with ThreadPoolExecutor(len(self.lanes)) as threads:
             for found in threads.map(prepare, of_lanes, of_lanes.values()):
                 self._unfit += found
         places = {_place(entry.source): number for number, entry in enumerate(entries)}
@@ -273,34 +300,54 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         return sorted(unfit, key=lambda one: places[_place(one.source)])
 
     def chunks(self, entries: Sequence[Entry]) -> list[Chunk[Entry]]:
-        """Those of each lane in their order, and what claims something after all others."""
+        """Those of each lane in their order, then those of whichever is free, and last what claims
+        something."""
         free = [entry for entry in entries if entry.claim is None]
-        most = max(1, min(_MOST_JUDGED, -(-len(free) // (_LEAST_PARTS * self.slots))))
-        chunks: list[tuple[int, Chunk[Entry]]] = []
+        each = -(-len(free) // len(self.lanes))
+        most = max(self._jobs, min(_MOST_JUDGED, each // _LEAST_PARTS))
+        most += -most % self._jobs  # all threads of a lane have something to do to the end
         numbers = {key_of(entry): number for number, entry in enumerate(entries)}
-        for lane, few in self._of_lanes(free).items():
-            for start in range(0, len(few), most):
-                part = tuple(few[start : start + most])
-                chunks.append((numbers[key_of(part[0])], Chunk(part, _claim_of(lane))))
-        chunks.sort(key=lambda one: one[0])
+        chunks, last = list[Chunk[Entry]](), list[Chunk[Entry]]()
+        for lane, few in self._levelled(self._of_lanes(free), each).items():
+            parts = [tuple(few[start : start + most]) for start in range(0, len(few), most)]
+            bound = len(parts) - max(1, len(parts) // _SHARED)
+            chunks += [Chunk(part, _claim_of(lane, n)) for n, part in enumerate(parts[: max(0, bound)])]
+            last += [Chunk(part) for part in parts[max(0, bound) :]]
+        for some in (chunks, last):
+            some.sort(key=lambda chunk: numbers[key_of(chunk.entries[0])])
         claiming = [entry for entry in entries if entry.claim is not None]
-        alike = groupby(claiming, lambda entry: (entry.claim, self._lane_of[entry.source.file]))
-        return [chunk for _, chunk in chunks] + [Chunk(tuple(few), claim) for (claim, _), few in alike]
+        alike = groupby(claiming, lambda entry: (entry.claim, self._home_of(entry)))
+        return [*chunks, *last, *(Chunk(tuple(few), claim) for (claim, _), few in alike)]
+
+    def _levelled(self, of_lanes: dict[int, list[Entry]], most: int) -> dict[int, list[Entry]]:
+        """Who was quick at reading gives to others what is more than its part: they read that again."""
+        surplus = [entry for few in of_lanes.values() for entry in few[most:]]
+        levelled = {lane.number: of_lanes.get(lane.number, [])[:most] for lane in self.lanes}
+        for lane, few in levelled.items():
+            room = most - len(few)
+            more, surplus = surplus[:room], surplus[room:]
+            few += more
+            self._moved |= {key_of(entry): lane for entry in more}
+        return levelled
+
+    def _home_of(self, entry: Entry) -> int:
+        return self._moved.get(key_of(entry), self._lane_of.get(entry.source.file, 0))
 
     def _of_lanes(self, entries: Sequence[Entry]) -> dict[int, list[Entry]]:
         """By the lane that has read their file; what none has read they share, file by file."""
+        lanes = len(self.lanes)
         unread = dict.fromkeys(
             entry.source.file for entry in entries if entry.source.file not in self._lane_of
         )
-        self._lane_of |= {file: number * self.slots // len(unread) for number, file in enumerate(unread)}
+        self._lane_of |= {file: number * lanes // len(unread) for number, file in enumerate(unread)}
         found: dict[int, list[Entry]] = {}
         for entry in entries:
             found.setdefault(self._lane_of[entry.source.file], []).append(entry)
         return found
 
     def judge(self, chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
-        """By the lane that has read their files."""
-        return self.judge_in(self.lanes[self._lane_of[chunk.entries[0].source.file]], chunk)
+        """By the lane that has read their files, where it has something to do to the end."""
+        return self.judge_in(self.lanes[self._home_of(chunk.entries[0])], chunk, chunk.claim is None)
 
     def _insisting(self, lane: WorkerLane, method: str, *arguments: Any) -> Any:
         """What nobody can be told is lost: it is asked for again."""
@@ -315,9 +362,9 @@ def _place(source: Source) -> tuple[str, int, Path]:
     return source.file, source.document, source.at
 
 
-def _claim_of(lane: int) -> str:
-    """So that two chunks of one lane are never begun at the same time. No recipe can claim that."""
-    return f"\0lane {lane}"
+def _claim_of(lane: int, number: int) -> str:
+    """So that of the chunks of one lane no more are begun than it has slots. No recipe can claim that."""
+    return f"\0lane {lane} {number % _SLOTS}"
 
 
 def _lost(entry: Entry, what: str) -> JudgedBaseline:
@@ -339,7 +386,7 @@ class Judging(Generic[Item, Judged]):
 
     def __init__(self, entries: Sequence[Item], terms: Terms[Item, Judged]):
         self._entries, self._terms = entries, terms
-        self._lost = 0
+        self._lost: Counter[int] = Counter()
         self.judged: list[Judged | None] = [None] * len(entries)
         self.left = list(range(len(entries)))
         self.seen: dict[str, Json] = {}
@@ -347,14 +394,14 @@ class Judging(Generic[Item, Judged]):
 
     @property
     def next(self) -> list[int]:
-        """All that are left. Where that has ended a process again and again one by one, so that whoever does
-        it takes no others along."""
-        return self.left if self._lost < _TRIES - 1 else self.left[:1]
+        """All that are left. Where a process ended with them twice, one by one: whoever ends it takes no
+        others along."""
+        return self.left if self._lost[self.left[0]] < _TRIES_TOGETHER else self.left[:1]
 
     def lose(self, numbers: Sequence[int]) -> None:
         """The process that judged these has ended."""
-        self._lost += 1
-        if self._lost < _TRIES or len(numbers) > 1:
+        self._lost.update(numbers)
+        if self._lost[numbers[0]] < _TRIES:
             return
         what = f"the process that was to judge it ended {_TRIES} times: killed, or out of memory"
         self.take(numbers, ChunkDone((self._terms.lost(self._entries[numbers[0]], what),)))
