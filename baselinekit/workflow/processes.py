@@ -215,11 +215,16 @@ class Lanes(Generic[Item, Judged]):
         """As far as leases go; what one of them does not cover is done with the next. `in_any`: by another
         lane as well, if that one is free and its own is not."""
         judging = Judging(chunk.entries, self._terms)
-        while judging.left and not self._is_cancelled and not self._leases.is_over:
+        while judging.left and not self._is_over:
             elsewhere = judging.is_elsewhere
             with self.free_lane(self.lanes[0] if elsewhere else home, in_any and not elsewhere) as lane:
-                self._judge_next(lane, chunk, judging)
+                if not self._is_over:  # the lane may have been waited for
+                    self._judge_next(lane, chunk, judging)
         return ChunkDone(tuple(judging.judged), judging.seen)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_cancelled or self._leases.is_over
 
     def _judge_next(self, lane: WorkerLane, chunk: Chunk[Item], judging: "Judging[Item, Judged]") -> None:
         numbers = judging.next
