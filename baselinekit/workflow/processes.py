@@ -329,8 +329,8 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         surplus = [entry for few in of_lanes.values() for entry in few[most:]]
         levelled = {lane.number: of_lanes.get(lane.number, [])[:most] for lane in self.lanes}
         for lane, few in levelled.items():
-            room = most - len(few)
-            more, surplus = surplus[:room], surplus[room:]
+            missing = most - len(few)
+            more, surplus = surplus[:missing], surplus[missing:]
             few += more
             self._moved |= {key_of(entry): lane for entry in more}
         return levelled
