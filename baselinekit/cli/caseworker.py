@@ -3,6 +3,7 @@
 Whoever makes attempts elsewhere needs a project, clients and what evals need besides; all that they leave to
 be written comes back on slips."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,7 @@ class RunWorker:
         context = replace(place.context, clients=clients)
         self._cases = CasesElsewhere(place.project, context, cases, outside)
         self.cancel, self.close = place.cancel, place.close
+        gc.freeze()  # all that was loaded stays: there is no use in looking through it
 
     def judge(self, chunk: Chunk[CaseTurn], lease: Lease) -> ChunkDone[JudgedAttempt]:
         self._place.begin(lease)
