@@ -14,13 +14,15 @@ from baselinekit.workflow.leases import Gathered, Leases
 from baselinekit.workflow.processes import ASKED_ELSEWHERE, LOST, Build, Lanes, Terms, WorkerLane
 
 _MOST_TOGETHER = 100
+_SLOTS = 2
 _PARTS = 8
 """Of what each lane does, so that all of them end at about the same time; and of what each of its threads
 does of a chunk, so that few of them wait for the last."""
 
 
 class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
-    """The engine of a run in several processes."""
+    """The engine of a run in several processes. Each lane has two slots: while one waits for it, what it gave
+    before is written."""
 
     def __init__(
         self,
@@ -31,14 +33,15 @@ class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
         order: CaseOrder,
     ):
         super().__init__(build, processes, leases, gather, OF_ATTEMPTS)
+        self.slots = _SLOTS * processes
         self._order = order
         self._own = threading.local()
         self._taken = 0
         self._lock = threading.Lock()
 
     def chunks(self, turns: Sequence[CaseTurn]) -> list[Chunk[CaseTurn]]:
-        threads = -(-self._order.jobs // self.slots)
-        share = -(-len(turns) // self.slots)
+        lanes = len(self.lanes)
+        threads, share = -(-self._order.jobs // lanes), -(-len(turns) // lanes)
         most = max(_PARTS * threads, min(_MOST_TOGETHER, -(-share // _PARTS)))
         if self._order.first:  # what is under way elsewhere does not hear of a failure here
             most = 2 * threads
@@ -49,7 +52,7 @@ class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
         lane: WorkerLane | None = getattr(self._own, "lane", None)
         if lane is None:
             with self._lock:
-                self._own.lane = lane = self.lanes[self._taken % self.slots]
+                self._own.lane = lane = self.lanes[self._taken % len(self.lanes)]
                 self._taken += 1
         return self.judge_in(lane, chunk)
 
