@@ -207,12 +207,13 @@ class Locatable(Protocol):
 @dataclass(slots=True)
 class LoadedFiles:
     """The baselines of several files, and what is wrong with these. `sizes`: about how many bytes each
-    baseline has in its files."""
+    baseline has in its files; `raw`: their records as they stand there, where they are asked for."""
 
     baselines: list[Baseline] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
+    raw: list[dict[str, Json]] | None = None
 
     def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
@@ -240,6 +241,8 @@ class LoadedFiles:
                 self.baselines.append(baseline if is_whole else replace(baseline, baseline=known))
                 beside = 0 if is_whole else records.size_beside(known, root, file)
                 self.sizes.append(len(data) // len(found) + beside)
+                if self.raw is not None:
+                    self.raw.append(raw)
         if wrong:
             self.problems += place_problems(decode(data, file).body, file, wrong)
         if failed:

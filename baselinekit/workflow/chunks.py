@@ -2,9 +2,11 @@
 finished. A worker reads, compiles, replays and judges; it writes nothing and hears no signal, so that it may
 be in this process, in another one or on another machine."""
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
@@ -12,12 +14,12 @@ from typing import Generic, Protocol, Self, TypeVar
 from baselinekit.compare.dispatch import Matcher
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot
 from baselinekit.frozen import frozen
-from baselinekit.model.baselines import Baseline, Entry, Known, Source, Variant
+from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest
 from baselinekit.store.reading import LoadedFiles, without_collector
-from baselinekit.store.records import case_digest
+from baselinekit.store.records import case_digest, packed, read_record, unpacked, with_files
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, Tried
 from baselinekit.workflow.leases import Gathered
@@ -28,9 +30,13 @@ from baselinekit.workflow.selection import Test
 _TOGETHER = 256
 """Files that are read before what is in them is compiled: to do each in turn takes a fifth longer."""
 
-MOST_HELD = 6_000_000
-"""Bytes of files whose baselines are held until they are needed: read and compiled, they take ten times
-that. What is beyond is read and compiled again in its turn: memory is dearer."""
+MOST_HELD = 80_000_000
+"""Bytes that baselines take which are held, compiled, until their turn. Where all of a run would take more,
+a quarter of it is for those that come first; the others are held packed, within the same bound, and compiled
+in their turn; and what is beyond is read again as well."""
+
+_OF_EACH, _OF_A_BYTE = 9_000, 4
+"""What a baseline takes that is read and compiled: whatever it says, and for each byte of its files."""
 
 Key = tuple[str, str]
 
@@ -175,6 +181,7 @@ class ChunkWorker:
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         found = ReadFiles()
+        self._held.foresee(files)
         with without_collector():
             for start in range(0, len(files), _TOGETHER):
                 found.add(self._held.read(files[start : start + _TOGETHER], wanted))
@@ -225,11 +232,25 @@ def unjudged(entry: Entry, outcome: str, reason: str, **told: str) -> Result:
 
 @dataclass(slots=True)
 class _Held:
-    """A baseline with its matcher, if it `is_ready`, else as it was read."""
+    """A baseline with its matcher, if it `is_ready`, or as it was read; or nothing but its record, packed."""
 
-    prepared: Prepared
+    prepared: Prepared | None
+    room: int
+    is_ready: bool = False
+    packed: bytes = b""
+
+
+@dataclass(slots=True)
+class _Found:
+    """A baseline that was read, about how many bytes it has in its files, and its record."""
+
+    baseline: Baseline
     size: int
-    is_ready: bool
+    raw: dict[str, Json] | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.baseline.source.file, self.baseline.id
 
 
 class HeldBaselines:
@@ -237,24 +258,35 @@ class HeldBaselines:
 
     def __init__(self, environment: CaptureEnvironment, room: int):
         self._environment = environment
-        self._room = room
+        self._most = self._room = self._packed_room = room
+        self._foreseen, self._is_tight = 0, False
         self._held: dict[Key, _Held] = {}
         self._unfit: dict[Key, Unfit] = {}
         self._checked: set[Key] = set()
         self._due: dict[str, set[str]] = {}
         self._lock = threading.Lock()
 
+    def foresee(self, files: Sequence[str]) -> None:
+        """What is in these will be read: if not all of it finds room, most of it is packed."""
+        for file in files:
+            with suppress(OSError, ValueError):
+                size = os.stat(os.path.join(self._environment.project.root, file)).st_size
+                self._foreseen += _OF_EACH + _OF_A_BYTE * size
+        if self._foreseen > self._most and not self._is_tight:
+            self._is_tight = True
+            self._room -= self._most // 4 * 3
+
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
-        loaded = self._load(files)
-        sizes = loaded.sizes
+        loaded = LoadedFiles(raw=[] if self._is_tight else None)
+        found = self._load(files, loaded)
         claim = self._environment.project.claim
-        pairs = list(zip(loaded.baselines, sizes, strict=True))
-        entries = [entry_of(baseline, size, claim(baseline.current)) for baseline, size in pairs]
-        chosen = [wanted is not None and wanted(entry) for entry in entries]
-        self._make_ready([pair for pair, is_wanted in zip(pairs, chosen, strict=True) if is_wanted])
-        for (baseline, size), is_wanted in zip(pairs, chosen, strict=True):
-            if not is_wanted and wanted is None:
-                self._hold(baseline.source, _Held((baseline, None), size, False), baseline.id)
+        entries = [entry_of(one.baseline, one.size, claim(one.baseline.current)) for one in found]
+        if wanted is None:
+            for one in found:
+                self._hold(one, (one.baseline, None), is_ready=False)
+        else:
+            pairs = zip(found, entries, strict=True)
+            self._make_ready([one for one, entry in pairs if wanted(entry)])
         return ReadFiles(entries, loaded.problems, loaded.refused)
 
     def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
@@ -270,26 +302,27 @@ class HeldBaselines:
         return [unfit for entry in entries if (unfit := self._unfit.get(key_of(entry)))]
 
     def _prepare_late(self, file: str, entries: Sequence[Entry]) -> None:
-        held = {entry.id: self._held.pop(key_of(entry), None) for entry in entries}
-        pairs = [(one.prepared[0], one.size) for one in held.values() if one]
-        self._room += sum(size for _, size in pairs)
-        missing = {id for id, one in held.items() if one is None}
-        if missing:
-            loaded = self._load([file])
-            pairs += [
-                pair for pair in zip(loaded.baselines, loaded.sizes, strict=True) if pair[0].id in missing
-            ]
-            missing -= {baseline.id for baseline, _ in pairs}
+        wanted = {entry.id for entry in entries}
+        late: dict[str, _Found] = {}
         for entry in entries:
-            if entry.id in missing:
+            if held := self._held.pop(key_of(entry), None):
+                self._leave(held)
+                if held.prepared is not None:
+                    late[entry.id] = _Found(held.prepared[0], entry.size)
+        if len(late) < len(wanted):
+            late |= {
+                one.baseline.id: one for one in self._load([file]) if one.baseline.id in wanted - late.keys()
+            }
+        for entry in entries:
+            if entry.id not in late:
                 self._unfit[key_of(entry)] = Unfit(entry.source, changed(entry))
-        self._make_ready(pairs)
+        self._make_ready([*late.values()])
 
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
         """What stands in the files of these."""
-        found: dict[Key, Baseline] = {key: held.prepared[0] for key, held in self._held.items()}
+        found = {key: held.prepared[0] for key, held in self._held.items() if held.prepared is not None}
         for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
-            found |= {(file, baseline.id): baseline for baseline in self._load([file]).baselines}
+            found |= {one.key: one.baseline for one in self._load([file])}
         return [found[key] for entry in entries if (key := key_of(entry)) in found]
 
     def expect(self, entries: Iterable[Entry]) -> None:
@@ -307,49 +340,68 @@ class HeldBaselines:
                 held = self._held.pop(key_of(entry), None)
             if held is None:
                 raise changed(entry)
-            self._room += held.size
+            self._leave(held)
             if due := self._due.get(file):
                 due.discard(entry.id)
-        if held.is_ready:
+        if held.is_ready and held.prepared is not None:
             return held.prepared
-        baseline, _ = held.prepared
+        baseline = held.prepared[0] if held.prepared is not None else self._unpacked(entry, held.packed)
         prepared, unfit = compile_and_check(self._environment, [baseline])
         if unfit:
             raise unfit[0].error
         return prepared[0]
 
-    def _read_again(self, file: str) -> None:
-        loaded = self._load([file])
-        for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
-            if baseline.id in self._due.get(file, ()):
-                self._held[file, baseline.id] = _Held((baseline, None), size, False)
-                self._room -= size
+    def _unpacked(self, entry: Entry, data: bytes) -> Baseline:
+        baseline, _ = read_record(unpacked(data), entry.source)
+        if baseline is None:
+            raise changed(entry)
+        known, failed = with_files(baseline.baseline, self._environment.project.root, entry.source.file)
+        if failed:
+            raise changed(entry)
+        return baseline if known is baseline.baseline else replace(baseline, baseline=known)
 
-    def _load(self, files: Sequence[str]) -> LoadedFiles:
-        loaded = LoadedFiles()
+    def _read_again(self, file: str) -> None:
+        for one in self._load([file]):
+            if one.baseline.id in self._due.get(file, ()):
+                self._put(one, (one.baseline, None), is_ready=False)
+
+    def _load(self, files: Sequence[str], loaded: LoadedFiles | None = None) -> list[_Found]:
+        loaded = LoadedFiles() if loaded is None else loaded
         for file in files:
             loaded.read(file, self._environment.project.root)
-        return loaded
+        raw: Sequence[dict[str, Json] | None] = loaded.raw or [None] * len(loaded.baselines)
+        return [_Found(*one) for one in zip(loaded.baselines, loaded.sizes, raw, strict=True)]
 
-    def _make_ready(self, pairs: Sequence[tuple[Baseline, int]]) -> None:
+    def _make_ready(self, found: Sequence[_Found]) -> None:
         """Compiled and checked; held with the matcher, or remembered as unfit."""
-        sizes = {(baseline.source.file, baseline.id): size for baseline, size in pairs}
-        prepared, unfit = compile_and_check(self._environment, [baseline for baseline, _ in pairs])
+        prepared, unfit = compile_and_check(self._environment, [one.baseline for one in found])
         wrong = {(one.source.file, one.source.document, one.source.at): one for one in unfit}
-        for baseline, _ in pairs:
-            source, key = baseline.source, (baseline.source.file, baseline.id)
-            if found := wrong.get((source.file, source.document, source.at)):
-                self._unfit[key] = found
+        for one in found:
+            source = one.baseline.source
+            if error := wrong.get((source.file, source.document, source.at)):
+                self._unfit[one.key] = error
+        by_key = {one.key: one for one in found}
         for baseline, matcher in prepared:
             key = (baseline.source.file, baseline.id)
             if key not in self._unfit:
                 self._checked.add(key)
-                self._hold(baseline.source, _Held((baseline, matcher), sizes[key], True), baseline.id)
+                self._hold(by_key[key], (baseline, matcher), is_ready=True)
 
-    def _hold(self, source: Source, held: _Held, id: str) -> None:
-        if held.size <= self._room:
-            self._room -= held.size
-            self._held[source.file, id] = held
+    def _hold(self, one: _Found, prepared: Prepared, is_ready: bool) -> None:
+        if _OF_EACH + _OF_A_BYTE * one.size <= self._room:
+            self._put(one, prepared, is_ready)
+        elif one.raw is not None and self._packed_room > 0 and (data := packed(one.raw)):
+            self._packed_room -= len(data)
+            self._held[one.key] = _Held(None, 0, packed=data)
+
+    def _put(self, one: _Found, prepared: Prepared, is_ready: bool) -> None:
+        room = _OF_EACH + _OF_A_BYTE * one.size
+        self._room -= room
+        self._held[one.key] = _Held(prepared, room, is_ready)
+
+    def _leave(self, held: _Held) -> None:
+        self._room += held.room
+        self._packed_room += len(held.packed)
 
 
 def key_of(entry: Entry) -> Key:
