@@ -32,7 +32,7 @@ from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import children
 from baselinekit.variables import as_text
 from baselinekit.workflow.judging import check, target_of
-from baselinekit.workflow.loading import find_files, load_partly, locate_each_problem, prepare
+from baselinekit.workflow.loading import find_files, locate_each_problem, prepare
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 
 _LONGEST_INPUT = 60
@@ -111,8 +111,11 @@ def _placed_problems(
 
 def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
     """Put outputs that `capture` would have written beside their file there; and which of them stay."""
-    baselines, _ = load_partly(project, paths)
-    chosen = [(one.source.file, one.id) for one in baselines if _has_large_output(project, one)]
+    chosen: list[tuple[str, str]] = []
+    for file in find_files(project, paths).files:
+        loaded = LoadedFiles()
+        loaded.read(file, project.root)
+        chosen += [(file, one.id) for one in loaded.baselines if _has_large_output(project, one)]
     return move_all(project.root, chosen, project.config.inline_limit)
 
 

@@ -70,6 +70,19 @@ def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int
     assert worker.prepare([entry for entry in read.entries if entry.id != "b"]) == []
 
 
+@pytest.mark.parametrize("most_held", [ALL, PACKED, NOTHING])
+def test_an_output_beside_its_file_is_part_of_what_is_held(desk: Desk, most_held: int) -> None:
+    file = desk.folder / "baselines/b.yaml"
+    before, _, behind = file.read_text().partition("  output:")
+    rest = behind[behind.index("current:") :]
+    file.write_text(f"{before}  output_file: b.output.json\n{rest}")
+    (desk.folder / "baselines/b.output.json").write_text('{"status": 200, "body": {"n": 2}}')
+    worker, read = reading(desk, most_held)
+    assert worker.prepare(read.entries) == []
+    assert [worker.judge(entry).result.outcome for entry in read.entries][:3] == ["passed"] * 3
+    assert read.entries[1].outputs == ("b.output.json",)
+
+
 @pytest.mark.parametrize("now", [None, "no: baseline\n", "id: other\ncurrent: {input: {endpoint: /x}}\n"])
 def test_a_file_that_changes_before_its_turn_is_an_error_of_its_own(desk: Desk, now: str | None) -> None:
     worker, read = reading(desk, NOTHING)
