@@ -377,20 +377,30 @@ def dump_json(value: Json, indent: str = "  ") -> str:
 
 def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str:
     """A value over several lines; the first is not indented, the others by `indent` and more."""
-    if not isinstance(value, dict | list) or not value:
+    if not isinstance(value, _HOLDERS) or not value:
         return compact(value)
-    inner = f"{newline}{indent}{step}"
-    if isinstance(value, list):
-        items = [pretty(item, step, indent + step, newline) for item in value]
-        return f"[{inner}{f',{inner}'.join(items)}{newline}{indent}]"
+    below = indent + step
+    inner = f"{newline}{below}"
     items = [
-        f"{json_string(key)}: {pretty(item, step, indent + step, newline)}" for key, item in value.items()
+        pretty(item, step, below, newline) if isinstance(item, _HOLDERS) else compact(item)
+        for item in (value if isinstance(value, list) else value.values())
     ]
+    if isinstance(value, list):
+        return f"[{inner}{f',{inner}'.join(items)}{newline}{indent}]"
+    items = [f"{json_string(key)}: {item}" for key, item in zip(value, items, strict=True)]
     return f"{{{inner}{f',{inner}'.join(items)}{newline}{indent}}}"
+
+
+_HOLDERS = (dict, list)
 
 
 def compact(value: Json) -> str:
     """A value on one line."""
+    kind = value.__class__
+    if kind is str:
+        return json_string(value)
+    if kind is int or kind is float:
+        return number(value)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json_string(key)}: {compact(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

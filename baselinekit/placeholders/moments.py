@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -259,16 +260,28 @@ def moment_forms() -> dict[str, MomentForm]:
     return forms
 
 
-_DIGIT = lazy_pattern(r"\d")
+# What any moment and any day has in it: one quick look, which most texts do not pass.
+
+_OF_MOMENTS = lazy_pattern(r"[0-9]:[0-5][0-9]|[0-9]{8}|[0-9]%3[Aa]")
+_OF_DAYS = lazy_pattern(
+    r"[0-9]{4}[-/][01][0-9]|[0-9][./-][0-9]{4}|20[0-9]{6}"
+    rf"|(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?,?[ -] ?[0-9]"
+)
+_COMMON = lazy_pattern(r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?Z")
+"""Most moments of services. The first form that fits it takes no parts of a second."""
 
 
 @lru_cache(maxsize=8192)
 def moment_of(text: str) -> float | None:
     """The moment that a text states in any of the forms. Whoever learns asks it of a text several times."""
-    if not _DIGIT.search(text) or not _moment_whole().fullmatch(text):
+    if _COMMON.fullmatch(text):
+        with suppress(ValueError):
+            return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC).timestamp()
+    found = _moment_whole().fullmatch(text) if _OF_MOMENTS.search(text) else None
+    if found is None or found.lastindex is None:
         return None
-    found = (form.moment(text) for form in moment_forms().values())
-    return next((moment for moment in found if moment is not None), None)
+    fitting = list(moment_forms().values())[found.lastindex - 1 :]  # the first that fits, and those after it
+    return next((moment for form in fitting if (moment := form.moment(text)) is not None), None)
 
 
 @cache
@@ -281,7 +294,7 @@ def date_forms() -> dict[str, MomentForm]:
 @lru_cache(maxsize=8192)
 def day_of(text: str) -> float | None:
     """The moment at which the day begins that a text states in any form, in UTC."""
-    if not _DIGIT.search(text) or not _day_whole().fullmatch(text):
+    if not _OF_DAYS.search(text) or not _day_whole().fullmatch(text):
         return None
     found = (form.moment(text) for form in date_forms().values())
     return next((moment for moment in found if moment is not None), None)
@@ -294,7 +307,8 @@ def _anywhere(forms: Iterable[MomentForm]) -> re.Pattern[str]:
 
 @cache
 def _moment_whole() -> re.Pattern[str]:
-    return re.compile("|".join(form.pattern for form in moment_forms().values()))
+    """A group for each form: no form has one of its own."""
+    return re.compile("|".join(f"({form.pattern})" for form in moment_forms().values()))
 
 
 @cache
@@ -314,7 +328,7 @@ def _day_anywhere() -> re.Pattern[str]:
 
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
     """Where in a text moments stand, and when each is, in seconds since 1970. Days alone are no moments."""
-    if _DIGIT.search(text):
+    if _OF_MOMENTS.search(text):
         for found in _moment_anywhere().finditer(text):
             when = moment_of(found[0])
             if when is not None and when >= _FIRST_MOMENT:
@@ -323,7 +337,7 @@ def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
 
 def days_in(text: str) -> Iterator[float]:
     """The days that a text states, by the moments at which they begin."""
-    if _DIGIT.search(text):
+    if _OF_DAYS.search(text):
         days = (day_of(found[0]) for found in _day_anywhere().finditer(text))
         yield from (day for day in days if day is not None)
 
@@ -339,10 +353,32 @@ _DAY = 86_400.0
 
 def is_of_now(text: str, now: float) -> bool:
     """Whether a text states a moment within ten minutes of now, or today: it was made for this answer."""
-    if not now or len(text) > 80 or not _DIGIT.search(text):
+    if not now or len(text) > 80:
         return False
     moment = moment_of(text)
     if moment is not None:
         return abs(moment - now) <= NEAR
     day = day_of(text)
     return day is not None and 0 <= now - day < _DAY
+
+
+def may_hold_now(text: str, now: float) -> bool:
+    """Whether such a moment can be in a text: it has the year and the day in it, in some zone, or the first
+    digits of the seconds since 1970."""
+    if not now:
+        return False
+    years, days, seconds = _digits_of(now)
+    is_dated = any(map(text.__contains__, years)) and any(map(text.__contains__, days))
+    if not is_dated and not any(map(text.__contains__, seconds)):
+        return False
+    return bool(_OF_MOMENTS.search(text) or _OF_DAYS.search(text))
+
+
+@lru_cache(maxsize=16)
+def _digits_of(now: float) -> tuple[set[str], set[str], set[str]]:
+    """The last two digits of the year, the day of the month, and the first of the seconds, of any moment that
+    is near now: a zone is less than a day away."""
+    away = _DAY + NEAR
+    near = [datetime.fromtimestamp(now + part * away / 2, UTC) for part in range(-2, 3)]
+    seconds = {str(int(now + part))[:-4] for part in (-NEAR, NEAR)}
+    return {f"{one.year % 100:02}" for one in near}, {str(one.day) for one in near}, seconds

@@ -4,6 +4,7 @@ Nothing here hides a value. A capture tells what looks like an id; a compare say
 such kinds; `refresh --learn` takes an id for an id and a moment for a moment. How often it errs is measured
 in tests/placeholders/test_nature.py."""
 
+from functools import lru_cache
 from operator import add
 from typing import Literal
 
@@ -12,7 +13,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
 from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
-from baselinekit.secrets.finding import COMMON_PAIRS, random_in
+from baselinekit.secrets.finding import COMMON_PAIRS, SHORTEST_RANDOM, random_in
 from baselinekit.secrets.scan import TextScan
 from baselinekit.tree.equality import decimal, is_number
 from baselinekit.tree.places import value_at
@@ -21,14 +22,11 @@ Nature = Literal["id", "moment", "counter"]
 
 # Moments.
 
-_FIRST_SECOND = 10**9
-"""A smaller number is no moment in any unit (`seconds_of`)."""
-
 
 def moment_of(value: Json) -> float | None:
     """When a value is that is a moment as a whole, in seconds since 1970."""
     if is_number(value):
-        if isinstance(value, int | float) and value < _FIRST_SECOND:
+        if isinstance(value, int | float) and value < LEAST:
             return None
         return seconds_of(decimal(value))
     return moment_of_text(value) if isinstance(value, str) else None
@@ -44,8 +42,8 @@ _LONG_NUMBER = lazy_pattern(r"[1-9][0-9]{16,19}")
 _LIMITS = (str(2**63 - 1), str(2**64 - 1), str(2**63))
 _RUN = lazy_pattern(r"[A-Za-z0-9]+")
 _TOKEN = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{6,}")
+_ONE_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]+={0,2}")
 _PREFIXED = lazy_pattern(r"[a-z]{1,10}(?:[_-][a-z]{1,8})?[_-](?P<rest>[A-Za-z0-9]{8,})")
-_TURN = lazy_pattern(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 _TAG = lazy_pattern(r'(?:W/)?"(?P<tag>[^"\s]{4,})"')
 _NAMED = lazy_pattern(
     r"(?i)(?:^|[_.-]|(?<=[a-z]))(?:id|ident|uid|uuid|guid|token|nonce|session|sid|etag|cursor|csrf|xsrf"
@@ -54,10 +52,17 @@ _NAMED = lazy_pattern(
 )
 _TIMED = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
 _LARGE = 10**11
+_KINDS = bytes(
+    49 if 48 <= code < 58 else 97 if code < 128 and chr(code).isalpha() else 32 for code in range(256)
+)
+"""A digit becomes `1`, a letter `a`, anything else a blank."""
+
 _LETTERS = lazy_pattern(r"[A-Za-z]{2,}")
 _CAPITAL = lazy_pattern(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _SHORTEST_RUN = 6
-_SHORTEST_ID = 6
+SHORTEST, LEAST = 6, 10**9
+"""No text with fewer characters, and no smaller number in any unit (`seconds_of`), is an id or a moment."""
+
 _FEWEST_TURNS = 3
 _MOST_COMMON = 0.55
 """Of the pairs of letters, the part that words have too: by chance it is a fifth, in words most."""
@@ -72,14 +77,14 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     """Whether a value looks as if a service had made it up to name something, or somebody: an id, a token."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return False
-    if (len(value) < _SHORTEST_ID or " " in value) if isinstance(value, str) else value < _LARGE:
+    if (len(value) < SHORTEST or " " in value) if isinstance(value, str) else value < _LARGE:
         return False  # most values: none of the forms below fits
     text, name = str(value), name_of(path)
     if _LONG_NUMBER.fullmatch(text):  # a snowflake; round numbers are limits
         is_moment = moment_of(value) is not None and _TIMED.search(name)
         return not (text.endswith("000") or text in _LIMITS or is_moment)
     if isinstance(value, int):  # the id of a thread, say: too large to be counted
-        is_id = _NAMED.search(name) is not None and value >= _LARGE and moment_of(value) is None
+        is_id = _names_id(name) and value >= _LARGE and moment_of(value) is None
         return is_id and not text.endswith("000")
     tag = _TAG.fullmatch(text)
     text = tag["tag"] if tag else text
@@ -92,16 +97,27 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
 
 
 def is_made_up(text: str, name: str, is_tag: bool) -> bool:
-    if not _TOKEN.fullmatch(text) or moment_of(text) is not None:
-        return False
-    if any((start, end) == (0, len(text)) for start, end in random_in(TextScan(text))):
+    return bool(_TOKEN.fullmatch(text)) and _is_no_word(text, name, is_tag) and moment_of(text) is None
+
+
+def _is_no_word(text: str, name: str, is_tag: bool) -> bool:
+    if (
+        len(text) >= SHORTEST_RANDOM
+        and _ONE_RUN.fullmatch(text)
+        and (0, len(text)) in random_in(TextScan(text))
+    ):
         return True
     prefixed = _PREFIXED.fullmatch(text)
     if prefixed and is_random(prefixed["rest"]):
         return True
     if is_tag:
         return any(map(str.isdigit, text))
-    return _NAMED.search(name) is not None and any(map(is_random, _RUN.findall(text)))
+    return _names_id(name) and any(map(is_random, _RUN.findall(text)))
+
+
+@lru_cache(maxsize=1024)
+def _names_id(name: str) -> bool:
+    return _NAMED.search(name) is not None
 
 
 def is_random(run: str) -> bool:
@@ -115,25 +131,28 @@ def is_random(run: str) -> bool:
 
 def _turns(run: str) -> int:
     """How often letters and digits follow each other."""
-    return len(_TURN.findall(run))
+    kinds = run.encode("ascii", "replace").translate(_KINDS)
+    return kinds.count(b"1a") + kinds.count(b"a1")
 
 
 def name_of(path: Path) -> str:
     """The nearest key above a value."""
+    if path and isinstance(path[-1], str):
+        return path[-1]
     return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
 # Rows that say what their value is: {name: uptime, value: 12} names it as {uptime: 12} does.
 
 _ROW_NAMES = ("name", "key", "metric", "stat", "label")
-_ROW_VALUES = frozenset({"value", "val", "count"})
+ROW_VALUES = frozenset({"value", "val", "count"})
 _ROW_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.:/-]{0,80}")
 _ANY_NUMBER = lazy_pattern(r"<<any_(?:integer|number|float|digits|numeric)\b[^<>]*>>")
 
 
 def named(path: Path, root: Json) -> Path:
     """The path of a value, with the name that its row gives it in the place of `value`."""
-    row = _above(path, root, 1) if path and path[-1] in _ROW_VALUES else None
+    row = _above(path, root, 1) if path and path[-1] in ROW_VALUES else None
     if not isinstance(row, dict):
         return path
     name = next((row[key] for key in _ROW_NAMES if isinstance(row.get(key), str)), "")

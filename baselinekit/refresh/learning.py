@@ -1,7 +1,6 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from typing import Literal
 
@@ -10,7 +9,7 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
-from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, moments_in, unit_of
+from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, may_hold_now, moments_in, unit_of
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
     accepts_all,
@@ -18,11 +17,19 @@ from baselinekit.placeholders.narrowest import (
     is_alone,
     narrowest,
 )
-from baselinekit.placeholders.nature import looks_like_id, moment_of, named
+from baselinekit.placeholders.nature import (
+    LEAST,
+    ROW_VALUES,
+    SHORTEST,
+    looks_like_id,
+    moment_of,
+    name_of,
+    named,
+)
 from baselinekit.placeholders.pieces import WIDE, Write, taken_apart
 from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
-from baselinekit.tree.equality import is_number, same_json
+from baselinekit.tree.equality import bytes_of, is_number, same_json
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import Wild, children, places, value_at
 
@@ -352,22 +359,51 @@ def _placeholders_of(value: Json) -> set[str]:
 # which is learnt as if it had varied, and what looks like an id, which is only told.
 
 
-def steady_places(outputs: Sequence[Json], known: Collection[Path]) -> Iterator[tuple[Path, Json]]:
-    """Each value that is the same in all outputs, beside and below the places that are `known` already."""
-    others = [output for output in outputs[1:] if not same_json(output, outputs[0])]
-    for path, value in places(outputs[0]):
-        if not isinstance(value, str | int | float) and json_type(value) != "number":
-            continue
-        if known and any(path[:end] in known for end in range(len(path) + 1)):
-            continue
-        with suppress(LookupError, TypeError):
-            if all(same_json(value_at(output, path), value) for output in others):
-                yield path, value
+class Steadiness:
+    """Which values are the same in all outputs, beside and below the places that are `known` already."""
+
+    def __init__(self, outputs: Sequence[Json], known: Collection[Path]):
+        data = bytes_of(outputs[0])
+        self._others = [output for output in outputs[1:] if data is None or bytes_of(output) != data]
+        self._known = known
+
+    def is_same(self, path: Path, value: Json) -> bool:
+        """Whether a value that stands in the first of them stands there in all."""
+        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
+            return False
+        try:
+            return all(same_json(value_at(output, path), value) for output in self._others)
+        except (LookupError, TypeError):
+            return False
 
 
-def looks_volatile(value: Json, path: Path) -> bool:
-    """Whether a moment, a day or what looks like an id is in a value."""
-    if looks_like_id(value, path) or moment_of(value) is not None:
+def volatile_places(output: Json) -> Iterator[tuple[Path, Json, bool]]:
+    """The places of an output that hold a moment, a day or what looks like an id, in their order, and whether
+    it is such an id. A path is made for what is found, and not for each value that is looked at."""
+
+    def within(parent: Json, above: Path, name: str) -> Iterator[tuple[Path, Json, bool]]:
+        for key, value in children(parent):
+            own = key if isinstance(key, str) else name
+            if isinstance(value, dict | list):
+                yield from within(value, (*above, key), own)
+                continue
+            if len(value) < SHORTEST if isinstance(value, str) else not value or value < LEAST:
+                continue  # most values
+            if key in ROW_VALUES:
+                own = name_of(named((*above, key), output))
+            is_id = looks_like_id(value, (own,))
+            if is_id or holds_moment(value):
+                yield (*above, key), value, is_id
+
+    if isinstance(output, dict | list):
+        yield from within(output, (), "")
+    elif (is_id := looks_like_id(output)) or holds_moment(output):
+        yield (), output, is_id
+
+
+def holds_moment(value: Json) -> bool:
+    """Whether a moment or a day is in a value."""
+    if moment_of(value) is not None:
         return True
     return isinstance(value, str) and (any(moments_in(value)) or any(days_in(value)))
 
@@ -378,6 +414,8 @@ def moments_of_now(
     """The values that are a moment within minutes of now or the day of today, or texts with one in them."""
     words = replace(words, now=now)
     for path, value in steady:
+        if isinstance(value, str) and not may_hold_now(value, now):
+            continue  # most texts
         if isinstance(value, str) and not is_of_now(value, now):
             if not any(is_of_now(piece, now) for piece in taken_apart(value, words)):
                 continue  # no part of it would vary
@@ -395,15 +433,13 @@ def moments_of_now(
 
 
 def lookalikes(
-    steady: Iterable[tuple[Path, Json]],
-    output: Json,
+    found: Mapping[Path, Json],
     is_compared: Callable[[Sequence[Path]], Collection[Path]],
     write: Write,
     words: Words,
 ) -> Iterator[Volatile]:
-    """What looks like an id, with the placeholder that could stand there: one for all rows where each of them
-    has one. `is_compared` tells which of some places the rules look at."""
-    found = {path: value for path, value in steady if looks_like_id(value, named(path, output))}
+    """What looks like an id by its place and value, with the placeholder that could stand there: one for all
+    rows where each of them has one. `is_compared` tells which of some places the rules look at."""
     compared = is_compared(list(found)) if found else ()
     by_shape: dict[Shape, list[Path]] = {}
     for path in found:

@@ -162,7 +162,7 @@ def shapes_in(look: TextScan) -> Iterator[tuple[int, int, str]]:
 
 # A run of letters and digits that is random, by the pairs of characters in it.
 
-_SHORTEST, _LONGEST = 20, 200
+SHORTEST_RANDOM, _LONGEST = 20, 200
 _ENOUGH = 12.0
 """The sum of the weights from which on a run is taken for random."""
 
@@ -208,7 +208,7 @@ _WEIGHTS |= {"ls": -2.3, "sl": -2.3, "Us": 0.7, "sU": 0.0, "sd": -1.8, "ds": -1.
 def random_in(look: TextScan) -> Iterator[tuple[int, int]]:
     """Where a text holds a random run."""
     text, free = look.text, _Free(look)
-    for start, stop in look.runs(_SHORTEST):
+    for start, stop in look.runs(SHORTEST_RANDOM):
         end = look.padded(stop)
         run = text[start:end]
         if not _DIGIT.search(run) or _UUID.fullmatch(run):
@@ -262,7 +262,7 @@ def _is_in_turns(run: str) -> bool:
 def _is_mixed(run: str) -> bool:
     """Whether some stretch of it is: what stands before and after (`session_…`) does not speak for it."""
     stretch = run.rstrip("=")
-    if len(stretch) < _SHORTEST or len(set(stretch)) < _FEWEST_SIGNS or not _DIGIT.search(stretch):
+    if len(stretch) < SHORTEST_RANDOM or len(set(stretch)) < _FEWEST_SIGNS or not _DIGIT.search(stretch):
         return False
     best, total, weights = 0.0, 0.0, _weights()
     start = longest = 0
@@ -416,7 +416,7 @@ def decoded(run: str) -> str | None:
     return text if text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else None
 
 
-_BETWEEN = "\n"
+_BETWEEN, _HOLDERS = "\n", (dict, list, tuple)
 _LONG = 10_000  # a text of this length is worth a look of its own
 
 
@@ -432,7 +432,7 @@ def texts_in(value: Any) -> tuple[list[str], set[str]]:
         for item in value:
             if isinstance(item, str):
                 texts.append(item)
-            elif isinstance(item, dict | list | tuple):
+            elif isinstance(item, _HOLDERS):
                 gather(item)
 
     gather(value)

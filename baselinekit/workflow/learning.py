@@ -18,18 +18,18 @@ from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import (
     ReplayView,
+    Steadiness,
     UnlearnablePlace,
     Volatile,
     learn_places,
     lookalikes,
-    looks_volatile,
     moments_of_now,
-    steady_places,
+    volatile_places,
 )
 from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.made import made_by_write
 from baselinekit.report.values import short
-from baselinekit.secrets.finding import BY_NAME, likeness, says_secret, texts_in
+from baselinekit.secrets.finding import BY_NAME, likeness, says_secret, says_secrets, texts_in
 from baselinekit.secrets.short import KnownValues, with_variables
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, value_at, with_values
@@ -109,10 +109,11 @@ def secrets_in(
         if what is not None:
             yield path, what
         return
-    texts, _ = texts_in(value)
+    texts, keys = texts_in(value)
     unsure = redactor.suspected(texts) | set(filter(has_marker, texts))
-    look = _Look(redactor, lookalikes, unsure, redactor.holds_number(value))
-    yield from look.through(value, path)
+    numbers = redactor.holds_number(value)
+    if unsure or numbers or says_secrets(keys):
+        yield from _Look(redactor, lookalikes, unsure, numbers).through(value, path)
 
 
 @frozen
@@ -229,8 +230,8 @@ def learn(
     volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
     if steady.found:
         taken = {place for one in volatile for place in one.places}
-        left = [(path, value) for path, value in steady.found if path not in taken and path not in wholes]
-        same = list(lookalikes(left, outputs[0], steady.compared, write, words))
+        left = {at: value for at, value in steady.ids.items() if at not in taken and at not in wholes}
+        same = list(lookalikes(left, steady.compared, write, words))
     texts = {place: one.proposal.text for one in volatile for place in one.places}
     output = with_values(_stored(draft), texts)
     matcher = _compiled(project, draft, output, is_new) if texts or refusals else first
@@ -304,12 +305,15 @@ class _Steady:
         self._matcher = matcher
         self._output = outputs[0]
         stored = _stored(draft)
-        self.found = [
-            (path, value)
-            for path, value in steady_places(outputs, known)
-            if looks_volatile(value, named(path, outputs[0])) and _is_literal(stored, path, value)
-            if not _is_of_bytes(stored, path)
+        steadiness = Steadiness(outputs, known)
+        found = [
+            one
+            for one in volatile_places(outputs[0])
+            if steadiness.is_same(*one[:2]) and _is_literal(stored, *one[:2])
+            if not _is_of_bytes(stored, one[0])
         ]
+        self.found = [(path, value) for path, value, _ in found]
+        self.ids = {path: value for path, value, is_id in found if is_id}
 
     def literal(self, paths: Collection[Path]) -> set[Path]:
         """Those that are compared and stored as they came, and are not all that was answered."""

@@ -12,10 +12,17 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.nature import looks_like_id, named
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
+from baselinekit.refresh.learning import (
+    LearntPlaces,
+    ReplayView,
+    holds_moment,
+    learn_places,
+    volatile_places,
+)
 from baselinekit.tree.paths import render
-from baselinekit.tree.places import with_values
+from baselinekit.tree.places import places, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
@@ -243,3 +250,24 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
         for difference in matcher.compare(Observation(output, 0.0)).differences:
             at = difference.at
             assert any(meet(at, one) for one in refused_at), difference
+
+
+VOLATILE = st.sampled_from(
+    [U[0], "2026-11-22T10:00:00Z", "on 22 Nov 2026", "kf83ja0x2p", 1_795_381_190, 10**17 + 1]
+)
+PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
+KEYS = st.sampled_from(["id", "name", "value", "key", "rows"])
+ANSWERS = st.recursive(
+    st.one_of(VOLATILE, PLAIN),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@given(ANSWERS)
+def test_one_walk_finds_what_a_look_at_each_place_finds(output: Any) -> None:
+    """With the name that a row gives its value: {name: user_id, value: …}."""
+    found = list(volatile_places(output))
+    leaves = [one for one in places(output) if not isinstance(one[1], dict | list)]
+    looked = [(at, value, looks_like_id(value, named(at, output))) for at, value in leaves]
+    assert repr(found) == repr([one for one in looked if one[2] or holds_moment(one[1])])

@@ -21,10 +21,11 @@ from baselinekit.placeholders.grammar import escape, escape_value, has_marker, s
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import (
     ReplayView,
+    Steadiness,
     UnlearnablePlace,
     learn_places,
     moments_of_now,
-    steady_places,
+    volatile_places,
 )
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, with_values
@@ -48,7 +49,9 @@ def learnt(outputs: list[Json]) -> tuple[Json, tuple[UnlearnablePlace, ...]]:
     words = Words(now=NOW)
     found = learn_places(outputs, ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words))
     known = {*found.placeholders, *(one.path for one in found.refusals)}
-    of_now = moments_of_now(steady_places(outputs, known), NOW, escape, words)
+    steadiness = Steadiness(outputs, known)
+    steady = [(at, value) for at, value, _ in volatile_places(outputs[0]) if steadiness.is_same(at, value)]
+    of_now = moments_of_now(steady, NOW, escape, words)
     texts = {place: one.proposal.text for one in of_now for place in one.places}
     return with_values(escape_value(outputs[0]), {**found.placeholders, **texts}), found.refusals
 
@@ -177,7 +180,9 @@ def test_what_stayed_the_same_in_all_replays_stays_literal() -> None:
     """Only what varied, and moments of now, have a placeholder."""
     of_now = {("body", key) for key in ("started", "since", "started_at", "boot", "banner", "today", "day")}
     for path, capture in captured().items():
-        same = {at for at, _ in steady_places(capture.answers, ())}
+        steadiness = Steadiness(capture.answers, ())
+        leaves = [one for one in places(capture.answers[0]) if not isinstance(one[1], dict | list)]
+        same = {at for at, value in leaves if steadiness.is_same(at, value)}
         varying = {at for at, value in stated(capture.stored) if isinstance(value, str) and has_marker(value)}
         assert same & varying <= of_now | {("body", "s3")}, path
 
