@@ -267,16 +267,16 @@ _OF_DAYS = lazy_pattern(
     r"[0-9]{4}[-/][01][0-9]|[0-9][./-][0-9]{4}|20[0-9]{6}"
     rf"|(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?,?[ -] ?[0-9]"
 )
-_COMMON = lazy_pattern(r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?Z")
+_COMMON = lazy_pattern(r"([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?Z")
 """Most moments of services. The first form that fits it takes no parts of a second."""
 
 
 @lru_cache(maxsize=8192)
 def moment_of(text: str) -> float | None:
     """The moment that a text states in any of the forms. Whoever learns asks it of a text several times."""
-    if _COMMON.fullmatch(text):
+    if common := _COMMON.fullmatch(text):
         with suppress(ValueError):
-            return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC).timestamp()
+            return datetime.fromisoformat(common[1]).replace(tzinfo=UTC).timestamp()
     found = _moment_whole().fullmatch(text) if _OF_MOMENTS.search(text) else None
     if found is None or found.lastindex is None:
         return None
