@@ -72,7 +72,8 @@ bench-peers: $(READY)
 	@$(BIN)/python -m venv --clear $(PEERS)/venv
 	@$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check 'tavern==3.7.1' 'pytest<9'
 
-LOWEST = $(shell sed -n '/^install_requires/,/^\[/s/^ *\([A-Za-z-]*\)>=\([0-9.]*\).*/\1==\2/p' setup.cfg)
+PIN = s/^ *\([A-Za-z0-9-]*\)>=\([0-9.]*\).*/\1==\2/p
+LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^bench/$(PIN)' setup.cfg)
 
 lowest:
 	@python3.11 -m venv --clear .venv-lowest

@@ -96,6 +96,7 @@ OWNERS = {
     "numpy": ["models.minilm"],
     "safetensors": ["models.minilm"],
     "tokenizers": ["models.embedding"],
+    "distributed": ["workflow.cluster"],
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
-EXAMPLES = sorted((ROOT / "docs/examples").iterdir())
+EXAMPLES = sorted((ROOT / "docs/examples").glob("*.yml"))
 COMMAND = re.compile(r"(?m)(?:^|^\$ |- |\brun: )baselinekit ([a-z]+)([^\n|]*)")
 
 

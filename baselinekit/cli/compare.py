@@ -42,6 +42,9 @@ class CompareOptions:
     )
     jobs: int = jobs_option("How many at once.", 8)
     processes: int = processes_option("Compare in N processes, for more than one core.")
+    dask: str | None = option(
+        metavar="ADDRESS", help="Compare on a Dask cluster; local:4 starts four workers here."
+    )
     first: bool = flag("-x", help="Stop at the first that does not pass.")
     maxfail: int | None = option(type=click.IntRange(1), help="Stop after this many that did not pass.")
     repeat: int = option(

@@ -88,6 +88,11 @@ def _elsewhere(
     project: Project, options: CompareOptions, policy: ComparePolicy, context: RunContext, models: LazyModels
 ) -> BaselineEngine | None:
     """Where else than in threads of this process it is done."""
+    if options.dask is not None:
+        from baselinekit.cli.cluster import compares_on
+
+        models.hold_journal()
+        return compares_on(options.dask, project, context, models, policy, options.recording, options.resume)
     if options.processes == 1:
         return None
     from baselinekit.cli.worker import CompareWorker, order_of

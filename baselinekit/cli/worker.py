@@ -2,7 +2,7 @@
 the models that it builds from that. It writes nothing: what is to be kept goes back to who sent the chunk."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -84,12 +84,15 @@ class Workplace:
 
 
 class CompareWorker:
-    """Reads, compiles, replays and judges baselines for a compare that another process has begun."""
+    """Reads, compiles, replays and judges baselines for a compare that another process has begun. `known`:
+    what that one knows of the place of the run, where this is another one."""
 
-    def __init__(self, order: Order, policy: JudgePolicy):
+    def __init__(self, order: Order, policy: JudgePolicy, known: Mapping[str, Json] | None = None):
         self._place = Workplace(order)
         self._jobs = order.jobs
         environment = CaptureEnvironment(self._place.project, self._place.clients)
+        if known is not None:
+            environment = KnownEnvironment(self._place.project, self._place.clients, known)
         self._worker = ChunkWorker(environment, policy, self._place.context)
         self.cancel, self.close = self._place.cancel, self._place.close
 
@@ -113,6 +116,19 @@ class CompareWorker:
 
         done = self._worker.run(chunk, self._jobs, goes_on)
         return replace(done, gathered=self._place.gathered())
+
+
+class KnownEnvironment(CaptureEnvironment):
+    """That of a run whose files are laid out here: what git and its programs say of the project was found out
+    where they are."""
+
+    def __init__(self, project: Project, clients: Clients, known: Mapping[str, Json]):
+        super().__init__(project, clients)
+        self._known = dict(known)
+
+    def environment(self) -> dict[str, Json]:
+        self.seen = self._known
+        return super().environment()
 
 
 class LeasedClock:

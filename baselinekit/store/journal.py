@@ -258,7 +258,7 @@ class EarlierAnswers:
 
     def __init__(self, root: str, key: str, go_on: bool):
         self._known: dict[tuple[str, str], Json] = {}
-        for file in _files_of(root, key) if go_on else ():
+        for file in files_of(root, key) if go_on else ():
             with contextlib.suppress(OSError):
                 self._read(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK))
 
@@ -298,7 +298,7 @@ def _place_of(entry: Json) -> tuple[str, str] | None:
     return None
 
 
-def _files_of(root: str, key: str) -> list[str]:
+def files_of(root: str, key: str) -> list[str]:
     """The journals of a key, the oldest first."""
     folder = atomic.state_folder(root, _FOLDER)
     with contextlib.suppress(OSError):  # one of them has just gone: its run has come to its end
@@ -311,7 +311,7 @@ def unheld_journals(root: str, key: str, go_on: bool) -> list[Journal]:
     who wants to `go_on` with what is still under way."""
     found: list[Journal] = []
     held: CannotReplay | None = None
-    for file in _files_of(root, key):
+    for file in files_of(root, key):
         try:
             found.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
         except CannotReplay as error:

@@ -105,7 +105,8 @@ class ChunkDone(Generic[Judged]):
 class Engine(Protocol[Item, Judged]):
     """Where chunks are worked on, `slots` of them at once; each call waits for its answer."""
 
-    slots: int
+    @property
+    def slots(self) -> int: ...
 
     def __enter__(self) -> Self: ...
 
@@ -135,8 +136,9 @@ class Threads(Generic[Item, Judged]):
 
     def __init__(self, judge: Callable[[Item], Judged], jobs: int, cancel: Callable[[], None]):
         self.slots = jobs
-        self.cancel = cancel
+        self._end = cancel
         self._judge = judge
+        self._is_cancelled = False
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +152,13 @@ class Threads(Generic[Item, Judged]):
         return [Chunk((entry,), entry.claim) for entry in entries]
 
     def judge(self, chunk: Chunk[Item]) -> ChunkDone[Judged]:
-        return ChunkDone((self._judge(chunk.entries[0]),))
+        """What was cut off says nothing."""
+        judged = self._judge(chunk.entries[0])
+        return ChunkDone((None if self._is_cancelled else judged,))
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        self._end()
 
 
 class Here(Threads[Entry, JudgedBaseline]):
@@ -193,6 +201,10 @@ class ChunkWorker:
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
         """What stands in the files of these, for whoever selects by that."""
         return self._held.baselines(entries)
+
+    def released(self, entries: Sequence[Entry]) -> list[Baseline]:
+        """The same for whoever has them judged elsewhere: they are not held any longer."""
+        return self._held.released(entries)
 
     def run(
         self, chunk: Chunk[Entry], jobs: int, goes_on: Callable[[Result], bool]
@@ -323,6 +335,20 @@ class HeldBaselines:
         found = {key: held.prepared[0] for key, held in self._held.items() if held.prepared is not None}
         for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
             found |= {one.key: one.baseline for one in self._load([file])}
+        return [found[key] for entry in entries if (key := key_of(entry)) in found]
+
+    def released(self, entries: Sequence[Entry]) -> list[Baseline]:
+        """The same, of which nothing is held afterwards. One with variants is read again: it is held as the
+        variant that is meant for here."""
+        found: dict[Key, Baseline] = {}
+        with self._lock:
+            for entry in entries:
+                if (held := self._held.pop(key_of(entry), None)) is not None:
+                    self._room += held.size
+                    if held.prepared[0].variant is None:
+                        found[key_of(entry)] = held.prepared[0]
+        for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
+            found |= {(file, baseline.id): baseline for baseline in self._load([file]).baselines}
         return [found[key] for entry in entries if (key := key_of(entry)) in found]
 
     def expect(self, entries: Iterable[Entry]) -> None:

@@ -177,18 +177,15 @@ class Finishing:
             for entry, judged in zip(chunk.entries, done.judged, strict=True):
                 if judged is not None:
                     self._write(entry, judged)
+                    results[key_of(entry)] = judged.result
             return done
 
+        results: dict[Key, Result] = {}  # also of a chunk whose worker was told to stop
         pool = ThreadPool(engine.slots, work, engine.cancel, self._context.stop, lambda chunk: chunk.claim)
         try:
-            done = pool.run(self._plan.chunks, self._goes_on_after)
+            pool.run(self._plan.chunks, self._goes_on_after)
         finally:
             self.recorder.close()
-        results: dict[Key, Result] = {}
-        for chunk, made in zip(self._plan.chunks, done, strict=True):
-            for entry, judged in zip(chunk.entries, made.judged if made else (), strict=False):
-                if judged is not None:
-                    results[key_of(entry)] = judged.result
         return [results.get(key_of(entry)) for entry in self._plan.share.entries]
 
     def _write(self, entry: Entry, judged: JudgedBaseline) -> None:

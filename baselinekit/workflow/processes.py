@@ -403,6 +403,10 @@ class Judging(Generic[Item, Judged]):
         others along."""
         return self.left if self._lost[self.left[0]] < _TRIES_TOGETHER else self.left[:1]
 
+    def divide(self) -> None:
+        """From now on one by one."""
+        self._lost = max(self._lost, _TRIES - 1)
+
     def lose(self, numbers: Sequence[int]) -> None:
         """The process that judged these has ended."""
         self._lost.update(numbers)

@@ -110,6 +110,11 @@ def used_files(baseline: Baseline, project: Project) -> tuple[list[str], list[st
     return list(files), list(folders)
 
 
+def models_used(baseline: Baseline, project: Project) -> set[str]:
+    """The models that a baseline asks, or has asked, by name."""
+    return _Used(baseline, project.config).names["models"]
+
+
 def _led_to(baseline: Baseline, project: Project, used: "_Used") -> tuple[Iterator[str], Iterator[str]]:
     folder = os.path.dirname(baseline.source.file)
     from_folder = [*used.outputs, *_expanded(_texts(baseline.current), project)]

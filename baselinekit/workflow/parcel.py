@@ -1,0 +1,257 @@
+"""What goes to a worker on another machine: the files that some baselines use. They are gathered and sealed
+by the caller, and laid out there in a folder of their own, at the paths that they have here."""
+
+import os
+import pickle
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from baselinekit import __version__
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.frozen import frozen
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Entry
+from baselinekit.model.values import Json
+from baselinekit.store import atomic
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.since import models_used, names_in_inputs, used_files
+
+_NEVER_SENT = {".git", "__pycache__", atomic.STATE_FOLDER}
+MOST_BYTES = 256_000_000
+"""Of all files that go with one chunk."""
+
+Key = tuple[str, str]
+Value = TypeVar("Value")
+
+
+class Sealed:
+    """A value on its way through a scheduler, its logs and its pages: none of them shows what is in it. It is
+    packed, so that no text of it stands in the memory of who carries it. `version`: of who has sealed it."""
+
+    __slots__ = ("_packed", "_version")
+
+    def __init__(self, packed: bytes, version: str = __version__):
+        self._packed, self._version = packed, version
+
+    @classmethod
+    def of(cls, value: object) -> "Sealed":
+        return cls(zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1))
+
+    def unsealed(self) -> Any:
+        if self._version != __version__:
+            what = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
+            raise CannotReplay(Problem("BK361", what, "install the same version on both"))
+        return pickle.loads(zlib.decompress(self._packed))
+
+    def __repr__(self) -> str:
+        return "<sealed>"
+
+    def __reduce__(self) -> tuple[type["Sealed"], tuple[bytes, str]]:
+        return Sealed, (self._packed, self._version)
+
+    def __sizeof__(self) -> int:
+        return len(self._packed)
+
+
+@frozen
+class SentFile:
+    """A file as it is here: its whole path, its bytes, and whether it is a program."""
+
+    path: str
+    data: bytes
+    runs: bool = False
+
+
+@frozen
+class Parcel:
+    """All that a worker elsewhere needs for one chunk. `order`, `policy`, `chunk` and `lease` are as for a
+    worker on this machine; `known` is what is known of the place of the run, which is here."""
+
+    order: Any
+    policy: Any
+    chunk: Any
+    lease: Any
+    files: tuple[SentFile, ...]
+    folders: tuple[str, ...]
+    known: Mapping[str, Json]
+
+
+class Packing:
+    """What goes with the chunks of one run. `stated`: files as they are to be there, whatever stands here;
+    `shared`: paths of what all chunks use; `answers`: files and folders of what models have answered, for
+    those that ask one."""
+
+    def __init__(
+        self, project: Project, stated: Mapping[str, bytes], shared: Sequence[str], answers: Sequence[str]
+    ):
+        self._project = project
+        self._stated = stated
+        self._shared = tuple(shared)
+        self._answers = tuple(answers)
+        self._asking: set[Key] = set()
+        self._used: dict[Key, tuple[str, ...]] = {}
+        self._folders: dict[Key, str] = {}
+
+    def note(self, baselines: Iterable[Baseline]) -> None:
+        """What each of these uses, while it is at hand."""
+        for one in baselines:
+            key = one.source.file, one.id
+            if names := names_used(one, self._project):
+                self._used[key] = names
+            if folder := works_in(one):
+                self._folders[key] = folder
+            if self._answers and models_used(one, self._project):
+                self._asking.add(key)
+
+    def files_of(self, entries: Sequence[Entry]) -> tuple[SentFile, ...]:
+        names = {entry.source.file: None for entry in entries}
+        for entry in entries:
+            names |= dict.fromkeys(self._used.get((entry.source.file, entry.id), ()))
+        root = self._project.root
+        paths = [*self._shared, *(os.path.join(root, name) for name in names)]
+        if any((entry.source.file, entry.id) in self._asking for entry in entries):
+            paths += (path for place in self._answers for path in _kept_in(place))
+        return gathered(paths, self._stated)
+
+    def folders_of(self, entries: Sequence[Entry]) -> tuple[str, ...]:
+        found = {self._folders.get((entry.source.file, entry.id)) for entry in entries}
+        root = self._project.root
+        own = (os.path.join(root, folder) for folder in found if folder is not None)
+        return (root, self._project.cwd, *own)
+
+
+# Which files those are. Links are followed; what they lead to outside of the project stays here, as the
+# recipe that names it is refused there as it would be here.
+
+
+def names_used(baseline: Baseline, project: Project) -> tuple[str, ...]:
+    """The files besides its own that a baseline may use, from the project's root, those that are there."""
+    files, folders = used_files(baseline, project)
+    folder = os.path.dirname(baseline.source.file)
+    files += names_in_inputs(baseline.current, project, folder)
+    found = dict.fromkeys(name for name in files if _is_ours(project.root, name))
+    if (cwd := works_in(baseline)) and not f"{folder}/".startswith(f"{cwd}/") and cwd != os.curdir:
+        folders.append(cwd)
+    for name in folders:
+        found |= dict.fromkeys(_below(project.root, name))
+    return tuple(found)
+
+
+def works_in(baseline: Baseline) -> str:
+    """The folder that its recipe names for its program to run in, from the project's root; else nothing."""
+    named = kind_of(baseline.current).working_folder(baseline.current)
+    return os.path.normpath(os.path.join(os.path.dirname(baseline.source.file), named)) if named else ""
+
+
+def _is_ours(root: str, name: str) -> bool:
+    try:
+        if not stat.S_ISREG(os.stat(os.path.join(root, name)).st_mode):
+            return False
+    except (OSError, ValueError):  # a name with a zero byte in it
+        return False
+    real = os.path.realpath(os.path.join(root, name))
+    inside = os.path.relpath(real, os.path.realpath(root)).split(os.sep)
+    return inside[0] != os.pardir and not _NEVER_SENT & {*inside}
+
+
+def _kept_in(place: str) -> Iterator[str]:
+    if not os.path.isdir(place):
+        yield place
+    for here, _, names in os.walk(place):
+        yield from (os.path.join(here, name) for name in sorted(names))
+
+
+def _below(root: str, folder: str) -> Iterator[str]:
+    for here, folders, names in os.walk(os.path.join(root, folder)):
+        folders[:] = sorted(name for name in folders if name not in _NEVER_SENT)
+        for name in sorted(names):
+            inside = os.path.relpath(os.path.join(here, name), root)
+            if _is_ours(root, inside):
+                yield inside
+
+
+def gathered(paths: Iterable[str], stated: Mapping[str, bytes]) -> tuple[SentFile, ...]:
+    """The files at these paths with what stands in them now; of those that are `stated`, that. A file that is
+    gone is missing there as well, and whoever needs it says so."""
+    found: dict[str, SentFile] = {path: SentFile(path, data) for path, data in stated.items()}
+    size = sum(len(data) for data in stated.values())
+    for path in paths:
+        if path in found:
+            continue
+        try:
+            with open(path, "rb") as file:
+                runs = bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
+                found[path] = SentFile(path, file.read(MOST_BYTES - size + 1), runs)
+        except OSError:
+            continue
+        size += len(found[path].data)
+        if size > MOST_BYTES:
+            what = f"the files that its baselines use have more than {MOST_BYTES:,} bytes together"
+            hint = "name fewer or smaller files in them, or compare these here"
+            raise CannotReplay(Problem("BK362", f"a part of this run cannot be sent: {what}", hint))
+    return tuple(found.values())
+
+
+# How they are laid out. Each keeps its whole path below a folder of this one chunk, so that what leads from
+# one of them to another one leads there as well.
+
+
+@contextmanager
+def laid_out(files: Iterable[SentFile], folders: Iterable[str], within: str | None = None) -> Iterator[str]:
+    """The files below a new folder that nobody else may read, until this ends; and the `folders`, be they
+    empty."""
+    top = os.path.realpath(tempfile.mkdtemp(prefix="baselinekit-", dir=within))
+    try:
+        for folder in folders:
+            os.makedirs(moved(folder, top), mode=0o700, exist_ok=True)
+        for file in files:
+            path = moved(file.path, top)
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            with open(path, "wb", opener=_private) as written:
+                written.write(file.data)
+            if file.runs:
+                os.chmod(path, 0o700)
+        yield top
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+
+
+def moved(path: str, top: str) -> str:
+    """Where a path of the caller's lies below a folder. It does not lead out of that, whatever it says."""
+    return top + os.path.normpath("/" + path)
+
+
+def at_home(value: Value, top: str) -> Value:
+    """The same with the paths that the caller knows: what was said of files names them as they are there."""
+    if top.encode() not in pickle.dumps(value):
+        return value
+    found: Value = _without(value, top)
+    return found
+
+
+def _without(value: Any, top: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(top, "")
+    if isinstance(value, dict):
+        return {_without(key, top): _without(item, top) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        items = [_without(item, top) for item in value]
+        if isinstance(value, list):
+            return items
+        return value._make(items) if hasattr(value, "_make") else tuple(items)
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {
+            field.name: _without(getattr(value, field.name), top) for field in fields(value) if field.init
+        }
+        return replace(value, **named)
+    return value
