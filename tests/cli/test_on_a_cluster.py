@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -42,8 +43,12 @@ class Running:
             return sorted(client.run(os.getpid).values())
 
     def page(self, path: str) -> str:
-        with urllib.request.urlopen(f"{self.dashboard}/{path}", timeout=10) as answer:
-            return answer.read().decode("utf-8", "replace")
+        """What stands there; some of the pages fail now and then."""
+        try:
+            with urllib.request.urlopen(f"{self.dashboard}/{path}", timeout=10) as answer:
+                return answer.read().decode("utf-8", "replace")
+        except urllib.error.HTTPError as error:
+            return error.read().decode("utf-8", "replace")
 
 
 def until(done: Callable[[], Any], seconds: float = 60) -> Any:
