@@ -405,7 +405,7 @@ class Judging(Generic[Item, Judged]):
 
     def divide(self) -> None:
         """From now on one by one."""
-        self._lost = max(self._lost, _TRIES - 1)
+        self._lost.update(dict.fromkeys(self.left, _TRIES_TOGETHER))
 
     def lose(self, numbers: Sequence[int]) -> None:
         """The process that judged these has ended."""
