@@ -343,12 +343,12 @@ class HeldBaselines:
         found: dict[Key, Baseline] = {}
         with self._lock:
             for entry in entries:
-                if (held := self._held.pop(key_of(entry), None)) is not None:
-                    self._room += held.size
-                    if held.prepared[0].variant is None:
+                if held := self._held.pop(key_of(entry), None):
+                    self._leave(held)
+                    if held.prepared is not None and held.prepared[0].variant is None:
                         found[key_of(entry)] = held.prepared[0]
         for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
-            found |= {(file, baseline.id): baseline for baseline in self._load([file]).baselines}
+            found |= {one.key: one.baseline for one in self._load([file])}
         return [found[key] for entry in entries if (key := key_of(entry)) in found]
 
     def expect(self, entries: Iterable[Entry]) -> None:
