@@ -1,6 +1,7 @@
 """Another process that works on chunks of a run: what it is told (`Order`), and the clients, the project and
 the models that it builds from that. It writes nothing: what is to be kept goes back to who sent the chunk."""
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -90,6 +91,7 @@ class CompareWorker:
     def __init__(self, order: Order, policy: JudgePolicy, known: Mapping[str, Json] | None = None):
         self._place = Workplace(order)
         self._jobs = order.jobs
+        self._has_begun = False
         environment = CaptureEnvironment(self._place.project, self._place.clients)
         if known is not None:
             environment = KnownEnvironment(self._place.project, self._place.clients, known)
@@ -107,6 +109,9 @@ class CompareWorker:
 
     def judge(self, chunk: Chunk[Entry], lease: Lease) -> ChunkDone[JudgedBaseline]:
         self._place.begin(lease)
+        if not self._has_begun:
+            self._has_begun = True
+            gc.freeze()  # what was read stays until its turn: there is no use in looking through it
         failures = 0
 
         def goes_on(result: Result) -> bool:

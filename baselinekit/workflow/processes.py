@@ -67,6 +67,7 @@ Build = Callable[[], Worker]
 
 _workers: list[Worker] = []
 """The one of this process, once it is built."""
+_cancelled = threading.Event()
 
 
 def _begin(control: Connection) -> None:
@@ -81,17 +82,23 @@ def _obey(control: Connection) -> None:
     """Cancel when that is said. When nobody is there any more to say anything, end."""
     with suppress(EOFError, OSError):
         while control.recv_bytes() == _CANCEL:
-            for worker in _workers:
-                worker.cancel()
+            _cancel()
     try:
-        for worker in _workers:
-            worker.cancel()
+        _cancel()
     finally:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _cancel() -> None:
+    _cancelled.set()
+    for worker in _workers:
+        worker.cancel()
+
+
 def _build(build: Build) -> None:
     _workers.append(build())
+    if _cancelled.is_set():  # before there was anybody to hear it
+        _cancel()
 
 
 def _call(method: str, arguments: tuple[Any, ...]) -> Any:
@@ -117,16 +124,24 @@ class WorkerLane:
         self._build = build
         self.lock = threading.Lock()
         self._control: Connection | None = None
+        self._is_cancelled = False
 
     def begin(self) -> None:
         """Start the process, which builds its worker."""
         context = multiprocessing.get_context("spawn")
         reader, control = context.Pipe(duplex=False)
-        self._executor = ProcessPoolExecutor(1, context, _begin, (reader,))
-        with _deaf():
-            self._ready: Future[None] = self._executor.submit(_build, self._build)
-        reader.close()
+        try:
+            self._executor = ProcessPoolExecutor(1, context, _begin, (reader,))
+            with _deaf():
+                self._ready: Future[None] = self._executor.submit(_build, self._build)
+        except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
+            control.close()
+            raise cannot(LOST, f"no process can be started here: {error}", "--processes 1") from None
+        finally:
+            reader.close()
         self._control = control
+        if self._is_cancelled:
+            self.cancel()
 
     def call(self, method: str, *arguments: Any) -> Any:
         """What a method of the worker gives; the process is started for the first one. LaneLost: it has
@@ -141,6 +156,8 @@ class WorkerLane:
             raise LaneLost from None
 
     def cancel(self) -> None:
+        """Also of a process that is only about to begin."""
+        self._is_cancelled = True
         if (control := self._control) is not None:
             with suppress(OSError):
                 control.send_bytes(_CANCEL)
