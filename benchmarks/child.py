@@ -15,6 +15,7 @@ SUBJECTS = {
     "shapes": "documents of hard shapes",
     "files": "baseline files",
     "replay": "`compare` as a whole",
+    "engines": "`compare` in several processes",
     "outputs": "large outputs",
     "models": "slow questions to a model",
     "evals": "`run` as a whole",
