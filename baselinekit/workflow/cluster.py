@@ -84,7 +84,10 @@ class Cluster:
         """The addresses of those that may be sent something; waits until there is one."""
         until = time.monotonic() + self._patience.find_workers
         while True:
-            there = [one for one in self._client.nthreads() if not self._is_private or is_closed(one)]
+            known = self._client.nthreads()
+            there = [one for one in known if not self._is_private or is_closed(one)]
+            if known and not there:
+                self.check_private()
             if there or self._stopped_at is not None:
                 return sorted(there)
             if time.monotonic() > until:
@@ -257,9 +260,9 @@ def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterat
             raise CannotReplay(Problem("BK361", what, hint)) from None
         opened.callback(_closed, client)
         cluster = Cluster(client, is_private, stop)
-        cluster.workers()
         if is_private:
             cluster.check_private()
+        cluster.workers()
         yield cluster
 
 

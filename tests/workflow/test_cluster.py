@@ -204,6 +204,8 @@ def test_secrets_go_to_nobody_whom_others_could_overhear() -> None:
     assert told.value.problems[0].code == "BK409"
     assert there in told.value.problems[0].message
     cluster(Client(workers=[[here]]), is_private=True).check_private()
+    with pytest.raises(Refused):  # which is not waited for
+        cluster(Client(workers=[[there]]), is_private=True).workers()
     client = Client([HELLO], workers=[[here, there]])  # it came later
     cluster(client, is_private=True).done(work, HELLO)
     assert client.where == [[here]]
