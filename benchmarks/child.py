@@ -17,6 +17,7 @@ SUBJECTS = {
     "replay": "`compare` as a whole",
     "engines": "`compare` in several processes",
     "outputs": "large outputs",
+    "projects": "large projects",
     "models": "slow questions to a model",
     "evals": "`run` as a whole",
     "peers": "the same checks by other tools",
