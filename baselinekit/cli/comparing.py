@@ -93,18 +93,19 @@ def _elsewhere(
 
         models.hold_journal()
         return compares_on(options.dask, project, context, models, policy, options.recording, options.resume)
-    if options.processes == 1:
+    processes = min(options.processes, options.jobs)  # no more at once than were asked for
+    if processes == 1:
         return None
     from baselinekit.cli.worker import CompareWorker, order_of
     from baselinekit.workflow.leases import Leases
     from baselinekit.workflow.processes import ProcessEngine
 
     models.hold_journal()
-    jobs = -(-options.jobs // options.processes)
+    jobs = -(-options.jobs // processes)
     order = order_of(project, options.recording, jobs, options.resume, "compare")
     build = partial(CompareWorker, order, policy.judging)
-    leases = Leases(options.processes, models.limits, policy.maxfail, context.clients.now)
-    return ProcessEngine(build, options.processes, jobs, leases, models.take)
+    leases = Leases(processes, models.limits, policy.maxfail, context.clients.now)
+    return ProcessEngine(build, processes, jobs, leases, models.take)
 
 
 def _selection(

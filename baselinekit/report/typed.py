@@ -23,7 +23,7 @@ SELECTING = ("-k", "--id", "--tag", "--exclude-tag")
 NARROWING = ("--changed-since", "--shard")
 OTHERS = (
     *("-j", "--jobs", "--maxfail", "--repeat", "--min-pass-rate", "--base", "-o", "--record-calls"),
-    *("--max-calls", "--max-cost", "--max-tokens", "--color"),
+    *("--max-calls", "--max-cost", "--max-tokens", "--color", "--processes", "--dask"),
 )
 _OPERATOR_FLAGS = ("--allow-exec",)
 _ASKING_FLAGS = ("--cache",)

@@ -98,7 +98,7 @@ def test_the_report_is_that_of_threads(here: Console) -> None:
     write(here.folder, "baselines/none.yaml", "id: none\ncurrent: {input: 1, execution: {type: echo}}\n")
     alone = report(here, "--allow-exec --no-record", 1)
     assert [one["id"] for one in alone["results"] if one["outcome"] == "unscored"] == ["none"]
-    for more in ("--processes 2", "--processes 3 -j 1", "--processes 8"):
+    for more in ("--processes 2", "--processes 3 -j 3", "--processes 8"):
         there = report(here, f"--allow-exec --no-record {more}", 1)
         assert there["results"] == alone["results"]
         assert there == alone
