@@ -64,6 +64,19 @@ class _Other(ValueError):
 
 def read_plain(body: str, watched: Watched) -> list[Json] | None:
     """The one document of a text, and where the values of the `watched` keys stand."""
+    reader = _reader_of(body)
+    if reader is None:
+        return None
+    found = {name: reader.spans(name) for name in watched}
+    if reader.has_flush_lists and any(not found[name] and reader.has_key(name) for name in watched):
+        return None  # what is recorded would be looked for again: libyaml knows the place
+    for name, spans in found.items():
+        watched[name] += spans
+    return reader.root or None
+
+
+def _reader_of(body: str) -> "_LineReader | None":
+    """What has read all of a text."""
     try:
         if has_odd_characters(body):
             return None
@@ -72,9 +85,7 @@ def read_plain(body: str, watched: Watched) -> list[Json] | None:
         reader.check()
     except ValueError:
         return None
-    for name in watched:
-        watched[name] += reader.spans(name)
-    return reader.root or None
+    return reader
 
 
 def has_odd_characters(body: str) -> bool:
@@ -98,6 +109,8 @@ class _LineReader:
         self.lists: list[list[Json]] = []
         self.keyless = 0
         """Lines without a key."""
+        self.has_flush_lists = False
+        """Whether the dashes of any list stand below the key that holds it, as most programs write them."""
         self.has_odd_blanks = "\t" in body or ("#" in body and " #" in body)
         self.known: dict[str, Json] = dict(WORDS)
         """What plain texts mean that may be something else."""
@@ -108,7 +121,7 @@ class _LineReader:
         column = keyed = -1  # where the entries of the box stand; keyed: the same, if it is a mapping
         name, is_open = "", True  # open: what the last entry holds may begin below it
         boxes: dict[type, list[Any]] = {dict: self.mappings, list: self.lists}
-        known, has_odd_blanks, items = self.known.get, self.has_odd_blanks, 0
+        known, odd, items = self.known.get, self.has_odd_blanks, 0
         for line in self.rest:
             start, colon, text = line.partition(": ")
             lead = _VALUED.get(start) if colon else _OPENING.get(line)
@@ -124,11 +137,13 @@ class _LineReader:
                         continue
             at, key, here, begins = lead
             if at != keyed:
-                while here < column:
+                while here < column or (keyed < 0 and here == column and begins[0] is dict):
                     column, keyed, box = outer.pop()
                     is_open = False
                 for kind in begins:
-                    if here > column and is_open and len(outer) < MAX_DEPTH:
+                    is_flush = here == keyed and kind is list
+                    if (here > column or is_flush) and is_open and len(outer) < MAX_DEPTH:
+                        self.has_flush_lists |= is_flush
                         outer.append((column, keyed, box))
                         new: Any = kind()
                         if keyed < 0:
@@ -147,9 +162,7 @@ class _LineReader:
                     value = known(text, self)
                     if value is self:
                         value = self.value(text, column)
-                if value is text and (
-                    ": " in text or text[-1] in " :" or (has_odd_blanks and ends_within(text))
-                ):
+                if value is text and (": " in text or text[-1] in " :" or (odd and ends_within(text))):
                     raise _Other
             else:
                 value = None
@@ -310,6 +323,9 @@ class _LineReader:
         ):
             raise _Other
 
+    def has_key(self, name: str) -> bool:
+        return name in self.body and any(name in box for box in self.mappings)
+
     def spans(self, name: str) -> list[tuple[dict[str, Json], tuple[int, int]]]:
         """Where the values of a key stand, by their mappings; none where that is not sure."""
         boxes = [box for box in self.mappings if name in box] if name in self.body else []
@@ -354,8 +370,11 @@ def simple_line() -> re.Pattern[str]:
 
 def has_plain_marks(body: str) -> bool:
     """Whether `plain_events` can tell the marks of a text."""
+    reader = _reader_of(body)
+    if reader is None or not reader.root or reader.has_flush_lists:
+        return False
     lines = body.removesuffix("\n").count("\n") + 1
-    return read_plain(body, {}) is not None and len(simple_line().findall(body.removesuffix("\n"))) == lines
+    return len(simple_line().findall(body.removesuffix("\n"))) == lines
 
 
 def plain_events(body: str) -> Iterator[Event]:

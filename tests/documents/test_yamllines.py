@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, same, values
 
@@ -46,6 +47,29 @@ baseline:
   captured_at: "2024-01-15T10:30:00Z"
 metadata:
   tags: []
+  last_passed: null
+  failure_count: 3
+"""
+FLUSH = """\
+baseline:
+  output:
+    users:
+    - id: <<any_uuid>>
+      scores:
+      - 1
+      - - 1e3
+        - "no"
+      name: Ada
+    - tags:
+      - a
+    - {}
+    - none:
+    - - b: c
+        d:
+        - e
+metadata:
+  tags:
+  - x
   last_passed: null
   failure_count: 3
 """
@@ -120,7 +144,7 @@ def test_what_capture_writes_is_read_line_by_line() -> None:
     [
         *("", "# only\n", "a", "- \n", "a: >\n  b\n", "a: b\n  c\n", "a: b: c\n", "a:\n  b\n", "a: &x 1\n"),
         *("a: 1\na: 2\n", "1: a\n", "null: a\n", "<<: a\n", "a: .nan\n", "a: [1]\n", "a:  b\n", "a: b \n"),
-        *("a: 1\n b: 2\n", "  a: 1\nb: 2\n", "- a\n  b: 1\n", "a:\n- b\n", "a: 'b'c'\n", 'a: "\\ud83d"\n'),
+        *("a: 1\n b: 2\n", "  a: 1\nb: 2\n", "- a\n  b: 1\n", "a: 1\n- b\n", "a: 'b'c'\n", 'a: "\\ud83d"\n'),
         *("a: |\n b\n  c", "a: |\n\tb\n", "a: |\n   \n  b\n", "a: |\nb: 1\n", "- |\n- a\n", "a: |2x\n  b\n"),
         *('a: "b\n', 'a: "b"c\n', 'a: "\\q"\n', '"a": "b": c\n', "a: - b\n", "- a:\n- - b: c:\n", "a: b:\n"),
         *(
@@ -133,6 +157,8 @@ def test_what_capture_writes_is_read_line_by_line() -> None:
             "a: - \n",
             "- key: a\n key: b\n",
         ),
+        *("a:\n  b: 1\n- c\n", "a:\n- b\nc\n", "- a:\n  - b\n  - c: 1\n   d: 1\n", "a:\n  - b\n- c\n"),
+        *("a:\n- b\n  c: 1\n", "a:\n- b\na: 1\n", "a:\n  - b\n  c: 1\n"),
         *("---\na: 1\n", "a: 1\n...\n", "a: 1\r\n", "a:\t1\n", "a: b #c\n", "a: #c\n", "- - a\n - b\n"),
         "- " * 65 + "a\n",
         f"a: {'1' * 1_001}\n",
@@ -173,6 +199,8 @@ def test_whoever_wrote_it(value: dict[str, Any], data: st.DataObject) -> None:
         ('"a: b": 1\n"# c":\n  - x\n\'"\': "\'"\n', {"a: b": 1, "# c": ["x"], '"': "'"}),
         ("a: 0x1F\nb: .5\nc: +7\nd: 0o17\ne: 007\nf: 1.\ng: 12345678901234567\nh: ~x\ni: nullx\n", None),
         ("a: b\tc\n", None),
+        ("a:\n- b\n- c: 1\n  d:\n  - - e\n    - f:\n      - g\n  h: 2\ni:\n- j\n- k:\n- l\n", None),
+        ("- a:\n  - b\n  c:\n- d\n", [{"a": ["b"], "c": None}, "d"]),
     ],
 )
 def test_what_is_seldom_written(text: str, value: object) -> None:
@@ -191,11 +219,29 @@ def test_a_key_in_a_mapping_within_another_of_the_same_name_has_no_sure_place() 
     assert watched["last_passed"] == []
 
 
+SMALL = st.recursive(
+    st.sampled_from(["a", "- b", "c: d", "", "e\nf", None, 1, 2.5, True, "1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.sampled_from(["a", "b-c", "last_passed"]), SMALL, min_size=1))
+def test_lists_below_their_key_as_most_programs_write_them(value: dict[str, Any]) -> None:
+    agree(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000))
+
+
+def test_most_of_what_other_programs_write_is_read_line_by_line() -> None:
+    rows = [{"id": number, "tags": ["a", "b"], "of": [{"k": [1, 2.5]}, None, []]} for number in range(3)]
+    assert agree(yaml.safe_dump({"rows": rows, "last_passed": None, "n": {"list": ["x"]}}))
+
+
 def test_mutations_of_what_is_written() -> None:
     rng = random.Random(7)
     read = 0
-    for _ in range(4_000):
-        body = WRITTEN
+    for number in range(4_000):
+        body = FLUSH if number % 4 == 0 else WRITTEN
         for _ in range(rng.randint(1, 3)):
             start = rng.randrange(len(body))
             end = start + rng.choice([0, 0, 1, 2, 6])
