@@ -121,6 +121,8 @@ class Elsewhere:
                 self._places.one(0 if judging.is_elsewhere else None) as place,
                 sending.leases.lease(place, judging.is_short) as lease,
             ):
+                if sending.leases.is_over:  # the lease may have been waited for
+                    break
                 try:
                     done = self._sent(part, lease)
                 except Cancelled:

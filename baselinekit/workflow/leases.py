@@ -77,11 +77,17 @@ class Leases:
         """Whether as many have failed as may."""
         return self._maxfail is not None and self._failures >= self._maxfail
 
+    @property
+    def _may_all_be_taken(self) -> bool:
+        """Whether those who hold a lease may fail as often as is left: then nobody else may begin."""
+        held = sum(one.failures for one in self._given)
+        return self._maxfail is not None and self._failures + held >= self._maxfail
+
     @contextmanager
     def lease(self, number: int, alone: bool = False) -> Iterator[Lease]:
         """A share of what is left. `alone`: all of it, once nobody else holds any."""
         with self._changed:
-            while alone and self._given:
+            while self._given and (alone or self._may_all_be_taken):
                 self._changed.wait()
             given = self._share(number, 1 if alone else self._places)
             self._given.append(given)

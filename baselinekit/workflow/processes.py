@@ -247,6 +247,8 @@ class Lanes(Generic[Item, Judged]):
         numbers = judging.next
         part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
         with self._leases.lease(lane.number, judging.is_short) as lease:
+            if self._is_over:  # the lease may have been waited for
+                return
             try:
                 done: ChunkDone[Judged] = lane.call("judge", part, lease)
             except LaneLost:
