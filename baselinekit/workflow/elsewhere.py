@@ -114,14 +114,14 @@ class Elsewhere:
         """As far as leases go; what one of them does not cover is done with the next. What ends worker after
         worker is done one by one, so that whoever it is takes no others along."""
         sending, judging = self._sending, Judging(chunk.entries, OF_BASELINES)
-        while judging.left and not sending.cluster.is_cancelled and not sending.leases.is_over:
+        while judging.left and self._goes_on():
             numbers = judging.next
             part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
             with (
                 self._places.one(0 if judging.is_elsewhere else None) as place,
                 sending.leases.lease(place, judging.is_short) as lease,
             ):
-                if sending.leases.is_over:  # the lease may have been waited for
+                if not self._goes_on():  # the lease may have been waited for
                     break
                 try:
                     done = self._sent(part, lease)
@@ -138,6 +138,9 @@ class Elsewhere:
             sending.take(done.gathered)
             judging.take(numbers, done)
         return ChunkDone(tuple(judging.judged), judging.seen)
+
+    def _goes_on(self) -> bool:
+        return not (self._sending.cluster.is_cancelled or self._sending.leases.is_over)
 
     def _sent(self, chunk: Chunk[Entry], lease: Lease) -> ChunkDone[JudgedBaseline]:
         """What a worker makes of it."""
