@@ -79,9 +79,9 @@ class Leases:
 
     @property
     def _may_all_be_taken(self) -> bool:
-        """Whether those who hold a lease may fail as often as is left: then nobody else may begin."""
+        """Whether those who hold a lease may fail as often as is left, and every other place once."""
         held = sum(one.failures for one in self._given)
-        return self._maxfail is not None and self._failures + held >= self._maxfail
+        return self._maxfail is not None and self._failures + held >= self._maxfail + self._places - 1
 
     @contextmanager
     def lease(self, number: int, alone: bool = False) -> Iterator[Lease]:
@@ -125,7 +125,7 @@ class Leases:
             number=number,
             of=self._places,
         )
-        return _Given(lease, failures or 0, calls or 0, tokens or 0, usd or Decimal(0))
+        return _Given(lease, lease.failures or 0, calls or 0, tokens or 0, usd or Decimal(0))
 
 
 def _part(limit: int | None, spent: int, held: Sequence[int], places: int) -> int | None:

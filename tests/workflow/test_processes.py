@@ -348,7 +348,7 @@ def tapes(here: Console, folder: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("words", "most"), [("-x", 1), ("--maxfail 3 -j 2", 3)])
+@pytest.mark.parametrize(("words", "most"), [("-x", 2), ("--maxfail 3 -j 2", 4)])
 def test_a_run_that_stops_at_failures_stops_in_all_processes(here: Console, words: str, most: int) -> None:
     for n in range(60):
         write(here.folder, f"baselines/e{n:02}.yaml", ECHO.format(n=n, stored=-1, token="{{token}}", tag=0))
