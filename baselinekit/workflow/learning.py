@@ -86,7 +86,8 @@ def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:
     if isinstance(output, list) and len(output) == 1 and describes_many(output[0]):
         yield path
     for key, child in children(output):
-        yield from arrays_of_one(child, (*path, key))
+        if isinstance(child, dict | list):
+            yield from arrays_of_one(child, (*path, key))
 
 
 def with_names(value: Json, scope: Scope) -> Json:
