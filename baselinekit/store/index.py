@@ -41,6 +41,24 @@ _Row = list[Any]
 """Of a file: its stamp, its entries, and the stamps of the outputs beside it by their paths."""
 
 
+def _is_sound(row: _Row) -> bool:
+    """Whether it is one that `keep` writes: somebody else may have put it there, or half of it."""
+    match row:
+        case [_, _, _, _, list(entries), dict()]:
+            return all(isinstance(one, list) and len(one) == 4 and _is_entry(*one) for one in entries)
+    return False
+
+
+def _is_entry(known_id: Any, name: Any, tags: Any, content: Any) -> bool:
+    return (
+        isinstance(known_id, str)
+        and (name is None or isinstance(name, str))
+        and isinstance(tags, list)
+        and all(isinstance(tag, str) for tag in tags)
+        and isinstance(content, str)
+    )
+
+
 class FileIndex:
     """What is known of files by their names, as it was read from the state folder."""
 
@@ -60,7 +78,7 @@ class FileIndex:
         for file in found.files if rows else ():
             row = rows.get(file)
             stamp = found.stamp(file) if row else None
-            if row is None or stamp is None or [*stamp] != row[:4]:
+            if stamp is None or not isinstance(row, list) or [*stamp] != row[:4] or not _is_sound(row):
                 continue
             if row[5] and any([*(stamp_of(path) or ())] != then for path, then in row[5].items()):
                 continue

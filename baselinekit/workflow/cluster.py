@@ -21,6 +21,7 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.trust import NetworkKind, network_of_host
 from baselinekit.workflow.parcel import Sealed
+from baselinekit.workflow.processes import without_main
 
 LOCAL = lazy_pattern(r"local:(\d{1,3})")
 _ADDRESS = lazy_pattern(r"(?:(?:tcp|tls|ws|wss|ucx)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}/?")
@@ -251,6 +252,8 @@ def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterat
             what = "--dask needs the package distributed, which is not installed"
             raise CannotReplay(Problem("BK361", what, _EXTRA)) from None
         local = LOCAL.fullmatch(place)
+        if local:  # Dask may also start one later, in the place of one that has ended
+            opened.enter_context(without_main())
         address = opened.enter_context(_begun_here(int(local[1]))) if local else place
         try:
             client = distributed.Client(address, timeout=_PATIENCE.connect, set_as_default=False)
@@ -290,7 +293,7 @@ def _begun_here(count: int) -> Iterator[Any]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": ":0"},
             memory_limit=0,
             local_directory=folder,
             silence_logs=logging.CRITICAL,

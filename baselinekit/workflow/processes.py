@@ -4,6 +4,7 @@ takes no more with it than its own chunk, which is done again."""
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 from multiprocessing.connection import Connection
 from shlex import quote
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Generic, Protocol, Self
 
 from baselinekit.errors import cannot
@@ -132,7 +133,7 @@ class WorkerLane:
         reader, control = context.Pipe(duplex=False)
         try:
             self._executor = ProcessPoolExecutor(1, context, _begin, (reader,))
-            with _deaf():
+            with _deaf(), without_main():
                 self._ready: Future[None] = self._executor.submit(_build, self._build)
         except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
             control.close()
@@ -185,6 +186,27 @@ def _deaf() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_starting = threading.Lock()
+_mains: list[ModuleType] = []
+"""What was the main module, once for each who hides it."""
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """A process that is started meanwhile does not import the main module, of which it needs nothing: where
+    that is somebody's script it would be run again from its first line."""
+    with _starting:
+        _mains.append(_mains[-1] if _mains else sys.modules["__main__"])
+        sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        with _starting:
+            main = _mains.pop()
+            if not _mains:
+                sys.modules["__main__"] = main
 
 
 @frozen

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -265,6 +267,23 @@ def test_the_report_and_the_record_are_those_of_a_plain_run(
 def test_workers_that_the_command_starts_itself(api: Api, tmp_path: Path) -> None:
     here, there = both_ways(tmp_path, api.url, "--no-record", on="local:2", count=12)
     assert told(there / "r.json") == told(here / "r.json")
+
+
+def test_the_workers_of_a_script_do_not_run_it_again(api: Api, tmp_path: Path) -> None:
+    """And whoever has the port of Dask's dashboard is not told about it."""
+    folder = project_in(tmp_path / "project", api.url, 4, others=False)
+    called = "from baselinekit.cli.main import main\nmain()\n"
+    (tmp_path / "script.py").write_text("print('begun', flush=True)\n" + called)
+    argv = [sys.executable, str(tmp_path / "script.py"), "compare", "--no-record", "--dask", "local:1"]
+    with socket.socket() as taken:
+        with suppress(OSError):  # somebody else has it
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        ran = subprocess.run(
+            argv, cwd=folder, env={**PLAIN, "API_TOKEN": SECRET}, capture_output=True, text=True, check=False
+        )
+    assert ran.stdout.count("begun") == 1
+    assert ran.stderr == ""
 
 
 def test_no_page_log_or_state_of_the_cluster_shows_a_secret(

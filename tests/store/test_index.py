@@ -117,3 +117,23 @@ def test_where_nothing_can_be_written_there_is_none(root: Path, tmp_path: Path) 
     other.mkdir()
     (other / ".baselinekit").symlink_to(root)
     assert FileIndex(str(other)).begin() is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *((None, value) for value in (5, None, [], [1, 2, 3, 4], {"a": 1}, "abcd")),
+        *((4, value) for value in (5, None, "x", [5], [["a"]], [[5, None, [], "x"]], [["a", 5, [], "x"]])),
+        *((4, value) for value in ([["a", None, 5, "x"]], [["a", None, [5], "x"]], [["a", None, [], None]])),
+        *((5, value) for value in (5, None, ["x"])),
+    ],
+)
+def test_a_row_that_no_index_has_is_none(root: Path, place: int | None, value: object) -> None:
+    """Of a file that is as the row says."""
+    kept = json.loads((root / FILE).read_text())
+    if place is None:
+        kept["files"]["a.yaml"] = value
+    else:
+        kept["files"]["a.yaml"][place] = value
+    (root / FILE).write_text(json.dumps(kept))
+    assert known(root) == ["b.yaml"]

@@ -204,17 +204,46 @@ def test_a_killed_worker_changes_nothing_at_whatever_moment(here: Console, betwe
         assert counts in ([0, 0], [1, 2])
 
 
+def environ_of(here: Console) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(here.folder), "LANG": "C.UTF-8"}
+
+
 def start(here: Console, *words: str) -> "subprocess.Popen[bytes]":
-    environ = {"PATH": os.environ["PATH"], "HOME": str(here.folder), "LANG": "C.UTF-8"}
     argv = [sys.executable, "-P", "-m", "baselinekit", "compare", "--allow-exec", "--processes", "2", *words]
     return subprocess.Popen(
         argv,
         cwd=here.folder,
-        env=environ,
+        env=environ_of(here),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+SCRIPT = """\
+import sys
+print("begun", flush=True)
+from baselinekit.cli.main import main
+main([*sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize("way", [["script.py"], ["-"], ["-c", SCRIPT]])
+def test_a_script_that_calls_it_is_run_once(here: Console, way: list[str]) -> None:
+    """Also one without `if __name__ == "__main__"`, and one that stands in no file."""
+    echoes(here, 8)
+    write(here.folder, "script.py", SCRIPT)
+    ran = subprocess.run(
+        [sys.executable, "-P", *way, "compare", "--no-record", "--processes", "2"],
+        cwd=here.folder,
+        env=environ_of(here),
+        input=SCRIPT,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.stdout.count("begun"), ran.stderr.count("Traceback")) == (1, 0)
+    assert re.search(r"^2 failed, 6 passed", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
 
 
 def below(pid: int) -> set[int]:
