@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -286,6 +287,7 @@ def _begun_here(count: int) -> Iterator[Any]:
     import distributed
 
     folder = tempfile.mkdtemp(prefix="baselinekit-dask-")
+    resource_tracker.ensure_running()  # else a worker starts it, and lets all signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
     try:
         cluster = distributed.LocalCluster(

@@ -358,6 +358,18 @@ def test_a_ctrl_c_ends_it_on_the_workers_and_keeps_what_is_done(
     assert outcomes.count("passed") >= 5
 
 
+def test_a_ctrl_c_at_a_terminal_is_none_for_workers_that_the_command_started(
+    api: Api, tmp_path: Path
+) -> None:
+    """It goes to all programs of the terminal."""
+    folder = project_in(tmp_path / "project", api.url, 200, "slow", others=False)
+    running = start(folder, "compare", "-q", "--no-record", "-j", "4", "--dask", "local:2")
+    until(lambda: len(api.asked) >= 8)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err.decode()) == (130, "")
+
+
 @pytest.mark.parametrize("limit", [3, 7])
 def test_a_limit_of_calls_holds_over_all_workers(
     cluster: Running, api: Api, tmp_path: Path, limit: int
