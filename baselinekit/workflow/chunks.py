@@ -136,9 +136,8 @@ class Threads(Generic[Item, Judged]):
 
     def __init__(self, judge: Callable[[Item], Judged], jobs: int, cancel: Callable[[], None]):
         self.slots = jobs
-        self._end = cancel
+        self.cancel = cancel
         self._judge = judge
-        self._is_cancelled = False
 
     def __enter__(self) -> Self:
         return self
@@ -152,21 +151,25 @@ class Threads(Generic[Item, Judged]):
         return [Chunk((entry,), entry.claim) for entry in entries]
 
     def judge(self, chunk: Chunk[Item]) -> ChunkDone[Judged]:
-        """What was cut off says nothing."""
-        judged = self._judge(chunk.entries[0])
-        return ChunkDone((None if self._is_cancelled else judged,))
-
-    def cancel(self) -> None:
-        self._is_cancelled = True
-        self._end()
+        return ChunkDone((self._judge(chunk.entries[0]),))
 
 
 class Here(Threads[Entry, JudgedBaseline]):
-    """The same for baselines, which this process reads."""
+    """The same for baselines, which this process reads. What was cut off says nothing."""
 
     def __init__(self, worker: "ChunkWorker", jobs: int, cancel: Callable[[], None]):
-        super().__init__(worker.judge, jobs, cancel)
+        super().__init__(worker.judge, jobs, self._cut_off)
         self.read, self.prepare = worker.read, worker.prepare
+        self._end = cancel
+        self._is_cut_off = False
+
+    def _cut_off(self) -> None:
+        self._is_cut_off = True
+        self._end()
+
+    def judge(self, chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
+        done = super().judge(chunk)
+        return ChunkDone((None,)) if self._is_cut_off else done
 
 
 class ChunkWorker:

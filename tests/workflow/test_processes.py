@@ -49,6 +49,8 @@ current: {{input: {{argv: [sh, -c, "{program}"]}}, execution: {{type: command{mo
 """
 CONFIG = "variables: {token: {value: this-is-a-secret, secret: true}}\n"
 
+NOW = 1_705_314_600.0
+
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Console]:
@@ -153,11 +155,11 @@ def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda ou
     project = open_project(Operator(str(root), allow_exec=True))
     policy = ComparePolicy(jobs=4)
     engine = None
-    with open_clients(time.time, None, Stop()) as context:
+    with open_clients(lambda: NOW, None, Stop()) as context:
         context = replace(context, advance=lambda total: told)
         if processes > 1:
             build = partial(CompareWorker, order_of(project, RecordingOptions(), 2), policy.judging)
-            leases = Leases(processes, Limits(), None, time.time)
+            leases = Leases(processes, Limits(), None, lambda: NOW)
             engine = ProcessEngine(build, processes, 2, leases, lambda gathered: None)
         return compare(project, [], Selection(), policy, context, elsewhere=engine)
 
