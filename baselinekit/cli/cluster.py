@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any, Protocol
 
 from baselinekit.cli.clients import CACHE, LazyModels, typed
 from baselinekit.cli.options import RecordingOptions
@@ -18,13 +19,12 @@ from baselinekit.model.values import Json
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.trust import in_ci
 from baselinekit.workflow.chunks import BaselineEngine, ChunkDone, ChunkWorker
-from baselinekit.workflow.cluster import check_place, reached, scratch
+from baselinekit.workflow.cluster import Work, check_place, reached, scratch
 from baselinekit.workflow.compare import ComparePolicy
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.elsewhere import Elsewhere, Sending
-from baselinekit.workflow.judging import JudgedBaseline
-from baselinekit.workflow.leases import Leases
-from baselinekit.workflow.parcel import Packing, Parcel, Sealed, at_home, laid_out, moved
+from baselinekit.workflow.leases import Lease, Leases
+from baselinekit.workflow.parcel import CommonFiles, Packing, Parcel, Sealed, at_home, laid_out, moved
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project
 
 _NO_CONFIG = b"version: 1\n"
@@ -42,27 +42,45 @@ def compares_on(
 ) -> BaselineEngine:
     """The engine of a compare on a cluster."""
     check_place(place)
-    order = order_of(project, absolute(project, recording), policy.jobs, resume, "compare")
+    order = order_sent(project, recording, policy.jobs, resume, "compare")
+    begin = sending(place, project, context, models, order, judge_parcel, policy.maxfail)
+    worker = ChunkWorker(CaptureEnvironment(project, context.clients), policy.judging, context)
+    return Elsewhere(begin, Packing(shared(project, context, order)), worker, policy.judging)
+
+
+def order_sent(
+    project: Project, recording: RecordingOptions, jobs: int, resume: bool | None, about: str
+) -> Order:
+    """The order as it goes to other machines: with what they need of the environment, and nothing else of
+    it."""
+    order = order_of(project, absolute(project, recording), jobs, resume, about)
     config = os.path.join(project.root, project.config_file or CONFIG_NAME)
     operator = replace(order.operator, environ=environ_sent(project, order.operator), config=config)
-    order = replace(order, operator=operator)
+    return replace(order, operator=operator)
 
-    @contextmanager
-    def begin() -> Iterator[Sending]:
-        with reached(place, is_private(project, operator), stop_run) as cluster:
-            places = max(1, min(len(cluster.workers()), policy.jobs))
-            yield Sending(
-                cluster,
-                replace(order, jobs=max(1, policy.jobs // places)),
-                judge_parcel,
-                Leases(places, models.limits, policy.maxfail, context.clients.now),
-                places,
-                partial(_around, project, context),
-                models.take,
-            )
 
-    worker = ChunkWorker(CaptureEnvironment(project, context.clients), policy.judging, context)
-    return Elsewhere(begin(), packing(project, context, order), worker, policy.judging)
+@contextmanager
+def sending(
+    place: str,
+    project: Project,
+    context: RunContext,
+    models: LazyModels,
+    order: Order,
+    work: Work,
+    maxfail: int | None,
+) -> Iterator[Sending]:
+    """The cluster at a place, for one run. `order`: with how many at once, over all workers."""
+    with reached(place, is_private(project, order.operator), stop_run) as cluster:
+        places = max(1, min(len(cluster.workers()), order.jobs))
+        yield Sending(
+            cluster,
+            replace(order, jobs=max(1, order.jobs // places)),
+            work,
+            Leases(places, models.limits, maxfail, context.clients.now),
+            places,
+            partial(_around, project, context),
+            models.take,
+        )
 
 
 def _around(project: Project, context: RunContext) -> dict[str, Json]:
@@ -106,7 +124,7 @@ def absolute(project: Project, recording: RecordingOptions) -> RecordingOptions:
     return replace(recording, offline=whole(recording.offline), record_calls=whole(recording.record_calls))
 
 
-def packing(project: Project, context: RunContext, order: Order) -> Packing:
+def shared(project: Project, context: RunContext, order: Order) -> CommonFiles:
     """What goes with each chunk: the configuration, what it names for all requests, and kept answers."""
     stated: dict[str, bytes] = {}
     config = os.path.join(project.root, project.config_file or CONFIG_NAME)
@@ -129,13 +147,22 @@ def packing(project: Project, context: RunContext, order: Order) -> Packing:
         from baselinekit.store.journal import files_of, name_of
 
         answers += files_of(project.root, name_of("answers", order.about))
-    return Packing(project, stated, files, answers)
+    return CommonFiles(project, stated, files, answers)
 
 
 def _targets_files(project: Project, operator: Operator) -> list[str]:
     named = operator.targets if operator.targets is not None else project.config.targets
     folder = operator.cwd if operator.targets is not None else project.root
     return [os.path.normpath(os.path.join(folder, named))] if isinstance(named, str) else []
+
+
+class ParcelWorker(Protocol):
+    """Whoever works on the chunk of a parcel."""
+
+    cancel: Callable[[], None]
+    close: Callable[[], None]
+
+    def judge(self, chunk: Any, lease: Lease, /) -> ChunkDone[Any]: ...
 
 
 # On a worker. Which runs it works on, so that whoever has begun one can end it.
@@ -152,25 +179,37 @@ def stop_run(run: str) -> None:
 
 
 def judge_parcel(run: str, sealed: Sealed) -> Sealed:
-    """What becomes of a chunk. It raises nothing: what is raised on a worker stands in its log."""
+    """What becomes of a chunk of baselines."""
+    return judged(run, sealed, _begun)
+
+
+def _begun(parcel: Parcel, top: str) -> tuple[ParcelWorker, Any]:
+    order = order_below(parcel.order, top)
+    return CompareWorker(order, parcel.policy, parcel.known), parcel.chunk
+
+
+def judged(run: str, sealed: Sealed, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]) -> Sealed:
+    """What becomes of a chunk. `begin`: gives who works on it, and the chunk as it is to be worked on, once
+    its files are laid out below a folder. It raises nothing: what is raised on a worker stands in its log."""
     try:
-        return Sealed.of(_judged(run, sealed.unsealed()))
+        return Sealed.of(_judged(run, sealed.unsealed(), begin))
     except BaselinekitError as error:
         return Sealed.of(error.problems[0])
     except Exception as error:
         return Sealed.of(fault_of_ours(error).problems[0])
 
 
-def _judged(run: str, parcel: Parcel) -> ChunkDone[JudgedBaseline]:
+def _judged(
+    run: str, parcel: Parcel, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]
+) -> ChunkDone[Any]:
     with laid_out(parcel.files, parcel.folders, scratch()) as top:
-        worker = CompareWorker(order_below(parcel.order, top), parcel.policy, parcel.known)
+        worker, chunk = begin(parcel, top)
         cancels = _under_way.setdefault(run, [])
         cancels.append(worker.cancel)
         try:
             if run in _stopped:
                 worker.cancel()
-            done: ChunkDone[JudgedBaseline] = worker.judge(parcel.chunk, parcel.lease)
-            return at_home(done, top)
+            return at_home(worker.judge(chunk, parcel.lease), top)
         finally:
             cancels.remove(worker.cancel)
             worker.close()

@@ -95,6 +95,9 @@ class RunOptions:
     )
     jobs: int | None = jobs_option("How many at once; the default is set by the suite.")
     processes: int = processes_option("Run in N processes, for more than one core.")
+    dask: str | None = option(
+        metavar="ADDRESS", help="Run on a Dask cluster; local:4 starts four workers here."
+    )
     resume: bool = flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = option(
         type=Number(0, 1),

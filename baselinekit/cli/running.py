@@ -106,6 +106,10 @@ def _elsewhere(
     project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
 ) -> Callable[[CaseOrder], CaseEngine | None] | None:
     """Where else than in threads of this process it is done."""
+    if options.dask is not None:
+        from baselinekit.cli.caseworker import on_cluster
+
+        return on_cluster(options.dask, project, options, context, models, about)
     if options.processes == 1:
         return None
     from baselinekit.cli.caseworker import in_processes

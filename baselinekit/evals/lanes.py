@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from shlex import quote
 
-from baselinekit.errors import cannot
+from baselinekit.errors import CannotReplay, Problem, cannot
 from baselinekit.evals.attempts import without_output
 from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt, chunks_of
@@ -70,8 +70,13 @@ def _lost(turn: CaseTurn, what: str) -> JudgedAttempt:
     return JudgedAttempt(CaseAttempt(without_output(turn.number, "error", error)))
 
 
+def _could_not(turn: CaseTurn, problem: Problem) -> JudgedAttempt:
+    return JudgedAttempt(CaseAttempt(without_output(turn.number, "error", CannotReplay(problem))))
+
+
 OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
     code=_code,
     is_failure=lambda turn, judged: judged.is_wrong and not turn.retries,
     lost=_lost,
+    could_not=_could_not,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.errors import BaselinekitError, NotRecorded
+from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.evals.attempts import AttemptResult, Examiner, Outside, Slip
 from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
 from baselinekit.evals.checks import Prepared, prepare_cases
@@ -17,6 +17,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.values import Json
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.chunks import Chunk, ChunkDone, Engine
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import keep_seen
@@ -157,38 +158,63 @@ class CaseOrder:
 
 
 class CasesElsewhere:
-    """Makes ready what it is sent, and makes the attempts."""
+    """Makes ready what it is sent, and makes the attempts. `afar`: what is known of the place of the run and
+    of its git, if this is another machine."""
 
     def __init__(
-        self, project: Project, context: RunContext, order: CaseOrder, outside: Callable[[Slip], Outside]
+        self,
+        project: Project,
+        context: RunContext,
+        order: CaseOrder,
+        outside: Callable[[Slip], Outside],
+        afar: Callable[[Project, Clients], CaptureEnvironment] | None = None,
     ):
-        self._here = CaptureEnvironment(project, replace(context.clients, batches=order.together))
+        self._here = (afar or CaptureEnvironment)(project, replace(context.clients, batches=order.together))
+        self._is_afar = afar is not None
         self._context = context
         self._outside = outside
         self._examiner = Examiner(self._here, outside(Slip()), context.stop.is_set, context.clock.seconds)
 
     def run(self, chunk: Chunk[CaseTurn], jobs: int, most: int | None) -> ChunkDone[JudgedAttempt]:
         """In `jobs` threads, until `most` have failed that are not tried again."""
-        ready = ReadyCases(self._here, self._examiner.outside.check)
+        ready = ReadyCases(self._here, self._examiner.outside.check, self._is_afar)
         worker = CaseWorker(self._here, self._examiner, self._context, ready.prepared, self._outside)
         return worker.run(chunk, jobs, lambda wrong: most is None or wrong < most)
 
 
 class ReadyCases:
-    """Cases made ready when they are first asked for."""
+    """Cases made ready when they are first asked for. `is_afar`: on another machine, where something may be
+    missing that the caller has found."""
 
-    def __init__(self, here: CaptureEnvironment, check: Callable[[FunctionOutput], None]):
+    def __init__(
+        self, here: CaptureEnvironment, check: Callable[[FunctionOutput], None], is_afar: bool = False
+    ):
         self._here = here
         self._check = check
+        self._is_afar = is_afar
         self._ready: dict[str, Prepared] = {}
         self._lock = threading.Lock()
 
     def prepared(self, case: Case) -> Prepared:
         with self._lock:
             if (found := self._ready.get(case.id)) is None:
-                (found,) = prepare_cases(self._here, [case], self._check)
-                self._ready[case.id] = found
+                found = self._ready[case.id] = self._prepared(case)
         return found
+
+    def _prepared(self, case: Case) -> Prepared:
+        try:
+            (found,) = prepare_cases(self._here, [case], self._check)
+        except BaselinekitError as error:
+            if not self._is_afar:
+                raise
+            raise type(error)(*(_missing_there(problem) for problem in error.problems)) from None
+        return found
+
+
+def _missing_there(problem: Problem) -> Problem:
+    what = f"on the worker, and not here: {problem.message}"
+    hint = "install it there, or put it where it is sent along: docs/many-machines.md#evals-on-a-cluster"
+    return replace(problem, message=what, hint=hint)
 
 
 def chunks_of(turns: Sequence[CaseTurn], order: CaseOrder, most: int) -> list[Chunk[CaseTurn]]:

@@ -80,6 +80,10 @@ class Ratings:
             found = _queued(db, "key = ?", (key,)) if db else []
         return found[0] if found else None
 
+    def contents(self) -> bytes:
+        with self._reading() as db:  # as a file, for whoever reads it elsewhere
+            return db.serialize() if db else b""
+
     def enqueue(self, item: RatingItem) -> Queued:
         """Put an item into the queue, if it is not there. How many have to rate it is as stated last."""
         there = self.find(item.key)
@@ -92,8 +96,7 @@ class Ratings:
             return _queued(db, "key = ?", (item.key,))[0]
 
     def rate(self, key: str, rating: Rating, again: bool = False) -> Queued:
-        """Add a rating. One that a person gave before is only replaced `again`, and there are no more than
-        are allowed."""
+        """Add a rating, if more are allowed. What a person said before is only replaced `again`."""
         with self._writing() as db:
             queued = _known(db, key)
             if problem := _problem(queued, rating, again):

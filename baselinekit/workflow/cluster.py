@@ -6,6 +6,7 @@ import logging
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -218,11 +219,11 @@ def is_closed(address: str) -> bool:
 def scratch() -> str | None:
     """The folder that a worker has for its files, which Dask clears away after a worker that was killed; None
     where this is none."""
+    if (dask := sys.modules.get("distributed")) is None:  # which every worker has loaded
+        return None
     try:
-        import distributed
-
-        folder: str = distributed.get_worker().local_directory
-    except (ImportError, ValueError):
+        folder: str = dask.get_worker().local_directory
+    except ValueError:
         return None
     return folder
 

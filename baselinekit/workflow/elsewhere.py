@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self
 
-from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.baselines import Entry
@@ -17,16 +17,17 @@ from baselinekit.workflow.chunks import (
     Chunk,
     ChunkDone,
     ChunkWorker,
+    Item,
+    Judged,
     JudgePolicy,
     ReadFiles,
-    unjudged,
 )
 from baselinekit.workflow.cluster import Cancelled, Cluster, Work, WorkersLost, parts_of
 from baselinekit.workflow.judging import JudgedBaseline
 from baselinekit.workflow.leases import Gathered, Lease, Leases
 from baselinekit.workflow.loading import Unfit
-from baselinekit.workflow.parcel import Packing, Parcel, Sealed
-from baselinekit.workflow.processes import OF_BASELINES, Judging
+from baselinekit.workflow.parcel import Packing, Packs, Parcel, Sealed
+from baselinekit.workflow.processes import OF_BASELINES, Judging, Terms
 from baselinekit.workflow.selection import Test
 
 _TOGETHER = 256
@@ -47,19 +48,20 @@ class Sending:
     take: Callable[[Gathered], None]
 
 
-class Elsewhere:
-    """The engine of a compare on a cluster, which is reached (`begin`) once there is something to send."""
+class Sender(Generic[Item, Judged]):
+    """What engines on a cluster have in common, which is reached (`begin`) once there is something to send.
+    `packing`: which files go with a chunk; `terms`: how it looks at what is judged."""
 
     def __init__(
         self,
         begin: AbstractContextManager[Sending],
-        packing: Packing,
-        worker: ChunkWorker,
-        policy: JudgePolicy,
+        packing: Packs[Item],
+        terms: Terms[Item, Judged],
+        policy: Any,
     ):
         self._begin = begin
-        self._packing = packing
-        self._worker = worker
+        self._packs = packing
+        self._terms = terms
         self._policy = policy
         self._known: dict[str, Json] = {}
         self._open = ExitStack()
@@ -79,6 +81,7 @@ class Elsewhere:
         if self._begun is None:
             self._begun = self._open.enter_context(self._begin)
             self._places = Places(self._begun.places)
+            self._known = self._begun.known()
         return self._begun
 
     @property
@@ -88,32 +91,10 @@ class Elsewhere:
     def cancel(self) -> None:
         self._sending.cluster.cancel()
 
-    def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
-        return self._worker.read(files, wanted)
-
-    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
-        """What is wrong with any of these. What the others use is noted, and they are let go of."""
-        unfit = self._worker.prepare(entries)
-        if not unfit:
-            for start in range(0, len(entries), _TOGETHER):
-                self._packing.note(self._worker.released(entries[start : start + _TOGETHER]))
-        return unfit
-
-    def chunks(self, entries: Sequence[Entry]) -> list[Chunk[Entry]]:
-        """Parts of those that claim nothing, then of those with the same claim."""
-        self._known = self._sending.known()
-        free = [entry for entry in entries if entry.claim is None]
-        claims = dict.fromkeys(entry.claim for entry in entries if entry.claim is not None)
-        chunks = [Chunk(tuple(part)) for part in parts_of(free, self.slots)]
-        for claim in sorted(claims, key=lambda claim: claim == ALONE):
-            own = [entry for entry in entries if entry.claim == claim]
-            chunks += [Chunk(tuple(part), claim) for part in parts_of(own, 1)]
-        return chunks
-
-    def judge(self, chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
+    def judge(self, chunk: Chunk[Item]) -> ChunkDone[Judged]:
         """As far as leases go; what one of them does not cover is done with the next. What ends worker after
         worker is done one by one, so that whoever it is takes no others along."""
-        sending, judging = self._sending, Judging(chunk.entries, OF_BASELINES)
+        sending, judging = self._sending, Judging(chunk.entries, self._terms)
         while judging.left and self._goes_on():
             numbers = judging.next
             part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
@@ -131,9 +112,10 @@ class Elsewhere:
                     if len(numbers) > 1:
                         judging.divide()
                         continue
-                    done = ChunkDone((_could_not(part.entries[0], error.problems[0]),))
+                    done = ChunkDone((self._terms.could_not(part.entries[0], error.problems[0]),))
                 except BaselinekitError as error:
-                    done = ChunkDone(tuple(_could_not(entry, error.problems[0]) for entry in part.entries))
+                    problem = error.problems[0]
+                    done = ChunkDone(tuple(self._terms.could_not(entry, problem) for entry in part.entries))
                 sending.leases.settle(done.gathered, judging.failures(numbers, done))
             sending.take(done.gathered)
             judging.take(numbers, done)
@@ -142,14 +124,54 @@ class Elsewhere:
     def _goes_on(self) -> bool:
         return not (self._sending.cluster.is_cancelled or self._sending.leases.is_over)
 
-    def _sent(self, chunk: Chunk[Entry], lease: Lease) -> ChunkDone[JudgedBaseline]:
+    def policy_of(self, chunk: Chunk[Item]) -> Any:
+        """How a chunk is to be judged, as its worker is told."""
+        return self._policy
+
+    def _sent(self, chunk: Chunk[Item], lease: Lease) -> ChunkDone[Judged]:
         """What a worker makes of it."""
-        files = self._packing.files_of(chunk.entries)
-        folders = self._packing.folders_of(chunk.entries)
-        parcel = Parcel(self._sending.order, self._policy, chunk, lease, files, folders, self._known)
-        sealed = Sealed.of(parcel)
-        done: ChunkDone[JudgedBaseline] = self._sending.cluster.done(self._sending.work, sealed)
+        files = self._packs.files_of(chunk.entries)
+        folders = self._packs.folders_of(chunk.entries)
+        policy = self.policy_of(chunk)
+        parcel = Parcel(self._sending.order, policy, chunk, lease, files, folders, self._known)
+        done: ChunkDone[Judged] = self._sending.cluster.done(self._sending.work, Sealed.of(parcel))
         return done
+
+
+class Elsewhere(Sender[Entry, JudgedBaseline]):
+    """The engine of a compare on a cluster."""
+
+    def __init__(
+        self,
+        begin: AbstractContextManager[Sending],
+        packing: Packing,
+        worker: ChunkWorker,
+        policy: JudgePolicy,
+    ):
+        super().__init__(begin, packing, OF_BASELINES, policy)
+        self._packing = packing
+        self._worker = worker
+
+    def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
+        return self._worker.read(files, wanted)
+
+    def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
+        """What is wrong with any of these. What the others use is noted, and they are let go of."""
+        unfit = self._worker.prepare(entries)
+        if not unfit:
+            for start in range(0, len(entries), _TOGETHER):
+                self._packing.note(self._worker.released(entries[start : start + _TOGETHER]))
+        return unfit
+
+    def chunks(self, entries: Sequence[Entry]) -> list[Chunk[Entry]]:
+        """Parts of those that claim nothing, then of those with the same claim."""
+        free = [entry for entry in entries if entry.claim is None]
+        claims = dict.fromkeys(entry.claim for entry in entries if entry.claim is not None)
+        chunks = [Chunk(tuple(part)) for part in parts_of(free, self.slots)]
+        for claim in sorted(claims, key=lambda claim: claim == ALONE):
+            own = [entry for entry in entries if entry.claim == claim]
+            chunks += [Chunk(tuple(part), claim) for part in parts_of(own, 1)]
+        return chunks
 
 
 class Places:
@@ -173,7 +195,3 @@ class Places:
             with self._changed:
                 self._free.add(number)
                 self._changed.notify_all()
-
-
-def _could_not(entry: Entry, problem: Problem) -> JudgedBaseline:
-    return JudgedBaseline(unjudged(entry, "error", problem.with_hint, code=problem.code))

@@ -7,10 +7,10 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, Problem
@@ -27,6 +27,7 @@ MOST_BYTES = 256_000_000
 """Of all files that go with one chunk."""
 
 Key = tuple[str, str]
+Item = TypeVar("Item", contravariant=True)
 Value = TypeVar("Value")
 
 
@@ -82,18 +83,38 @@ class Parcel:
     known: Mapping[str, Json]
 
 
-class Packing:
-    """What goes with the chunks of one run. `stated`: files as they are to be there, whatever stands here;
-    `shared`: paths of what all chunks use; `answers`: files and folders of what models have answered, for
-    those that ask one."""
+class Packs(Protocol[Item]):
+    """Knows what goes with a chunk."""
 
-    def __init__(
-        self, project: Project, stated: Mapping[str, bytes], shared: Sequence[str], answers: Sequence[str]
-    ):
-        self._project = project
-        self._stated = stated
-        self._shared = tuple(shared)
-        self._answers = tuple(answers)
+    def files_of(self, entries: Sequence[Item], /) -> tuple[SentFile, ...]: ...
+
+    def folders_of(self, entries: Sequence[Item], /) -> tuple[str, ...]:
+        """Those that are to be there, be they empty."""
+
+
+@frozen
+class CommonFiles:
+    """What goes with all chunks of one run. `stated`: files as they are to be there, whatever stands here;
+    `paths`: of what all of them use; `answers`: files and folders of what models have answered, for those
+    that ask one."""
+
+    project: Project
+    stated: Mapping[str, bytes]
+    paths: Sequence[str] = ()
+    answers: Sequence[str] = ()
+
+    def with_files(self, paths: Iterable[str], is_asking: bool) -> tuple[SentFile, ...]:
+        """These as well, whole paths; of whoever asks a model also what it has answered."""
+        more = (path for place in self.answers for path in _kept_in(place)) if is_asking else ()
+        return gathered([*self.paths, *paths, *more], self.stated)
+
+
+class Packing:
+    """What goes with the chunks of a compare."""
+
+    def __init__(self, shared: CommonFiles):
+        self._shared = shared
+        self._project = shared.project
         self._asking: set[Key] = set()
         self._used: dict[Key, tuple[str, ...]] = {}
         self._folders: dict[Key, str] = {}
@@ -106,7 +127,7 @@ class Packing:
                 self._used[key] = names
             if folder := works_in(one):
                 self._folders[key] = folder
-            if self._answers and models_used(one, self._project):
+            if self._shared.answers and models_used(one, self._project):
                 self._asking.add(key)
 
     def files_of(self, entries: Sequence[Entry]) -> tuple[SentFile, ...]:
@@ -114,10 +135,8 @@ class Packing:
         for entry in entries:
             names |= dict.fromkeys(self._used.get((entry.source.file, entry.id), ()))
         root = self._project.root
-        paths = [*self._shared, *(os.path.join(root, name) for name in names)]
-        if any((entry.source.file, entry.id) in self._asking for entry in entries):
-            paths += (path for place in self._answers for path in _kept_in(place))
-        return gathered(paths, self._stated)
+        is_asking = any((entry.source.file, entry.id) in self._asking for entry in entries)
+        return self._shared.with_files((os.path.join(root, name) for name in names), is_asking)
 
     def folders_of(self, entries: Sequence[Entry]) -> tuple[str, ...]:
         found = {self._folders.get((entry.source.file, entry.id)) for entry in entries}
@@ -135,11 +154,11 @@ def names_used(baseline: Baseline, project: Project) -> tuple[str, ...]:
     files, folders = used_files(baseline, project)
     folder = os.path.dirname(baseline.source.file)
     files += names_in_inputs(baseline.current, project, folder)
-    found = dict.fromkeys(name for name in files if _is_ours(project.root, name))
+    found = dict.fromkeys(name for name in files if is_inside(project.root, name))
     if (cwd := works_in(baseline)) and not f"{folder}/".startswith(f"{cwd}/") and cwd != os.curdir:
         folders.append(cwd)
     for name in folders:
-        found |= dict.fromkeys(_below(project.root, name))
+        found |= dict.fromkeys(files_below(project.root, name))
     return tuple(found)
 
 
@@ -149,7 +168,8 @@ def works_in(baseline: Baseline) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(baseline.source.file), named)) if named else ""
 
 
-def _is_ours(root: str, name: str) -> bool:
+def is_inside(root: str, name: str) -> bool:
+    """Whether it is a file of the folder `root` that may be sent."""
     try:
         if not stat.S_ISREG(os.stat(os.path.join(root, name)).st_mode):
             return False
@@ -167,12 +187,12 @@ def _kept_in(place: str) -> Iterator[str]:
         yield from (os.path.join(here, name) for name in sorted(names))
 
 
-def _below(root: str, folder: str) -> Iterator[str]:
+def files_below(root: str, folder: str) -> Iterator[str]:
     for here, folders, names in os.walk(os.path.join(root, folder)):
         folders[:] = sorted(name for name in folders if name not in _NEVER_SENT)
         for name in sorted(names):
             inside = os.path.relpath(os.path.join(here, name), root)
-            if _is_ours(root, inside):
+            if is_inside(root, inside):
                 yield inside
 
 
@@ -192,8 +212,8 @@ def gathered(paths: Iterable[str], stated: Mapping[str, bytes]) -> tuple[SentFil
             continue
         size += len(found[path].data)
         if size > MOST_BYTES:
-            what = f"the files that its baselines use have more than {MOST_BYTES:,} bytes together"
-            hint = "name fewer or smaller files in them, or compare these here"
+            what = f"the files that it uses have more than {MOST_BYTES:,} bytes together"
+            hint = "name fewer or smaller files in it, or do it here, without --dask"
             raise CannotReplay(Problem("BK362", f"a part of this run cannot be sent: {what}", hint))
     return tuple(found.values())
 
@@ -235,23 +255,35 @@ def at_home(value: Value, top: str) -> Value:
     """The same with the paths that the caller knows: what was said of files names them as they are there."""
     if top.encode() not in pickle.dumps(value):
         return value
-    found: Value = _without(value, top)
+    found: Value = _with_texts(value, lambda text: text.replace(top, ""))
     return found
 
 
-def _without(value: Any, top: str) -> Any:
+def away(value: Value, paths: Iterable[str], top: str) -> Value:
+    """The same for whoever works there: texts that are one of these paths say where it was laid out."""
+    data = pickle.dumps(value)
+    if not (known := {path for path in paths if path.encode("utf-8", "surrogatepass") in data}):
+        return value
+    found: Value = _with_texts(value, lambda text: moved(text, top) if text in known else text)
+    return found
+
+
+def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same value, each text in it changed."""
     if isinstance(value, str):
-        return value.replace(top, "")
+        return change(value)
     if isinstance(value, dict):
-        return {_without(key, top): _without(item, top) for key, item in value.items()}
+        return {_with_texts(key, change): _with_texts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        items = [_without(item, top) for item in value]
+        items = [_with_texts(item, change) for item in value]
         if isinstance(value, list):
             return items
         return value._make(items) if hasattr(value, "_make") else tuple(items)
     if is_dataclass(value) and not isinstance(value, type):
         named = {
-            field.name: _without(getattr(value, field.name), top) for field in fields(value) if field.init
+            field.name: _with_texts(getattr(value, field.name), change)
+            for field in fields(value)
+            if field.init
         }
         return replace(value, **named)
     return value

@@ -18,7 +18,7 @@ from shlex import quote
 from types import ModuleType, TracebackType
 from typing import Any, Generic, Protocol, Self
 
-from baselinekit.errors import cannot
+from baselinekit.errors import Problem, cannot
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry, Source
 from baselinekit.model.values import Json, Path
@@ -213,11 +213,12 @@ def without_main() -> Iterator[None]:
 class Terms(Generic[Item, Judged]):
     """What there is to know of what is judged, whatever it is. `code`: of what kept it from being judged;
     `is_failure`: whether it counts among those after which a run ends; `lost`: the error of one that ends its
-    process again and again."""
+    process again and again; `could_not`: that of one that could not be sent, or not be done there."""
 
     code: Callable[[Judged], str | None]
     is_failure: Callable[[Item, Judged], bool]
     lost: Callable[[Item, str], Judged]
+    could_not: Callable[[Item, Problem], Judged]
 
 
 class Lanes(Generic[Item, Judged]):
@@ -418,10 +419,15 @@ def _lost(entry: Entry, what: str) -> JudgedBaseline:
     return JudgedBaseline(unjudged(entry, "error", f"{what}: {hint}", code=LOST))
 
 
+def _could_not(entry: Entry, problem: Problem) -> JudgedBaseline:
+    return JudgedBaseline(unjudged(entry, "error", problem.with_hint, code=problem.code))
+
+
 OF_BASELINES = Terms[Entry, JudgedBaseline](
     code=lambda judged: judged.result.code,
     is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
     lost=_lost,
+    could_not=_could_not,
 )
 
 

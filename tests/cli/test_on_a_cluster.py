@@ -1,5 +1,5 @@
-"""compare on a Dask cluster, with real schedulers and workers on this machine: the report is that of a plain
-run, a lost worker's part counts once, a Ctrl-C ends it there as well, and nobody sees a secret."""
+"""compare and run on a Dask cluster, with real schedulers and workers on this machine: the report is that of
+a plain one, a lost worker's part counts once, a Ctrl-C ends it there as well, and nobody sees a secret."""
 
 import json
 import os
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manycases import project_of_cases
 
 pytestmark = pytest.mark.slow
 distributed = pytest.importorskip(
@@ -230,6 +231,7 @@ def contents(folder: Path) -> dict[str, str]:
         name = str(path.relative_to(folder))
         if (
             path.is_file()
+            and "__pycache__" not in name
             and (".baselinekit" not in name or "pending" in name)
             and not name.endswith(".json")
         ):
@@ -417,3 +419,83 @@ def test_a_place_where_no_cluster_is(
     assert all(word in err for word in words), err
     assert len(err.splitlines()) <= 2
     assert out == ""
+
+
+def told_of_run(report: Path) -> list[dict[str, Any]]:
+    """The results without what two runs never share."""
+    results: list[dict[str, Any]] = json.loads(report.read_text())["results"]
+    for one in results:
+        del one["observed"]["seconds"]
+        for attempt in one["case"]["attempts"]:
+            del attempt["seconds"]
+    return results
+
+
+CASES = ("evals", "prompts/one")
+
+
+def test_what_a_run_says_and_writes_is_that_of_a_plain_one(cluster: Running, tmp_path: Path) -> None:
+    """What people have said is known there as well."""
+    here = project_of_cases(tmp_path / "one" / "project")
+    ran(here, "run", *CASES, "--no-record")
+    for who in ("ada", "bob"):
+        code, out, err = ran(here, "grade", "people", "--as", who, "--value", "4")
+        assert code in (0, 3), out + err
+    there = tmp_path / "two" / "project"
+    shutil.copytree(here, there)
+    words = ("--record", "--save-answers", "answers.jsonl", "-o", "r.json")
+    plain, sent = (
+        ran(here, "run", *CASES, *words),
+        ran(there, "run", *CASES, *words, "--dask", cluster.address),
+    )
+    assert (sent[0], sent[2]) == (plain[0], plain[2]) == (1, "")
+    assert re.sub(r"[\d.]+s\b", "", sent[1]) == re.sub(r"[\d.]+s\b", "", plain[1])
+    found = told_of_run(there / "r.json")
+    assert found == told_of_run(here / "r.json")
+    assert {one["id"]: one["outcome"] for one in found}["people"] == "passed"
+    lines = [sorted((folder / "answers.jsonl").read_text().splitlines()) for folder in (here, there)]
+    assert len(lines[1]) == len(lines[0]) == len(found)
+    here_kept, there_kept = (
+        {name: text for name, text in contents(folder).items() if name != "answers.jsonl"}
+        for folder in (here, there)
+    )
+    assert there_kept.keys() == here_kept.keys()
+    assert there_kept["evals/known.yaml"] == here_kept["evals/known.yaml"]
+    assert "failure_count: 1" in there_kept["evals/known.yaml"]
+
+
+@pytest.mark.parametrize("after", [1, 20])
+def test_the_attempts_of_a_worker_that_was_killed_are_made_again_and_count_once(
+    cluster: Running, tmp_path: Path, after: int
+) -> None:
+    folder = project_of_cases(tmp_path / "project", works=60, others=False)
+    pids = until(lambda: len(found := cluster.worker_pids()) == 2 and found)
+    noted = tmp_path / "noted"
+    words = ("run", "evals", "-q", "--record", "-j", "4", "-o", "r.json", "--dask", cluster.address)
+    running = start(folder, *words)
+    until(lambda: noted.exists() and len(noted.read_text().splitlines()) >= after)
+    os.kill(pids[after % 2], signal.SIGKILL)
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (1, b"")
+    outcomes = {one["id"]: one["outcome"] for one in told_of_run(folder / "r.json")}
+    wrong = {f"w{n}" for n in range(60) if "3" in str(n)}
+    assert {id for id, outcome in outcomes.items() if outcome != "passed"} == {*wrong, "known"}
+    assert out.startswith(f"{len(wrong) + 1} failed, {60 - len(wrong)} passed".encode())
+    assert "failure_count: 1" in (folder / "evals/known.yaml").read_text()
+
+
+def test_a_run_asks_no_more_than_it_may_over_all_workers(cluster: Running, tmp_path: Path) -> None:
+    folder = project_of_cases(tmp_path / "project", works=0, others=False)
+    cases = "".join(
+        f'- {{id: p{n}, input: {{type: prompt, content: "say {n}"}}, '
+        "expected: {type: contains, value: say}}\n"
+        for n in range(10)
+    )
+    (folder / "evals/cases.yaml").write_text(cases)
+    until(lambda: len(cluster.worker_pids()) == 2)
+    words = ("-q", "--no-record", "--max-calls", "7", "-o", "r.json", "--dask", cluster.address)
+    code, _, err = ran(folder, "run", "evals/cases.yaml", *words)
+    report = json.loads((folder / "r.json").read_text())
+    outcomes = [one["outcome"] for one in report["results"]]
+    assert (code, outcomes.count("passed"), outcomes.count("skipped"), err) == (3, 7, 3, "")
+    assert report["run"]["spent"]["calls"] == 7
