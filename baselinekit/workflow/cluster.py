@@ -1,6 +1,7 @@
 """Work on the machines of a Dask cluster: which they are, what may be sent to them, and what is done when one
 is lost. This is the only file that knows Dask."""
 
+import atexit
 import itertools
 import logging
 import secrets
@@ -248,6 +249,7 @@ def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterat
     check_place(place)
     with ExitStack() as opened:
         opened.enter_context(_silence())
+        atexit.register(_remove_folders)  # before Dask says what it does at the end, and so after that
         try:
             import distributed
         except ImportError:
@@ -287,7 +289,7 @@ def _begun_here(count: int) -> Iterator[Any]:
     terminal: it is kept from them, as this process tells them to stop."""
     import distributed
 
-    folder = tempfile.mkdtemp(prefix="baselinekit-dask-")
+    _folders.append(folder := tempfile.mkdtemp(prefix="baselinekit-dask-"))
     resource_tracker.ensure_running()  # else a worker starts it, and lets all signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
     try:
@@ -315,18 +317,32 @@ def _begun_here(count: int) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+_folders: list[str] = []
+"""Of workers of this machine: after a Ctrl-C while they were being started Dask ends them last of all."""
+
+
+def _remove_folders() -> None:
+    for folder in _folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def _silence() -> Iterator[None]:
-    """What Dask logs is for who runs the cluster: what matters here is told by our own messages."""
+    """What Dask logs is for who runs the cluster: what matters here is told by our own messages. After a
+    Ctrl-C that goes for what it does at the very end as well."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
+    is_interrupted = False
     try:
         yield
+    except KeyboardInterrupt:
+        is_interrupted = True
+        raise
     finally:
         for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+            logger.setLevel(logger.level if is_interrupted else level)
 
 
 def parts_of(entries: Iterable[Any], workers: int, most: int = 64) -> list[list[Any]]:

@@ -372,6 +372,20 @@ def test_a_ctrl_c_at_a_terminal_is_none_for_workers_that_the_command_started(
     assert (running.returncode, err.decode()) == (130, "")
 
 
+def test_a_ctrl_c_while_workers_are_started_leaves_nothing(api: Api, tmp_path: Path) -> None:
+    folder = project_in(tmp_path / "project", api.url, 8, others=False)
+    (temporary := tmp_path / "temporary").mkdir()
+    environ = {**PLAIN, "API_TOKEN": SECRET, "TMPDIR": str(temporary)}
+    argv = [sys.executable, "-P", "-m", "baselinekit", "compare", "--no-record", "--dask", "local:2"]
+    running = subprocess.Popen(argv, cwd=folder, env=environ, stderr=subprocess.PIPE, start_new_session=True)
+    until(lambda: [*temporary.glob("baselinekit-dask-*")])
+    time.sleep(0.5)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err.decode().split()) == (130, ["interrupted"])
+    assert [*temporary.glob("baselinekit-dask-*")] == []
+
+
 @pytest.mark.parametrize("limit", [3, 7])
 def test_a_limit_of_calls_holds_over_all_workers(
     cluster: Running, api: Api, tmp_path: Path, limit: int
