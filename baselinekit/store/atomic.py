@@ -30,6 +30,7 @@ from baselinekit.store.project import Resolving, read, resolve
 # The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git.
 
 STATE_FOLDER = ".baselinekit"
+INDEX = os.path.join(STATE_FOLDER, "index.json")
 
 
 def state_folder(root: str, *parts: str) -> str:
@@ -252,17 +253,18 @@ def exists(file: str) -> Problem:
     return Problem("BK113", "the file already exists", hint, Place(file))
 
 
-def sweep(root: str, folders: Iterable[str] = ()) -> int:
+def sweep(root: str, folders: Iterable[str] = (), seen: Iterable[str] = ()) -> int:
     """Remove the temporaries of processes that are gone, and say how many there were. `folders`, from the
-    root: where targets are, for a temporary can also stand beside one."""
-    count = 0
+    root: where targets are, for a temporary can also stand beside one. `seen`: what may be one, by whoever
+    has looked already."""
+    left = [path for path in seen if is_left(os.path.basename(path))]
     for folder in {os.path.join(root, name) for name in (os.path.join(STATE_FOLDER, "tmp"), *folders)}:
         with contextlib.suppress(OSError):
-            for name in os.listdir(folder):
-                if name.endswith(".tmp") and is_left(name):
-                    _remove(os.path.join(folder, name))
-                    count += 1
-    return count
+            names = (name for name in os.listdir(folder) if name.endswith(".tmp"))
+            left += [os.path.join(folder, name) for name in names if is_left(name)]
+    for path in left:
+        _remove(path)
+    return len(left)
 
 
 def is_left(name: str) -> bool:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from baselinekit.documents import jsontext
@@ -26,6 +26,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
+from baselinekit.store.discovery import Stamp, stamp_of
 from baselinekit.store.project import read
 from baselinekit.tree.places import value_at
 
@@ -202,11 +203,27 @@ def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> l
 
 
 @frozen
+class RecordedFile:
+    """A file in which nothing but the record was changed: its stamp before, and the digests of its bytes
+    before and since."""
+
+    file: str
+    stamp: Stamp | None
+    before: str
+    digest: str
+
+    def and_then(self, later: "RecordedFile") -> "RecordedFile":
+        """Both in turn; of a file that somebody else has changed between them nothing is known."""
+        return replace(later, stamp=self.stamp if self.digest == later.before else None)
+
+
+@frozen
 class Recorded:
-    """What was left as it is, and what could not be written."""
+    """What was left as it is, what could not be written, and what was."""
 
     notes: list[str] = field(default_factory=list)
     failures: list[NotRecorded] = field(default_factory=list)
+    rewritten: list[RecordedFile] = field(default_factory=list)
 
 
 def record_all(
@@ -241,9 +258,11 @@ class RecordWriter:
     def write(self, files: Sequence[str]) -> None:
         """Work out what these files are to hold, then write all of them at once."""
         contents: dict[str, bytes] = {}
+        rewritten: list[RecordedFile] = []
         for file in files:
             try:
                 data = read(self.root, file)
+                stamp = stamp_of(os.path.join(self.root, file))
                 body, bom = decode(data, file)
                 editor = RecordEditor(file, body, language(file), self.now, self.daily, self.done.notes)
                 new = encode(editor.with_verdicts(self.batches[file], data), bom)
@@ -253,10 +272,13 @@ class RecordWriter:
             else:
                 if new != data:
                     contents[file] = new
+                    before, digest = records.bytes_digest(data), records.bytes_digest(new)
+                    rewritten.append(RecordedFile(file, stamp, before, digest))
         if self.log is not None and contents:
             self.log.will_hold(contents)
-        for failure in atomic.replace_files(self.root, contents).values():
-            self.done.failures.append(NotRecorded(*failure.problems))
+        failed = atomic.replace_files(self.root, contents)
+        self.done.failures.extend(NotRecorded(*failure.problems) for failure in failed.values())
+        self.done.rewritten.extend(one for one in rewritten if one.file not in failed)
 
 
 def record_left(root: str, daily: bool = False, hurry: atomic.Hurry | None = None) -> Recorded:
@@ -273,6 +295,7 @@ def record_left(root: str, daily: bool = False, hurry: atomic.Hurry | None = Non
             done = record_all(marks, root, when, daily, hurry, log)
             total.notes.extend(done.notes)
             total.failures.extend(done.failures)
+            total.rewritten.extend(done.rewritten)
             failed = failed or bool(done.failures)
         log.close(keep=failed)
     return total

@@ -53,7 +53,7 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     if paths:
         named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
     found = discover_files(named, project.root)
-    sweep(project.root, found.folders())
+    sweep(project.root, found.folders, found.temporaries)
     return found
 
 

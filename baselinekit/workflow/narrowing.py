@@ -23,25 +23,25 @@ def read_selected(
     there, and each id has to be there once: else all files are read. `is_all`: no other files may be known
     hereafter."""
     wanted = IsWanted(selection)
-    known = index.known(found)
-    chosen = [file for file in found.files if file not in known or any(map(wanted, known[file]))]
+    known, is_wanted = index.known(found), wanted.test
+    selected = {file for file, one in known.each() if is_wanted(one)}
+    chosen = [file for file in found.files if file in selected or file not in known]
     missing = [file for file in chosen if file not in known]
     now = index.begin() if len(missing) > len(found.files) // _PART else None
-    stamps = {file: found.stamp_now(file) for file in missing} if now is not None else {}
+    stamps = {file: found.stamp(file) for file in missing} if now is not None else {}
     read = reads(chosen, wanted)
     is_known = all(known.get(file, facts) == facts for file, facts in facts_of(read.entries, chosen).items())
-    others = {file: entries for file, entries in known.items() if file not in {*chosen}}
-    ids = [one.id.casefold() for one in read.entries]
-    ids += [one.id.casefold() for entries in others.values() for one in entries]
+    others = known.ids(without=selected)
+    ids = [id.casefold() for id in (*others, *(one.id for one in read.entries))]
     if not is_known or len({*ids}) < len(ids):
-        read.add(reads([*others], wanted))
+        read.add(reads([file for file in known if file not in selected], wanted))
         return in_order(read, found)
     if now is not None and not read.problems and not read.refused:
         index.keep(now, stamps, read.entries, {*known, *(() if is_all else index.files)})
     if selection.shard is None and any(map(wanted, read.entries)):
-        read.others = sum(map(len, others.values()))
+        read.others = len(others)
         return read
-    read.entries += [one.entry(file) for file, entries in others.items() for one in entries]
+    read.entries += [one.entry(file) for file, one in known.each() if file not in selected]
     return in_order(read, found)
 
 

@@ -1,6 +1,7 @@
 """Verdicts are written down while other baselines are still being replayed: many files at once, and a file of
 many baselines not for each of them."""
 
+import os
 import threading
 import time
 from collections import Counter
@@ -8,7 +9,8 @@ from collections.abc import Callable, Iterable
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
-from baselinekit.store.record import Mark, Recorded, VerdictLog, record_all, record_left
+from baselinekit.store.atomic import INDEX
+from baselinekit.store.record import Mark, Recorded, RecordedFile, VerdictLog, record_all, record_left
 from baselinekit.workflow.context import Stop
 
 _GATHERING = 0.02
@@ -25,8 +27,8 @@ seldom that no more than one part in `_SHARE` of the time goes into it."""
 
 class Recorder:
     """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own, and
-    first what killed runs have left. `close` waits until all is written; in a `hurry` nobody waits long for a
-    lock any more."""
+    first what killed runs have left. `close` waits until all is written, and has the index of the project
+    know the files again that were written; in a `hurry` nobody waits long for a lock any more."""
 
     def __init__(
         self,
@@ -49,6 +51,9 @@ class Recorder:
         self._hurry = hurry
         self._writer: threading.Thread | None = None
         self._broken: BaseException | None = None
+        self._rewritten: dict[str, RecordedFile] | None = (
+            {} if os.path.lexists(os.path.join(root, INDEX)) else None
+        )
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
@@ -93,6 +98,10 @@ class Recorder:
         if self._broken is not None:
             raise self._broken
         self._log.close()
+        if self._rewritten and not (self._hurry is not None and self._hurry.is_set()):
+            from baselinekit.store.index import FileIndex
+
+            FileIndex(self._root).renew(self._rewritten.values())
 
     def _write_all(self) -> None:
         try:
@@ -135,3 +144,7 @@ class Recorder:
     def _tell(self, done: Recorded) -> None:
         self.notes += done.notes
         self.failures += done.failures
+        if self._rewritten is not None:
+            for one in done.rewritten:
+                earlier = self._rewritten.get(one.file)
+                self._rewritten[one.file] = one if earlier is None else earlier.and_then(one)

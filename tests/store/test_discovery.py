@@ -66,7 +66,7 @@ def test_what_a_look_tells_of_a_file(root: Path) -> None:
     status = os.stat(root / "b/a.yaml")
     assert found.stamp("b/a.yaml") == (8, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     assert [found.stamp(file) for file in ("b/link.yaml", "f.yaml")] == [None, None]
-    assert found.folders() == {"b", "b/c", ""}
+    assert found.folders == {""}
 
 
 @pytest.mark.parametrize(("size", "most"), [(10, 200_000), (2_000_000, 200_000), (20_000_000, 2_000_000)])

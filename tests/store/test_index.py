@@ -3,13 +3,17 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from baselinekit.model.baselines import Entry, Source
-from baselinekit.store.discovery import Stamp, discover_files
+from baselinekit.store.atomic import replace_files
+from baselinekit.store.discovery import Stamp, discover_files, stamp_of
 from baselinekit.store.index import FILE, FileIndex, KnownEntry
+from baselinekit.store.record import RecordedFile
+from baselinekit.store.records import bytes_digest
 
 LONG_AGO = 1_600_000_000_000_000_000
 LATER = 2_600_000_000_000_000_000
@@ -31,7 +35,7 @@ def entry(name: str, outputs: tuple[str, ...] = ()) -> Entry:
 
 def keep(root: Path, now: int = LATER) -> None:
     found = discover_files(["."], str(root))
-    stamps: dict[str, Stamp | None] = {file: found.stamp_now(file) for file in found.files}
+    stamps: dict[str, Stamp | None] = {file: found.stamp(file) for file in found.files}
     index = FileIndex(str(root))
     assert index.begin() is not None
     index.keep(now, stamps, [entry("a"), entry("b", ("c.output.json",))], ())
@@ -119,21 +123,95 @@ def test_where_nothing_can_be_written_there_is_none(root: Path, tmp_path: Path) 
     assert FileIndex(str(other)).begin() is None
 
 
+def rewriting(root: Path, data: bytes) -> RecordedFile:
+    before, stamp = (root / "a.yaml").read_bytes(), stamp_of(str(root / "a.yaml"))
+    assert replace_files(str(root), {"a.yaml": data}) == {}
+    return RecordedFile("a.yaml", stamp, bytes_digest(before), bytes_digest(data))
+
+
+def renewing(root: Path, change: Callable[[Path], None] | None, tick: int = -LATER) -> list[str]:
+    """What is known once a run has recorded in a file twice, and the file was changed between."""
+    once = rewriting(root, b"id: a.yaml  # once\n")
+    if change is not None:
+        change(root / "a.yaml")
+    FileIndex(str(root), tick).renew([once.and_then(rewriting(root, b"id: a.yaml  # twice\n"))])
+    return known(root)
+
+
+def test_a_file_that_a_run_has_recorded_in_is_known_still(root: Path) -> None:
+    assert renewing(root, None) == ["a.yaml", "b.yaml"]
+    assert FileIndex(str(root)).known(discover_files(["."], str(root)))["a.yaml"][0].content == "content of a"
+
+
+def test_a_file_that_somebody_changed_between_is_not(root: Path) -> None:
+    assert renewing(root, written) == ["b.yaml"]
+
+
+def test_a_file_that_was_recorded_in_within_a_tick_is_not(root: Path) -> None:
+    assert renewing(root, None, 3_600_000_000_000) == ["b.yaml"]
+
+
+def test_a_file_that_the_index_did_not_know_as_it_was_is_not(root: Path) -> None:
+    written(root / "a.yaml")
+    assert renewing(root, None) == ["b.yaml"]
+
+
+def test_a_file_that_was_changed_after_it_is_not(root: Path) -> None:
+    path = root / "a.yaml"
+    stamp, held = stamp_of(str(path)), path.read_bytes()
+    path.write_bytes(b"id: else\n")
+    done = RecordedFile("a.yaml", stamp, bytes_digest(held), bytes_digest(b"what the run wrote"))
+    FileIndex(str(root), -LATER).renew([done])
+    assert known(root) == ["b.yaml"]
+
+
+def test_entries_stay_with_their_files(root: Path) -> None:
+    """Some have several, and one that is read again has others than before."""
+    found = discover_files(["."], str(root))
+    stamps: dict[str, Stamp | None] = {file: found.stamp(file) for file in found.files}
+    two = [replace(entry("a"), id="a1"), entry("b"), replace(entry("a"), id="a2", tags=())]
+    FileIndex(str(root)).keep(LATER, stamps, two, ())
+    FileIndex(str(root)).keep(LATER, {"b.yaml": stamps["b.yaml"]}, [entry("b")], {"a.yaml"})
+    files = FileIndex(str(root)).known(found)
+    assert {file: [one.id for one in of] for file, of in files.items()} == {
+        "b.yaml": ["b"],
+        "a.yaml": ["a1", "a2"],
+    }
+    assert [(file, one.id, [*one.tags]) for file, one in files.each()] == [
+        ("b.yaml", "b", ["t"]),
+        ("a.yaml", "a1", ["t"]),
+        ("a.yaml", "a2", []),
+    ]
+    assert files.ids(without={"b.yaml"}) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize("key", ["ids", "names", "contents", "of", "tagged", "stamps", "files", "tags"])
+def test_an_index_whose_columns_do_not_fit_is_none(root: Path, key: str) -> None:
+    kept = json.loads((root / FILE).read_bytes())
+    (root / FILE).write_text(json.dumps(kept | {key: kept[key][:0]}))
+    assert known(root) == []
+    (root / FILE).write_text(json.dumps(kept | {key: None}))
+    assert known(root) == []
+
+
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("key", "value"),
     [
-        *((None, value) for value in (5, None, [], [1, 2, 3, 4], {"a": 1}, "abcd")),
-        *((4, value) for value in (5, None, "x", [5], [["a"]], [[5, None, [], "x"]], [["a", 5, [], "x"]])),
-        *((4, value) for value in ([["a", None, 5, "x"]], [["a", None, [5], "x"]], [["a", None, [], None]])),
-        *((5, value) for value in (5, None, ["x"])),
+        *(("ids", value) for value in (5, "ab", [5, "b"], [["a"], "b"], {"a": 1, "b": 2})),
+        *(("names", value) for value in (5, [5, None], [None, ["b"]])),
+        *(("tags", value) for value in (5, [5], ["t"], [[5]], [[["t"]]])),
+        *(("contents", value) for value in (5, [None, "b"])),
+        *(("of", value) for value in (5, ["0", "1"], [1, 0], [-1, 0], [0, 2], [0, 10**30])),
+        *(("tagged", value) for value in (5, ["0", "0"], [0, 7])),
+        *(("stamps", value) for value in (5, "x", "äö", "AAAA")),
+        *(
+            ("outputs", value)
+            for value in (5, [], {"b.yaml": 5}, {"b.yaml": {"x": 5}}, {"b.yaml": {"x": [1]}})
+        ),
+        *(("files", value) for value in (5, [5, 6], [["a.yaml"], "b.yaml"])),
     ],
 )
-def test_a_row_that_no_index_has_is_none(root: Path, place: int | None, value: object) -> None:
-    """Of a file that is as the row says."""
+def test_what_no_index_says_is_none(root: Path, key: str, value: object) -> None:
     kept = json.loads((root / FILE).read_text())
-    if place is None:
-        kept["files"]["a.yaml"] = value
-    else:
-        kept["files"]["a.yaml"][place] = value
-    (root / FILE).write_text(json.dumps(kept))
-    assert known(root) == ["b.yaml"]
+    (root / FILE).write_text(json.dumps(kept | {key: value}))
+    assert known(root) == []
