@@ -164,11 +164,12 @@ class WorkerLane:
                 control.send_bytes(_CANCEL)
 
     def abandon(self) -> None:
-        """Let it end as soon as it can, whatever it does."""
+        """Let it end as soon as it can, whatever it does. That is waited for: the interpreter would in its end,
+        and there it may stumble over a pipe that is closed at that moment."""
         control, self._control = self._control, None
         if control is not None:
             control.close()
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:
         """Nothing is under way any more."""
@@ -243,6 +244,8 @@ class Lanes(Generic[Item, Judged]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self.cancel()
         for lane in self.lanes:
             lane.close() if kind is None else lane.abandon()
 
