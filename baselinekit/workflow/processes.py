@@ -164,8 +164,8 @@ class WorkerLane:
                 control.send_bytes(_CANCEL)
 
     def abandon(self) -> None:
-        """Let it end as soon as it can, whatever it does. That is waited for: the interpreter would in its end,
-        and there it may stumble over a pipe that is closed at that moment."""
+        """Let it end as soon as it can, whatever it does. That is waited for: the interpreter would in its
+        end, and there it may stumble over a pipe that is closed at that moment."""
         control, self._control = self._control, None
         if control is not None:
             control.close()
