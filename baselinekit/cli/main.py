@@ -175,6 +175,11 @@ def run(
         entry.discard(sys.stdout)
         return 3
     except Exception as fault:
+        if isinstance(
+            fault.__cause__, KeyboardInterrupt
+        ):  # Python wraps one that comes while a class is made
+            complain("interrupted")
+            return entry.INTERRUPTED
         if os.environ.get("BASELINEKIT_TRACEBACK"):
             import traceback
 
