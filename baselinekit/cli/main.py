@@ -175,9 +175,8 @@ def run(
         entry.discard(sys.stdout)
         return 3
     except Exception as fault:
-        if isinstance(
-            fault.__cause__, KeyboardInterrupt
-        ):  # Python wraps one that comes while a class is made
+        # Python wraps an interrupt that comes while a class is made
+        if isinstance(fault.__cause__, KeyboardInterrupt):
             complain("interrupted")
             return entry.INTERRUPTED
         if os.environ.get("BASELINEKIT_TRACEBACK"):

@@ -15,6 +15,7 @@ from baselinekit.compare.dispatch import Matcher
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Baseline, Entry, Known, Variant
+from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest
@@ -240,9 +241,11 @@ class ChunkWorker:
         return replay_repeatedly(partial(self._runner.tried, baseline, matcher), self._repeating, pause)
 
 
-def unjudged(entry: Entry, outcome: str, reason: str, **told: str) -> Result:
+def unjudged(
+    entry: Entry, outcome: Outcome, reason: str, code: str | None = None, verdict: str | None = None
+) -> Result:
     """The result of a baseline of which nothing is known but its entry."""
-    return Result(entry.id, entry.source.file, None, entry.kind, outcome, reason=reason, **told)  # type: ignore[arg-type]  # the callers name outcomes and fields of Result
+    return Result(entry.id, entry.source.file, None, entry.kind, outcome, reason, code, verdict)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,18 @@
+"""A signal that comes while Python makes a class is wrapped by it: it is an interrupt all the same."""
+
+from pathlib import Path
+
+import pytest
+
+from baselinekit.cli.main import run
+
+
+@pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError("x"), 3)])
+def test_it_is_told_as_what_it_is(
+    cause: BaseException, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def now() -> float:
+        raise RuntimeError("Error calling __set_name__") from cause
+
+    assert run(["compare", str(tmp_path)], now=now) == code
+    assert ("interrupted" in capsys.readouterr().err) is (code == 130)
