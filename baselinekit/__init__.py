@@ -1,3 +1,106 @@
 """Does it still answer as it did when we said that it was right?"""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:  # a command or a test that uses none of it imports none of it
+    from baselinekit.errors import BaselinekitError
+    from baselinekit.library.files import Baseline, check, load, replay
+    from baselinekit.library.placeholders import (
+        Placeholder,
+        any_array,
+        any_base64,
+        any_boolean,
+        any_email,
+        any_hex,
+        any_integer,
+        any_ip,
+        any_iso_date,
+        any_iso_datetime,
+        any_jwt,
+        any_nonempty_string,
+        any_number,
+        any_object,
+        any_semver,
+        any_string,
+        any_time,
+        any_token,
+        any_unix_timestamp,
+        any_url,
+        any_uuid,
+        anything,
+        contains,
+        ends_with,
+        length,
+        number,
+        one_of,
+        placeholder,
+        regex,
+        starts_with,
+    )
+    from baselinekit.library.values import serializer
+    from baselinekit.library.verdicts import Difference, Rules, Verdict, compare
+
+__all__ = [
+    "Baseline",
+    "BaselinekitError",
+    "Difference",
+    "Placeholder",
+    "Rules",
+    "Verdict",
+    "any_array",
+    "any_base64",
+    "any_boolean",
+    "any_email",
+    "any_hex",
+    "any_integer",
+    "any_ip",
+    "any_iso_date",
+    "any_iso_datetime",
+    "any_jwt",
+    "any_nonempty_string",
+    "any_number",
+    "any_object",
+    "any_semver",
+    "any_string",
+    "any_time",
+    "any_token",
+    "any_unix_timestamp",
+    "any_url",
+    "any_uuid",
+    "anything",
+    "check",
+    "compare",
+    "contains",
+    "ends_with",
+    "length",
+    "load",
+    "number",
+    "one_of",
+    "placeholder",
+    "regex",
+    "replay",
+    "serializer",
+    "starts_with",
+]
+
+_FROM = {
+    "errors": ("BaselinekitError",),
+    "library.files": ("Baseline", "check", "load", "replay"),
+    "library.values": ("serializer",),
+    "library.verdicts": ("Difference", "Rules", "Verdict", "compare"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What `from baselinekit import …` gives, imported when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'baselinekit' has no attribute {name!r}")
+    module = next((module for module, names in _FROM.items() if name in names), "library.placeholders")
+    return getattr(import_module(f"baselinekit.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.table import Words

@@ -21,7 +21,7 @@ import yaml
 from baselinekit.documents.jsontext import decode
 from baselinekit.documents.languages import YAML
 from baselinekit.model.recipes import Request
-from baselinekit.replay.client import Client, proxies_of_environment
+from baselinekit.replaying.client import Client, proxies_of_environment
 from baselinekit.store.project import read
 from benchmarks import data
 from benchmarks.measure import Engine, Say, Times, about, in_turn, inside, median

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import Words

@@ -10,7 +10,7 @@ import httpx
 from baselinekit.model.recipes import Ask, Limits, Message, Model
 from baselinekit.models.dispatch import Models
 from baselinekit.models.post import World
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 from benchmarks.measure import Engine, Say, about, in_turn, inside, median
 from benchmarks.results import Found, Note, Row, Scale, Versus
 from benchmarks.slow import answering_slowly

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, By, Comparison, Known, Rules, Tolerance
 from baselinekit.model.recipes import Observation, Recipe
 from benchmarks import data

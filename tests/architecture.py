@@ -35,10 +35,10 @@ LAYERS = {
     "kinds": 6,
     "programs": 6,
     "models": 7,
-    "replay": 7,
+    "replaying": 7,
     "store": 7,
     "report": 7,
-    "compare": 8,
+    "matching": 8,
     "suites": 8,
     "grade": 7,
     "importers": 7,
@@ -47,10 +47,11 @@ LAYERS = {
     "approval": 11,
     "evals": 11,
     "demo": 12,
-    "pytest_plugin": 12,
     "web": 12,
     "cli": 13,
-    "__main__": 14,
+    "library": 14,
+    "pytest_plugin": 15,
+    "__main__": 16,
 }
 WITHIN = {
     "report": {
@@ -76,22 +77,22 @@ WITHIN = {
 }
 """The layers inside a package that is large enough to have some."""
 
-ADAPTERS = {"models", "replay", "store", "report"}
+ADAPTERS = {"models", "replaying", "store", "report"}
 PURE = {"escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
-PURE |= {"placeholders", "kinds", "importers", "compare", "grade", "refresh"}
+PURE |= {"placeholders", "kinds", "importers", "matching", "grade", "refresh"}
 
 OWNERS = {
-    "httpx": ["replay.client"],
-    "httpcore": ["replay.pooled"],
-    "h11": ["replay.spoken"],
+    "httpx": ["replaying.client"],
+    "httpcore": ["replaying.pooled"],
+    "h11": ["replaying.spoken"],
     "yaml": ["documents.libyaml"],
     "pydantic": ["schema.complaints"],
     "pydantic_core": ["schema.complaints"],
-    "deepdiff": ["compare.explain"],
+    "deepdiff": ["matching.explain"],
     "jsonschema": ["grade.by_schema"],
     "referencing": ["grade.by_schema"],
     "regex": ["placeholders.table"],
-    "jsonpath_ng": ["replay.flow"],
+    "jsonpath_ng": ["replaying.flow"],
     "click": ["cli"],
     "numpy": ["models.minilm"],
     "safetensors": ["models.minilm"],
@@ -100,15 +101,15 @@ OWNERS = {
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 
-CLIENT_FILES = {"replay.client", "programs.process", "report.wording", "report.terminal"}
+CLIENT_FILES = {"replaying.client", "programs.process", "report.wording", "report.terminal"}
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 ENTRANCES = {
-    "compare.weakened": "what a change to a baseline lets pass, of which no compare asks",
-    "replay.settings": "what a replay is handed, and how much a file may ask for",
-    "replay.environment": "where an output was captured",
-    "replay.files": "the files that a recipe names",
-    "replay.traces": "what a target told, written down for a target of stored answers",
+    "matching.weakened": "what a change to a baseline lets pass, of which no compare asks",
+    "replaying.settings": "what a replay is handed, and how much a file may ask for",
+    "replaying.environment": "where an output was captured",
+    "replaying.files": "the files that a recipe names",
+    "replaying.traces": "what a target told, written down for a target of stored answers",
     "models.post": "what a model is handed, and what a form of it is made of, also in another package",
     "models.proxy": "a model for a program that judges",
     "models.recording": "answers kept of earlier questions",
@@ -117,7 +118,10 @@ ENTRANCES = {
 """What of a package with a dispatch.py is entered beside it, and what for."""
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
-KNOW_KINDS = {"kinds", "replay"}
+PUBLIC = {"library", "pytest_plugin"}
+"""What Python people use: its classes are called as the user says it, and have a signature from the start."""
+
+KNOW_KINDS = {"kinds", "replaying"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
 PROGRAMS = {"judge", "programs.call", "programs.confined", "demo.service"}
@@ -164,7 +168,7 @@ TIME_OF_DAY = {
 READS_THE_TIME = {
     "cli.entry": "the clock, from which everybody has it",
     "cli.watch": "wording of a time of the clock's",
-    "replay.settings": "the clients' own clock, where they are handed no other",
+    "replaying.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
     "store.record": "part of a name that occurs once",
     "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
@@ -175,14 +179,14 @@ CUTTERS = {"texts", "report.values"}
 CUT_ELSEWHERE = {
     "programs.confined": "runs beside generated code: twice what is shown is handed to who knows the secrets",
     "programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
-    "compare.arrays": "rows of an array",
+    "matching.arrays": "rows of an array",
     "importers.drafts": "an id, of a request in which variables stand for its secrets",
     "cli.demo": "lines of the demo's own page",
     "report.reviewing": "lines of a page",
     "report.differences": "lines and words of a text that was masked",
     "models.minilm": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
-    "replay.answer": "what is read of a date",
+    "replaying.answer": "what is read of a date",
     "store.results": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
     "trust": "what is read of a host",
@@ -218,10 +222,10 @@ MASKED_ALREADY = {
     "grade.by_line": "the reply behind the mask",
     "grade.nearness": "the text behind the mask, and a pattern of the project",
     "grade.task": "without clients there are no secrets",
-    "compare.loosened": "of a file of the project",
+    "matching.loosened": "of a file of the project",
     "tree.paths": "of a file of the project",
     "tree.jsonpath": "of a file of the project",
-    "replay.flow": "of a file of the project, and of no answer",
+    "replaying.flow": "of a file of the project, and of no answer",
     "grade.criteria": "of a file of the project",
     "grade.rubricitems": "of a file of the project",
     "placeholders.template": "of a file of the project",
@@ -250,12 +254,12 @@ TAKEN_APART = {
     "programs.gitaddress": "an address that a file of the project names",
     "programs.gitfiles": "the scheme of such an address",
     "programs.process": "what the kernel says of a process",
-    "replay.answer": "the type in a content type; name and path of a cookie: none of them is shown",
-    "replay.environment": "the first line of what a program prints: a line is masked alone too",
-    "replay.http": "names of cookies, the name of a file of the project",
-    "replay.settings": "an address of the recipe",
-    "replay.client": "hosts of the operator's",
-    "replay.spoken": "a sentence of h11's, without the bytes that it quotes",
+    "replaying.answer": "the type in a content type; name and path of a cookie: none of them is shown",
+    "replaying.environment": "the first line of what a program prints: a line is masked alone too",
+    "replaying.http": "names of cookies, the name of a file of the project",
+    "replaying.settings": "an address of the recipe",
+    "replaying.client": "hosts of the operator's",
+    "replaying.spoken": "a sentence of h11's, without the bytes that it quotes",
     "report.confusion": "the id of a case",
     "report.forms.junit": "a file of the project, and the first line of a masked reason",
     "report.forms.markdown": "the first line of a masked reason",
@@ -283,6 +287,8 @@ MOST_LINES_OF_A_CLASS = 300
 FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
+    "kinds.pytest": "a recipe kind",
+    "replaying.pytest": "a recipe kind",
     "lazy": "what every regular expression of the project is made by",
     "model.traces": "what the kinds, the models and the graders share",
     "__main__": "`python -m baselinekit`",
@@ -296,11 +302,11 @@ STANDS_ALONE = {
     "tree.places": "whoever edits a file needs it, and not the patterns of tree.paths",
     "programs.call": "a program of its own, run by path",
     "kinds.echo": "a recipe kind",
-    "replay.echo": "a recipe kind",
+    "replaying.echo": "a recipe kind",
     "kinds.mock": "a recipe kind",
     "kinds.post": "a recipe kind",
     "kinds.stored": "a recipe kind",
-    "replay.mock": "a recipe kind",
+    "replaying.mock": "a recipe kind",
     "programs.children": "how a child is started, for adapters that may not import the client",
 }
 
@@ -388,8 +394,11 @@ def _absolute(module: str, node: ast.ImportFrom, package: Package) -> str:
 
 
 def own_imports(package: Package) -> Iterator[tuple[str, str, int]]:
-    """(module, imported module of ours, line)."""
+    """(module, imported module of ours, line). The package itself imports nothing: for who reads the types it
+    names what it gives when it is asked for."""
     for module, source in package.items():
+        if not module:
+            continue
         for name, line in imports(module, source, package):
             if name.startswith("."):
                 yield module, name[1:], line
@@ -426,7 +435,7 @@ def circles(package: Package) -> Iterator[str]:
 def adapters(package: Package) -> Iterator[str]:
     """Rule 2: the adapters never import each other, nor the rules above them, nor the workflow."""
     for module, imported, line in own_imports(package):
-        strangers = (ADAPTERS | {"compare", "grade", "workflow"}) - {folder_of(module)}
+        strangers = (ADAPTERS | {"matching", "grade", "workflow"}) - {folder_of(module)}
         if folder_of(module) in ADAPTERS and folder_of(imported) in strangers:
             yield f"{module}:{line} imports {imported}"
 
@@ -490,7 +499,7 @@ def owners(package: Package) -> Iterator[str]:
 def clients(package: Package) -> Iterator[str]:
     """Rule 4: only cli builds real clients, prints or exits."""
     for module, source in package.items():
-        if folder_of(module) in ("cli", "__main__") or module in PROGRAMS:
+        if folder_of(module) in ("cli", "__main__", *PUBLIC) or module in PROGRAMS:
             continue
         for name, line in imports(module, source, package):
             imported = name.removeprefix(".")
@@ -533,7 +542,7 @@ def dispatches(package: Package) -> Iterator[str]:
 
 
 def kinds(package: Package) -> Iterator[str]:
-    """Rule 9: only kinds/ and replay/ know a recipe kind by its name or by its classes."""
+    """Rule 9: only kinds/ and replaying/ know a recipe kind by its name or by its classes."""
     classes = {"HttpRequest"} | {
         node.name
         for module, source in package.items()
@@ -604,7 +613,7 @@ def dataclasses(package: Package) -> Iterator[str]:
     for module, source in package.items():
         for node in nodes(source):
             made = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("dataclass")
-            if made and module not in {*PROGRAMS, "frozen"}:
+            if made and module not in {*PROGRAMS, "frozen"} and folder_of(module) not in PUBLIC:
                 written = ast.unparse(node)
                 instead = "@frozen" * ("frozen=True" in written) or "@slotted" * ("eq=False" in written)
                 if instead:
@@ -640,6 +649,8 @@ def class_names(package: Package) -> Iterator[str]:
     """A class name occurs once."""
     places: dict[str, str] = {}
     for module, source in package.items():
+        if folder_of(module) in PUBLIC:
+            continue
         for node in nodes(source):
             if isinstance(node, ast.ClassDef):
                 here = f"{module}:{node.lineno}"

@@ -15,7 +15,7 @@ from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.project import Operator, Project, open_project

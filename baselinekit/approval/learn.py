@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from baselinekit.approval.refresh import RefreshScope, find_baselines
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison, Difference, known_path
 from baselinekit.model.changes import Applied, Seen, Stamp
 from baselinekit.model.recipes import Observation
@@ -31,8 +31,8 @@ from baselinekit.refresh.learning import (
     learn_places,
     still_true,
 )
-from baselinekit.replay.dispatch import recipe_hash
-from baselinekit.replay.settings import Setting
+from baselinekit.replaying.dispatch import recipe_hash
+from baselinekit.replaying.settings import Setting
 from baselinekit.report.values import short
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew

@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
     Applied,
@@ -28,8 +28,8 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.programs.git import Git
 from baselinekit.refresh.changes import Ways, changes_of, merge_accepted
 from baselinekit.refresh.learning import still_true
-from baselinekit.replay.dispatch import recipe_hash
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.dispatch import recipe_hash
+from baselinekit.replaying.settings import Clients
 from baselinekit.report.next_commands import check_commands
 from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew

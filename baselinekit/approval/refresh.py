@@ -6,10 +6,10 @@ from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.approval.planning import compare_command, covers, plan_of
-from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal, Seen
 from baselinekit.model.results import Report, Result

@@ -34,7 +34,7 @@ from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.refresh.learning import Volatile
-from baselinekit.replay.client import addresses_soon
+from baselinekit.replaying.client import addresses_soon
 from baselinekit.report.next_commands import check_commands
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record

@@ -18,8 +18,8 @@ from baselinekit.errors import NotRecorded
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask, Limits, ProcessResult, ProcessSpec, Spent
 from baselinekit.model.results import Report
-from baselinekit.replay.client import Client, proxies_of_environment
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.client import Client, proxies_of_environment
+from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic
 from baselinekit.workflow.context import Clock, RunContext, Stop
 from baselinekit.workflow.leases import Gathered, KeptAnswer, plus

@@ -13,8 +13,8 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.recipes import Observation, Ran
 from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.replay.settings import Clients
-from baselinekit.replay.traces import row_of
+from baselinekit.replaying.settings import Clients
+from baselinekit.replaying.traces import row_of
 from baselinekit.store.atomic import cannot_write
 from baselinekit.workflow.project import Project
 

@@ -15,7 +15,7 @@ from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Spent
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.chunks import Chunk, ChunkDone, ChunkWorker, JudgePolicy, ReadFiles
 from baselinekit.workflow.context import AtOnce, Stop
 from baselinekit.workflow.judging import JudgedBaseline

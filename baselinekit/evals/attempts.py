@@ -41,8 +41,8 @@ from baselinekit.model.recipes import (
     Usage,
 )
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
+from baselinekit.replaying import dispatch as replaying
+from baselinekit.replaying.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.variables import MASK, Redactor, Scope, Secret
 from baselinekit.workflow.judging import compare_settled, observe

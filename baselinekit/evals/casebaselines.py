@@ -23,8 +23,8 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
-from baselinekit.replay.dispatch import inputs_of
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.dispatch import inputs_of
+from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, taken_ids

@@ -17,7 +17,7 @@ from baselinekit.model.evals import Case, Wanted
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, each_grade
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
-from baselinekit.replay.dispatch import digest, recipe_hash
+from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
 from baselinekit.store.journal import Journal, name_of

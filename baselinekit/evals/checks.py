@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import (
@@ -29,14 +28,15 @@ from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.dispatch import digest
-from baselinekit.replay.settings import Clients, Setting, above
+from baselinekit.replaying import dispatch as replaying
+from baselinekit.replaying.dispatch import digest
+from baselinekit.replaying.settings import Clients, Setting, above
 from baselinekit.schema.records import named_at
 from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of

@@ -27,8 +27,8 @@ from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, Ask, ProcessSpec, Surroundings
 from baselinekit.models.proxy import Proxy
 from baselinekit.programs.children import SHELL, child_environment, configured_argv, needs_shell, program_at
-from baselinekit.replay.files import inside, read_if_there
-from baselinekit.replay.settings import Execute
+from baselinekit.replaying.files import inside, read_if_there
+from baselinekit.replaying.settings import Execute
 from baselinekit.store.project import repository_of
 from baselinekit.texts import Mask
 from baselinekit.trust import is_read

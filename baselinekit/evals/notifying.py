@@ -14,7 +14,7 @@ from baselinekit.model.recipes import Notify, ProcessSpec, Request
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv, said_last
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.texts import already_masked, clipped, shown
 from baselinekit.trust import host_of, origin
 from baselinekit.variables import names_in

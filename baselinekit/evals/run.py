@@ -33,8 +33,8 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader, each_grade
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
-from baselinekit.replay.dispatch import batches
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.dispatch import batches
+from baselinekit.replaying.settings import Clients
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each, settled, without_collector

@@ -27,8 +27,8 @@ from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
-from baselinekit.replay.files import inside, read_if_there
-from baselinekit.replay.settings import Execute, Setting
+from baselinekit.replaying.files import inside, read_if_there
+from baselinekit.replaying.settings import Execute, Setting
 from baselinekit.suites.promptfolders import script_files
 from baselinekit.texts import Mask, clipped, end_of, many
 from baselinekit.trust import is_read, runs_script

@@ -17,7 +17,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.values import Json
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.chunks import Chunk, ChunkDone, Engine
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import keep_seen

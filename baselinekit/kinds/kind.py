@@ -63,8 +63,8 @@ class OutcomePlace:
 
 
 class RecipeKind:
-    """One kind of recipe: a file of this package makes it, table.py lists it, replay/ replays it. Everybody
-    else asks it, and knows no kind by its name."""
+    """One kind of recipe: a file of this package makes it, table.py lists it, replaying/ replays it.
+    Everybody else asks it, and knows no kind by its name."""
 
     # Its part of the schema.
 

@@ -17,6 +17,7 @@ _MODULES = {
     "mock": "mock",
     "post": "post",
     "replay": "stored",
+    "pytest": "pytest",
 }
 """Each kind with the module of this package whose KIND it is."""
 

@@ -10,7 +10,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.refresh.learning import TICK
-from baselinekit.replay.settings import Setting
+from baselinekit.replaying.settings import Setting
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import observe
 

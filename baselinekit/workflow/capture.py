@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.compare.dispatch import default_type
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import default_type
 from baselinekit.model.baselines import SUGGESTION, Baseline
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path

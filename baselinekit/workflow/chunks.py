@@ -11,14 +11,14 @@ from functools import partial
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
-from baselinekit.compare.dispatch import Matcher
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot
 from baselinekit.frozen import frozen
+from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
-from baselinekit.replay.dispatch import digest
+from baselinekit.replaying.dispatch import digest
 from baselinekit.store.reading import LoadedFiles, without_collector
 from baselinekit.store.records import case_digest, packed, read_record, unpacked, with_files
 from baselinekit.workflow.context import RunContext, ThreadPool

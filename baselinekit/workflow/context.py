@@ -13,7 +13,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

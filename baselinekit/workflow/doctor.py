@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import (
     OLD_NAMES,
     PURPOSE,
@@ -22,7 +22,7 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.refresh.learning import evidence_for
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.store.outputmoves import MovedOutput, has_large, move_all
 from baselinekit.store.project import place_in_config

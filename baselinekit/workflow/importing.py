@@ -27,7 +27,7 @@ from baselinekit.importers.drafts import (
 from baselinekit.importers.table import importer_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
-from baselinekit.replay.dispatch import digest
+from baselinekit.replaying.dispatch import digest
 from baselinekit.store import writing
 from baselinekit.store.reading import taken_ids
 from baselinekit.store.records import read_record

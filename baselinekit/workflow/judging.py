@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.documents.jsontext import pretty
 from baselinekit.errors import (
     BaselinekitError,
@@ -23,14 +22,15 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Ask, Observation, Recipe, Scores
 from baselinekit.model.results import VOLATILE, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.dispatch import recipe_hash
-from baselinekit.replay.files import rubric_of
-from baselinekit.replay.settings import Setting, undefined_in
+from baselinekit.replaying import dispatch as replaying
+from baselinekit.replaying.dispatch import recipe_hash
+from baselinekit.replaying.files import rubric_of
+from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
 from baselinekit.store.results import drop_pending, keep_results, save_pending
 from baselinekit.texts import already_masked, clipped, many, shown

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from baselinekit.compare.dispatch import compile_baseline, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, RecipeKind, Trouble
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
@@ -16,7 +16,7 @@ from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import Volatile
-from baselinekit.replay.environment import capture_environment
+from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.texts import many
 from baselinekit.tree.paths import find, parse, render, suggest

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path

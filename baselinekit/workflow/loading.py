@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT

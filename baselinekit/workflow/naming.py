@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json
-from baselinekit.replay.dispatch import digest, recipe_hash
+from baselinekit.replaying.dispatch import digest, recipe_hash
 from baselinekit.store.reading import locate, taken_ids
 from baselinekit.store.records import id_of, read_record
 from baselinekit.workflow.project import Project

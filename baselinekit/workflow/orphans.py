@@ -15,7 +15,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
 from baselinekit.programs.git import Git
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.store import at_revision, atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.texts import many

@@ -13,7 +13,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.nature import Nature, SinceCapture, nature_of_change
-from baselinekit.replay.dispatch import recipe_hash
+from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.texts import many
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render

@@ -24,7 +24,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import RegexBudget, Words
-from baselinekit.replay.settings import Ceilings, Clients, Execute, Setting, ceilings_of
+from baselinekit.replaying.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
@@ -364,7 +364,7 @@ class CaptureEnvironment:
         """What a capture would note about this place, flat: `git.commit`, `platform`, what is declared."""
         with self._lock:
             if not self.seen:
-                from baselinekit.replay.environment import capture_environment
+                from baselinekit.replaying.environment import capture_environment
 
                 project = self.project
                 found = capture_environment(

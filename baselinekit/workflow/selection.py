@@ -12,7 +12,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
-from baselinekit.replay.dispatch import digest
+from baselinekit.replaying.dispatch import digest
 from baselinekit.workflow.project import Project
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")

@@ -6,13 +6,13 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
-from baselinekit.compare.weakened import Loosened, weakened
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.weakened import Loosened, weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.results import Against, Revised

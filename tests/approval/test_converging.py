@@ -16,12 +16,12 @@ import pytest
 from desk import Desk
 
 from baselinekit.approval.planning import plan_of, with_output
-from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Known, Rules
 from baselinekit.model.changes import RefreshPlan, Seen
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.replay.dispatch import recipe_hash
+from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import value_at
 from baselinekit.workflow.learning import ordered_singles

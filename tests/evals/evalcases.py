@@ -24,7 +24,7 @@ from baselinekit.model.recipes import (
     Usage,
 )
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.context import Clock, RunContext, Stop
 from baselinekit.workflow.project import Operator, Project, open_project
 

@@ -25,7 +25,7 @@ from baselinekit.model.recipes import (
     Request,
     Response,
 )
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 
 JUDGE = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))

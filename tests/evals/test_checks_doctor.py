@@ -9,7 +9,7 @@ from storehelp import BASELINE, write
 from baselinekit.errors import Problem, Refused
 from baselinekit.evals.checks import examine_all
 from baselinekit.model.grades import FunctionOutput
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Operator, open_project
 

@@ -8,7 +8,7 @@ from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
 from baselinekit.evals.checks import examine_all
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Operator, open_project
 

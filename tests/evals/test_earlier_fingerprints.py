@@ -24,7 +24,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Answer, Ask, HttpRequest, Recipe, Scores
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.suites.loading import load_cases
 from baselinekit.workflow.project import CaptureEnvironment, Operator, open_project
 

@@ -18,8 +18,8 @@ from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.process import Processes
-from baselinekit.replay.client import Client
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.client import Client
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.project import Operator, Project, open_project
 
 RUN = report(result("a", "+"), result("b", "-"))

@@ -14,7 +14,7 @@ from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.project import Operator, open_project
 

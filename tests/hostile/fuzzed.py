@@ -20,15 +20,15 @@ from typing import Any
 
 from server import JSON, TEXT, chunked, head, whole
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import HttpDefaults, HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import Words
-from baselinekit.replay.client import Client
-from baselinekit.replay.dispatch import replay
-from baselinekit.replay.settings import Clients, Setting
+from baselinekit.replaying.client import Client
+from baselinekit.replaying.dispatch import replay
+from baselinekit.replaying.settings import Clients, Setting
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 

@@ -6,7 +6,7 @@ import pytest
 
 from baselinekit.errors import Refused
 from baselinekit.model.recipes import Surroundings
-from baselinekit.replay.files import inside, read_bytes
+from baselinekit.replaying.files import inside, read_bytes
 from baselinekit.store.project import read
 from baselinekit.store.records import load
 from baselinekit.suites.settings import resolve_named

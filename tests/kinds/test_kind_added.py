@@ -1,4 +1,4 @@
-"""A further kind of recipe takes one file in kinds/, one in replay/, and a row in the table of each."""
+"""A further kind of recipe takes one file in kinds/, one in replaying/, and a row in the table of each."""
 
 import json
 import os
@@ -26,9 +26,9 @@ def package(tmp_path: Path) -> Path:
     copy = tmp_path / "copy" / "baselinekit"
     shutil.copytree(ROOT / "baselinekit", copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ADDED / "kinds_grpc.py", copy / "kinds" / "grpc.py")
-    shutil.copy(ADDED / "replay_grpc.py", copy / "replay" / "grpc.py")
+    shutil.copy(ADDED / "replay_grpc.py", copy / "replaying" / "grpc.py")
     row(copy / "kinds" / "table.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
-    row(copy / "replay" / "dispatch.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
+    row(copy / "replaying" / "dispatch.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
     return copy
 
 

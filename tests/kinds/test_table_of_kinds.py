@@ -12,13 +12,14 @@ from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.mock import MockCurrent, MockExecution
 from baselinekit.kinds.post import PostCurrent, PostExecution
 from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
+from baselinekit.kinds.pytest import PytestCurrent
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
 from baselinekit.kinds.stored import ReplayCurrent, ReplayExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
-from baselinekit.replay import dispatch
+from baselinekit.replaying import dispatch
 from baselinekit.texts import already_masked
 from baselinekit.tree.paths import parse
 
@@ -42,11 +43,11 @@ def flow(collect: Any = None) -> Recipe:
 
 
 def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
-    ours = ["http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"]
+    ours = ["http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest"]
     assert [*KINDS] == ours == [*dispatch.REPLAYED]
     forms = [form for kind in KINDS.values() for form in kind.currents]
     assert forms[:6] == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent, EchoCurrent]
-    assert forms[6:] == [CliCurrent, MockCurrent, PostCurrent, ReplayCurrent]
+    assert forms[6:] == [CliCurrent, MockCurrent, PostCurrent, ReplayCurrent, PytestCurrent]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_which_recipes_ask_a_model() -> None:
     assert kind_of(SKILL).asks_model(SKILL, {})
     assert kind_of(SKILL).asks_model(SKILL, {"review": Skill(folder="x")})
     told = [kind.was_asked_of_model({}, Usage(tokens_in=1)) for kind in KINDS.values()]
-    assert told == [False, False, True, True, False, True, False, True, False]
+    assert told == [False, False, True, True, False, True, False, True, False, False]
     names = [name for name, kind in KINDS.items() if kind.was_asked_of_model({}, Usage())]
     assert names == ["prompt"]
     assert KINDS["skill"].was_asked_of_model({"model": "m"}, Usage())
@@ -187,7 +188,7 @@ def test_which_recipes_ask_a_model() -> None:
 
 def test_a_path_may_start_in_the_body_of_a_response_only() -> None:
     output = {"status": 200, "body": {"status": "ok"}}
-    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2] + 8 * [1]
+    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2] + 9 * [1]
 
 
 def test_a_limit_of_time_shortens_what_states_one() -> None:

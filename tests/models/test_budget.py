@@ -20,7 +20,7 @@ from baselinekit.model.recipes import (
     Spent,
 )
 from baselinekit.models.budget import Budget, estimate
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 2), concurrency=64, max_tokens=100)
 

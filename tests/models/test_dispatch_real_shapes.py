@@ -10,7 +10,7 @@ from model_server import ASCII_KEY, Clock, ModelServer, Said, failure, models, q
 from baselinekit.model.recipes import Answer, Model, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 
 CALL = {"name": "find_order", "arguments": '{"order": 4711}'}
 FOUND = ToolCall("find_order", {"order": 4711})

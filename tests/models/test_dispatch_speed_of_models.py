@@ -10,7 +10,7 @@ import pytest
 from model_server import models, question, world
 
 from baselinekit.model.recipes import Limits, Model
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool
 from baselinekit.model.traces import ToolCall
 from baselinekit.models.dispatch import Models
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 
 WEATHER = Tool("weather", "What it is like outside", {"type": "object", "properties": {"city": {}}})
 

@@ -32,7 +32,7 @@ from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 from baselinekit.models.dispatch import Models
 from baselinekit.models.recording import Mode, Recording, answer_in, key_of, parts_of
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 from baselinekit.store.results import Cassettes
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 1))
@@ -441,7 +441,7 @@ def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> 
             from model_server import models, question, world
             from baselinekit.model.recipes import Model
             from baselinekit.models.recording import Recording
-            from baselinekit.replay.client import Client
+            from baselinekit.replaying.client import Client
             from baselinekit.store.results import Cassettes
             client = Client(proxies={{}})
             source = models(Model(openai="x", base_url={server.url!r}, concurrency=4), world(client.send))

@@ -14,7 +14,7 @@ from model_server import Clock, ModelServer, Said, Seen, chat, failure, message,
 from baselinekit.errors import cannot
 from baselinekit.model.recipes import Model, Request, Response, Retry
 from baselinekit.models.post import Lane, asked_wait
-from baselinekit.replay.client import Client
+from baselinekit.replaying.client import Client
 
 DATE = 1_700_000_000
 

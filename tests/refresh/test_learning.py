@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value

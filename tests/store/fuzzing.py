@@ -23,7 +23,7 @@ from baselinekit.documents.jsontext import dump_json
 from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.workflow.doctor import check_baselines
 from baselinekit.workflow.project import Operator, Project, open_project
 

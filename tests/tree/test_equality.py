@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from baselinekit.compare.values import literal_bytes
 from baselinekit.documents.jsontext import MAX_DEPTH
+from baselinekit.matching.values import literal_bytes
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import bytes_of, is_written_as
 

@@ -10,7 +10,7 @@ from desk import Desk
 from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replay.settings import Clients
+from baselinekit.replaying.settings import Clients
 from baselinekit.store.reading import load
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext

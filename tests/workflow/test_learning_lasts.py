@@ -12,8 +12,8 @@ import pytest
 from console import console
 from lasting_services import SERVICES, Running
 
-from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path as Place

@@ -4,7 +4,7 @@ from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Request
-from baselinekit.replay.settings import Row, Setting, undefined_in
+from baselinekit.replaying.settings import Row, Setting, undefined_in
 
 
 def replay_grpc(recipe: Recipe, setting: Setting) -> Observation:

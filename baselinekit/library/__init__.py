@@ -1,0 +1,1 @@
+"""For Python: compare values, read baselines and replay them from scripts, notebooks and tests."""

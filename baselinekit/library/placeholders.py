@@ -1,0 +1,184 @@
+"""Placeholders as Python values: they stand in an expected value, they are equal to what they accept, and
+they are written as the texts that stand in a baseline file."""
+
+import json
+import time
+from decimal import Decimal
+
+from baselinekit.cli.entry import clock
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.library.values import NoJsonError, as_json, serializer
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import Token, split
+from baselinekit.placeholders.table import RegexBudget, Words, kind_of
+
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "any_string": ("min", "max"),
+    "any_number": ("min", "max"),
+    "any_integer": ("min", "max"),
+    "any_token": ("min", "max"),
+    "any_array": ("of", "min", "max"),
+    "any_uuid": ("version",),
+    "any_ip": ("version",),
+    "any_iso_datetime": ("within",),
+    "any_unix_timestamp": ("within",),
+    "any_hex": ("length",),
+}
+"""What each takes in parentheses, in the order of the text."""
+
+
+class Placeholder:
+    """What stands for a class of values. `==` tells whether a value is one of them; `| None` accepts null
+    too, `.optional` a key that is not there; called with arguments it is narrower."""
+
+    __slots__ = ("_token", "text")
+
+    def __init__(self, text: str):
+        parts = split(text)
+        if len(parts) != 1 or not isinstance(parts[0], Token):
+            raise InvalidInput(Problem("BK213", f"{text!r} is not one placeholder", "as in <<any_uuid>>"))
+        self.text = text
+        self._token = parts[0]
+        kind_of(self._token, Words(now=clock()()))
+
+    def __call__(self, *values: Json, **named: Json) -> "Placeholder":
+        """The same with arguments: `any_string(min=1, max=80)`, `any_iso_datetime(within="1h")`."""
+        name = self._token.name
+        known = _ARGUMENTS.get(name, ())
+        given = dict(zip(known, values, strict=False))
+        left = [str(value) for value in values[len(known) :]]
+        left += [key for key in named if key not in known or key in given]
+        if left:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise TypeError(f"{name} has no argument {left[0]}: {takes}")
+        given |= named
+        last = max((known.index(key) for key in given), default=-1)
+        return written(name, *(given.get(key) for key in known[: last + 1]))
+
+    def __or__(self, other: None) -> "Placeholder":
+        if other is not None:
+            return NotImplemented
+        return Placeholder(_changed(self._token, nullable=True))
+
+    __ror__ = __or__
+
+    @property
+    def optional(self) -> "Placeholder":
+        """Where it stands the key may be absent."""
+        return Placeholder(_changed(self._token, optional=True))
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value is one of those that it stands for."""
+        try:
+            told = as_json(value)
+        except NoJsonError:
+            return False
+        if told is None and self._token.nullable:
+            return True
+        words = Words(now=clock()(), regex_budget=RegexBudget(time.thread_time))
+        return kind_of(self._token, words).accepts(told)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Placeholder):
+            return self.text == other.text
+        return self.accepts(other)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    __str__ = __repr__
+
+
+@serializer(Placeholder)
+def _text_of(one: Placeholder) -> str:
+    return one.text
+
+
+def _changed(token: Token, nullable: bool = False, optional: bool = False) -> str:
+    """The text of a placeholder that also accepts null, or nothing at all."""
+    body = token.text.removeprefix("<<").removesuffix(">>")
+    key = f" as {token.key}" if token.key else ""
+    body = body.removesuffix(key) if key else body
+    stem = body.removesuffix("|null").removesuffix("?")
+    mark = "?" if optional or token.optional else ""
+    null = "|null" if nullable or token.nullable else ""
+    return f"<<{stem}{mark}{null}{key}>>"
+
+
+def written(name: str, *args: Json) -> Placeholder:
+    """A placeholder from its name and its arguments."""
+    texts = ", ".join(_written_argument(arg) for arg in args)
+    return Placeholder(f"<<{name}({texts})>>" if args else f"<<{name}>>")
+
+
+def _written_argument(value: Json) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value)
+
+
+def placeholder(text: str) -> Placeholder:
+    """Any placeholder by its text: `placeholder("<<any_timespan>>")`."""
+    return Placeholder(text if text.startswith("<<") else f"<<{text}>>")
+
+
+def number(value: int | float | Decimal, abs: int | float | Decimal = 0) -> Placeholder:
+    """A number that is no further from `value` than `abs`, counted in decimals: `number(4.2, abs=0.1)`."""
+    return Placeholder(f"<<number({Decimal(str(value))} ± {Decimal(str(abs))})>>")
+
+
+def one_of(*values: Json) -> Placeholder:
+    """One of these texts, numbers, truths or None."""
+    return written("one_of", *(as_json(value) for value in values))
+
+
+def regex(pattern: str) -> Placeholder:
+    """A text that matches as a whole."""
+    return written("regex", pattern)
+
+
+def contains(part: str) -> Placeholder:
+    """A text with this part."""
+    return written("contains", part)
+
+
+def starts_with(part: str) -> Placeholder:
+    """A text that begins so."""
+    return written("starts_with", part)
+
+
+def ends_with(part: str) -> Placeholder:
+    """A text that ends so."""
+    return written("ends_with", part)
+
+
+def length(least: int, most: int | None = None) -> Placeholder:
+    """A text, an array or an object of this length, or of a length between two."""
+    return written("length", least) if most is None else written("length", least, most)
+
+
+anything = Placeholder("<<any>>")
+any_string = Placeholder("<<any_string>>")
+any_nonempty_string = Placeholder("<<any_nonempty_string>>")
+any_integer = Placeholder("<<any_integer>>")
+any_number = Placeholder("<<any_number>>")
+any_boolean = Placeholder("<<any_boolean>>")
+any_object = Placeholder("<<any_object>>")
+any_array = Placeholder("<<any_array>>")
+any_uuid = Placeholder("<<any_uuid>>")
+any_ulid = Placeholder("<<any_ulid>>")
+any_jwt = Placeholder("<<any_jwt>>")
+any_token = Placeholder("<<any_token>>")
+any_hex = Placeholder("<<any_hex>>")
+any_base64 = Placeholder("<<any_base64>>")
+any_iso_datetime = Placeholder("<<any_iso_datetime>>")
+any_iso_date = Placeholder("<<any_iso_date>>")
+any_time = Placeholder("<<any_time>>")
+any_unix_timestamp = Placeholder("<<any_unix_timestamp>>")
+any_semver = Placeholder("<<any_semver>>")
+any_ip = Placeholder("<<any_ip>>")
+any_email = Placeholder("<<any_email>>")
+any_url = Placeholder("<<any_url>>")

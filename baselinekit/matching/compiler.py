@@ -1,0 +1,420 @@
+"""The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
+most of a document costs little to compile and next to nothing to walk."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.matching.arrays import Elements, ElementTemplate, Ordered, Selected
+from baselinekit.matching.columnar import ColumnarArray
+from baselinekit.matching.columns import (
+    ColumnMaker,
+    Columns,
+    Leaves,
+    goes_by_columns,
+    leaves_of,
+    literal_columns,
+)
+from baselinekit.matching.keyed import Keyed, no_key
+from baselinekit.matching.objects import Headers, Object, ObjectShape
+from baselinekit.matching.rules import ActiveRules, Form, Mode, Rule, Side, State, field_mode
+from baselinekit.matching.unordered import LazyNodes, Unordered
+from baselinekit.matching.values import (
+    AnyElements,
+    Ignored,
+    Link,
+    Literal,
+    MediaType,
+    Node,
+    PlaceholderNode,
+    Scalar,
+    Uncompared,
+    literal_bytes,
+    shows_more,
+    unroll,
+    untouched_bytes,
+)
+from baselinekit.model.baselines import ArrayMode, By
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import describes_many, has_marker, texts_in, tokens_in
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
+from baselinekit.tree.equality import bytes_of, is_number
+
+_MOST_SHAPES = 8
+NO_FORM: Form = {}
+
+
+@dataclass(slots=True)
+class Compiler:
+    """`hits` are the rules that met something in the expected output, `arrays` says which arrays are compared
+    in a way of their own, `checked` counts what can fail, `uncompared` what is not looked at."""
+
+    words: Words
+    problems: list[Problem] = field(default_factory=list)
+    hits: set[Rule] = field(default_factory=set)
+    arrays: dict[Path, str] = field(default_factory=dict)
+    checked: int = 0
+    uncompared: int = 0
+    templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
+    invalid: dict[str, InvalidInput] = field(default_factory=dict)
+    """Why a text with placeholders cannot be read."""
+    shapes: dict[tuple[int, int], list[ObjectShape]] = field(default_factory=dict)
+    modes: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = field(default_factory=dict)
+    """The mode in which a value is compared by the mode around it and the rules here; both are kept, or
+    another would get their ids."""
+
+    @property
+    def bound(self) -> bool:
+        """Whether a binding has been met."""
+        return any(map(binds, self.templates.values()))
+
+    def node(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
+        """The node of a value, by the rules that apply right here."""
+        applied = self.apply_rules(value, mode, state, at)
+        if not isinstance(applied, Mode):
+            return applied
+        if state.here is not None and state.repeats and self.mode_at(applied, state.here) == applied:
+            state = state.nothing  # all that the rules say below is said by the mode
+        node = self.node_by_type(value, applied, state, at)
+        if isinstance(node, Uncompared) and mode.type != "numeric":
+            node.optional = False  # around it, what the baseline states has to be there
+        return node
+
+    def apply_rules(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored:
+        """The mode in which a value is compared, or that it is not."""
+        here = state.here
+        if here is None:
+            return mode
+        self.hits.update(here.rules)
+        if here.ignore is not None:
+            keep = here.ignore.kind == "ignore_values"
+            self.checked += keep and at is not None
+            return Ignored(value, here.ignore, at, keep)
+        return self.mode_at(mode, here)
+
+    def mode_at(self, mode: Mode, here: ActiveRules) -> Mode:
+        """The mode below rules that do not leave a value out."""
+        key = id(mode), id(here)
+        if key not in self.modes:
+            self.modes[key] = mode, here, mode_here(mode, here)
+        return self.modes[key][2]
+
+    def below(
+        self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link, form: Form = NO_FORM
+    ) -> Node:
+        """The node of what stands under a key of an object or an array, which is in the outer state."""
+        usual = outer.step(key, value, size)
+        node = self.output(value, form, mode, usual, at)
+        if not outer.filters or not outer.may_leave_out(key, value, size):
+            return node
+        side = Side(key, value, size)
+        return Selected(node, usual, outer, side, lambda own: self.again().output(value, form, mode, own, at))
+
+    def output(self, value: Json, form: Form, mode: Mode, state: State, at: Link = None) -> Node:
+        """The node of an output, or of what stands in it at a place that may have a form."""
+        kind = form.get(unroll(at)) if form else None
+        if kind is None or not isinstance(value, dict):
+            return self.node(value, mode, state, at)
+        applied = self.apply_rules(value, mode, state, at)
+        if not isinstance(applied, Mode):
+            return applied
+        nodes = []
+        for key, item in value.items():
+            node = self.below(item, applied, state, key, len(value), (at, key), form)
+            is_type = kind == "headers" and key.casefold() == "content-type"
+            if is_type and isinstance(node, Scalar) and isinstance(node.value, str):
+                node = MediaType(node.expected, node.value, node.at)
+            nodes.append((key, node))
+        shape = ObjectShape(applied, state, open=kind != "names")
+        fields = Object(value, shape, tuple(nodes), None, at, stated={})
+        return Headers(fields) if kind == "headers" else fields
+
+    def again(self) -> "Compiler":
+        """For a value in another state than that of the baseline: nothing that was found changes by it."""
+        return replace(self, problems=[], hits=set(), arrays={})
+
+    def open(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
+        """The node that looks into a value, however literal it is."""
+        return self.node_by_type(value, mode, state, at, whole=True)
+
+    def node_by_type(self, value: Json, mode: Mode, state: State, at: Link, whole: bool = False) -> Node:
+        kind = value.__class__
+        if kind is dict:
+            return self._object(value, mode, state, at, whole)
+        if kind is list:
+            return self._array(value, mode, state, at, whole)
+        literal = value
+        if kind is str and has_marker(value):
+            literal = self._template(value, at)
+            if not isinstance(literal, str):
+                self.checked += 1
+                return PlaceholderNode(value, literal, at)
+        return self._scalar(value, literal, mode, at)
+
+    def _scalar(self, value: Json, literal: Json, mode: Mode, at: Link) -> Node:
+        """`literal`: what a text says once its escapes are read."""
+        if mode.type == "numeric" and not is_number(value):
+            self.uncompared += 1
+            return Uncompared(value, at)
+        self.checked += 1
+        if mode.type == "semantic" and isinstance(value, str):
+            from baselinekit.matching.semantic import SemanticText  # few baselines need it
+
+            return SemanticText(value, literal, mode, at)
+        return Scalar(value, literal, mode, at)
+
+    def template(self, text: str) -> str | Placeholder | Inline:
+        """What a text stands for; itself when that cannot be said, which is reported where its node is
+        made."""
+        if text not in self.templates:
+            try:
+                self.templates[text] = compile_text(text, self.words)
+            except InvalidInput as error:
+                self.templates[text], self.invalid[text] = text, error
+        return self.templates[text]
+
+    def accepts(self, text: str, value: Json) -> bool:
+        """Whether a stored text by itself accepts a value; not where that hangs on what stands elsewhere."""
+        template = self.template(text)
+        if isinstance(template, str):
+            return isinstance(value, str) and value == template
+        return not binds(template) and template.accepts(value, {})
+
+    def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
+        template = self.template(text)
+        if text in self.invalid:
+            self.report(at, *self.invalid[text].problems)
+        return template
+
+    def report(self, at: Link, *problems: Problem) -> None:
+        path = ("baseline", "output", *unroll(at))
+        self.problems += [replace(problem, at=path) for problem in problems]
+
+    def _object(self, value: dict[str, Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
+        """The shape of an earlier row, if it fits; else nodes where they are needed."""
+        if mode.type == "numeric":
+            return self._numbers(value, mode, state, at)
+        if state.names is None or mode.asks_for_change:  # any key may matter
+            return self._shaped(value, mode, state, at)
+        if whole:
+            return Object(value, ObjectShape(mode, state), (), None, at, stated=value)
+        shown = shows_more(value, state.names)
+        data = None if shown else untouched_bytes(value, state)
+        if data is not None:
+            self.checked += 1
+            return Literal(value, data, mode, state, at)
+        shapes = self.shapes.setdefault((id(mode), id(state)), [])
+        for shape in shapes:
+            rest = shape.literal_part(value)
+            if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
+                continue
+            self.checked += 1
+            nodes = [(k, self.below(value[k], mode, state, k, len(value), (at, k))) for k in shape.deeper]
+            return Object(value, shape, tuple(nodes), data, at)
+        row = self._shaped(value, mode, state, at, literal=shown)
+        self.checked += bool(row.rest) or not value
+        if row.data is not None and (row.shape.texts or row.shape.ignored):
+            shapes[_MOST_SHAPES - 1 :] = []
+            shapes.insert(0, row.shape)
+        return row
+
+    def _shaped(
+        self, value: dict[str, Json], mode: Mode, state: State, at: Link, literal: bool = True
+    ) -> Object:
+        """An object with a shape of its own: nodes where they are needed, and what is literal by its
+        bytes. Not `literal`: as a whole it is known not to be."""
+        size, below = len(value), state.otherwise()
+        names = value.keys() if state.names is None or mode.asks_for_change else state.names
+        texts, ignored, nodes = [], [], {}
+        rest = value.copy()
+        for key, item in value.items():
+            if key not in names and item.__class__ is str and has_marker(item):
+                del rest[key]
+                template = self._template(item, (at, key))
+                if isinstance(template, str):
+                    nodes[key] = self._scalar(item, template, mode, (at, key))
+                else:
+                    self.checked += 1
+                    texts.append((key, item, template.alone, template))
+        for key in [key for key in value if key in names]:
+            node = self.below(value[key], mode, state, key, size, (at, key))
+            del rest[key]
+            if isinstance(node, Ignored):
+                ignored.append((key, value[key].__class__, node.rule, node.keep))
+            else:
+                nodes[key] = node
+        known = (not literal and len(rest) == size) or shows_more(rest, names)
+        data = None if known else untouched_bytes(rest, state)
+        containers = tuple(rest.items()) if data is None else ()
+        for key, item in containers:
+            if item.__class__ is dict or item.__class__ is list:
+                node = self.node(item, mode, below, (at, key))
+                if not isinstance(node, Literal):
+                    nodes[key] = node
+                    del rest[key]
+        taken = frozenset(value.keys() - rest.keys())
+        shape = ObjectShape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
+        data = bytes_of(rest) if data is None else data
+        return Object(value, shape, tuple(nodes.items()), data, at, stated=rest)
+
+    def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
+        """An object of which only the numbers are compared."""
+        size = len(value)
+        nodes: dict[str, Node] = {}
+        rest: dict[str, Json] = {}
+        for key, item in value.items():
+            if is_number(item) and not mode.asks_for_change and state.step(key, item, size).here is None:
+                rest[key] = item
+                continue
+            node = self.below(item, mode, state, key, size, (at, key))
+            if not isinstance(node, Uncompared):
+                nodes[key] = node
+        if at is not None and not nodes and not rest:
+            return Uncompared(value, at)
+        self.checked += bool(rest)
+        return Object(value, ObjectShape(mode, state, open=True), tuple(nodes.items()), None, at, stated=rest)
+
+    def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
+        every = state.any_elements()
+        if every is not None and every.ignore is not None:
+            self.hits.update(every.rules)
+            self.checked += 1
+            return AnyElements(value, every.ignore, at)
+        how = state.here.arrays.arrays if state.here is not None and state.here.arrays is not None else None
+        if whole:
+            return _Array(self, value, how, mode, state, at).opened()
+        by_bytes = how is None and mode.type != "numeric" and not mode.asks_for_change
+        if by_bytes and not shows_more(value, state.otherwise().names or ()):
+            data = literal_bytes(value)
+            if data is not None and state.asleep(value, data):
+                self.checked += 1
+                return Literal(value, data, mode, state, at)
+        return _Array(self, value, how, mode, state, at).node()
+
+
+def mode_here(mode: Mode, here: ActiveRules) -> Mode:
+    """The mode below rules that do not leave a value out."""
+    if here.fields is not None and here.fields.fields is not None:
+        mode = field_mode(here.fields.fields, here.fields, mode)
+    if here.tolerances:
+        rule = here.tolerances[0]
+        bounds = [(r.tolerance, r.text) for r in here.tolerances if r.tolerance is not None]
+        mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
+    return mode
+
+
+@dataclass(slots=True)
+class _Array:
+    """An array that is being compiled. `how`: as its rules say that it is compared."""
+
+    compiler: Compiler
+    value: list[Json]
+    how: ArrayMode | None
+    mode: Mode
+    state: State
+    at: Link
+    columns: Columns | Leaves | None = None
+
+    def node(self) -> Node:
+        """By the columns of its rows if they are all alike, else with a node for each row."""
+        value, mode, state, compiler = self.value, self.mode, self.state, self.compiler
+        if self.how is not None and self.how != "ordered" and mode.type == "exact":
+            what = f"an exact comparison keeps the order of arrays, {str(self.how)!r} has no effect"
+            compiler.report(self.at, Problem("BK222", what, "use type: structural"))
+        if self.how is None and mode.type in ("structural", "semantic") and len(value) == 1:
+            self.how = "each" if describes_many(value[0]) else None
+        if self.how is not None:
+            compiler.arrays[unroll(self.at)] = str(self.how)
+        if isinstance(self.how, By) and (why := no_key(self.compared_rows(), self.how.by)):
+            compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
+        compiler.checked += not value
+        below = state.same_below
+        if below is not None and self.how != "each" and goes_by_columns(mode):
+            measuring = self.how not in ("unordered", "subset")
+            self.columns = ColumnMaker(compiler.template, compiler.mode_at, measuring).part_of(
+                value, mode, below
+            )
+        if self.columns is None:
+            return self.rows()
+        compiler.hits |= self.columns.rules
+        compiler.checked += 1
+        ordered = self.how in (None, "ordered")
+        key = self.how.by if isinstance(self.how, By) else None
+        loose = bool(self.columns.taken if isinstance(self.columns, Columns) else self.columns.sizes)
+        return ColumnarArray(value, self.columns, ordered, key, self.rows, self.at, loose)
+
+    def opened(self) -> Node:
+        """The node of a literal array, of which something else was met: all that it holds is literal too."""
+        value, mode, below = self.value, self.mode, self.state.same_below
+        if below is None or not goes_by_columns(mode):
+            return self.literal_rows()
+        columns = literal_columns(value, mode, below, by_bytes=False) or leaves_of(value, mode, below)
+        if columns is None:
+            return self.literal_rows()
+        return ColumnarArray(value, columns, True, None, self.literal_rows, self.at, loose=False)
+
+    def literal_rows(self) -> Node:
+        items: list[Node] = []
+        for n, item in enumerate(self.value):
+            below, place = self.state.step(n, item, len(self.value)), (self.at, n)
+            if item.__class__ is dict or item.__class__ is list:
+                items.append(Literal(item, None, self.mode, below, place))
+            else:
+                items.append(self.compiler.open(item, self.mode, below, place))
+        return Ordered(self.value, tuple(items), self.mode, self.state, self.at)
+
+    def compared_rows(self) -> list[Json]:
+        """The rows that no rule leaves out."""
+        if not self.state.tells_apart:
+            return self.value
+        rows = [(row, self.state.step(n, row, len(self.value)).here) for n, row in enumerate(self.value)]
+        return [row for row, here in rows if here is None or here.ignore is None]
+
+    def classes(self) -> list[Hashable] | None:
+        """Rows that are equal and of one class ask for the same: the same rules hold for both, and none of
+        their texts is a question, which would name its place. None: all are of one."""
+        value, size = self.value, len(self.value)
+        classes: list[Hashable] = [None] * size
+        if self.state.same_below is None:
+            for n, row in enumerate(value):
+                by_place = self.state.filters and self.state.may_leave_out(n, row, size)
+                classes[n] = n if by_place else id(self.state.step(n, row, size))
+        if self.mode.type == "semantic":
+            for n, row in enumerate(value):
+                if any(isinstance(self.compiler.template(text), str) for text in texts_in(row)):
+                    classes[n] = (n,)
+        return classes if any(classes) else None
+
+    def rows(self) -> Node:
+        """With a node for each of its rows; for those that are all alike, when it is looked at."""
+        value, mode, state, at, compiler = self.value, self.mode, self.state, self.at, self.compiler
+        below, size, subset = state.same_below, len(value), self.how == "subset"
+
+        def item(n: int) -> Node:
+            if below is not None and below.here is None:
+                return compiler.node_by_type(value[n], mode, below, (at, n))
+            return compiler.below(value[n], mode, state, n, size, (at, n))
+
+        if isinstance(self.columns, Columns) and self.how in ("unordered", "subset"):
+            lazy = LazyNodes(item, size)
+            classes = self.classes()
+            return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, classes=classes)
+        items = tuple(map(item, range(size)))
+        if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
+            return Uncompared(value, at)
+        every = state.otherwise().here if state.tells_apart else None
+        elements = Elements(
+            value,
+            state,
+            lambda n, own: compiler.again().node(value[n], mode, own, (at, n)),
+            every is not None and every.ignore is not None,
+        )
+        if self.how == "each" and items:
+            return ElementTemplate(value, items, mode, at, elements)
+        if isinstance(self.how, By):
+            return Keyed(value, items, self.how.by, mode, at, elements)
+        if self.how in ("unordered", "subset"):
+            bindings = compiler.bound and any(token.key for token in tokens_in(value))
+            return Unordered(value, items, mode, at, subset, bindings, None, self.classes(), elements)
+        return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)

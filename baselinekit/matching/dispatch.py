@@ -1,0 +1,398 @@
+"""The way into matching/: a baseline is compiled once, and each observation is compared in one walk."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.frozen import frozen
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.matching.compiler import Compiler
+from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, automaton_of, field_tolerance
+from baselinekit.matching.values import Node, Walk
+from baselinekit.model.baselines import (
+    BOUNDS,
+    FLAGS,
+    TOPIC_ONLY,
+    Answers,
+    Baseline,
+    Comparison,
+    Difference,
+    FieldRule,
+    Known,
+    RuleReport,
+    Rules,
+    Tolerance,
+    Type,
+    known_path,
+    method_problems,
+    renamed,
+)
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.table import Words
+from baselinekit.texts import many
+from baselinekit.tree.equality import is_number
+from baselinekit.tree.paths import Pattern, parse, suggest
+from baselinekit.tree.places import Wild
+
+# What a file's `comparison:` says, ready to use: the mode of the whole and the path rules, rooted in the
+# form of the output.
+
+
+def form_of(recipe: Recipe) -> Form:
+    """A response, what a flow collects by name, or nothing in particular."""
+    kind = kind_of(recipe)
+    if not kind.parts:
+        return {}
+    places = kind.responses(recipe)
+    form: Form = {} if () in places else {(): "names"}
+    for place in places:
+        form[place] = kind
+        if kind.headers:
+            form[*place, kind.headers] = "headers"
+    return form
+
+
+def check_form(output: Json, form: Form) -> Iterator[Problem]:
+    """Whether a stored output has the form that its recipe gives."""
+    for path, kind in form.items():
+        if isinstance(kind, str):
+            continue
+        noun, parts = kind.noun, kind.parts
+        where = ("baseline", "output", *path)
+        stated = output.get(path[0]) if path and isinstance(output, dict) else output
+        if path and isinstance(output, dict) and path[0] not in output:
+            what = f"the answer of {path[0]!r} is missing: `collect` names it"
+            yield Problem("BK225", what, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
+            continue
+        if not isinstance(stated, dict):
+            what = f"a {noun} is an object with {', '.join(parts)}, not {json_type(stated)}"
+            yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)
+            continue
+        for key in stated:
+            if key not in parts:
+                hint = nearest(key, parts) or f"it has {', '.join(parts)}"
+                yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
+
+
+def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
+    """The path with the names of headers as the stored output spells them."""
+    for path, kind in form.items():
+        size = len(path)
+        name = pattern.segments[size] if len(pattern.segments) > size else None
+        if kind == "headers" and pattern.segments[:size] == path and isinstance(name, str):
+            stored = output
+            for key in path:
+                stored = stored.get(key) if isinstance(stored, dict) else None
+            same = [key for key in stored or () if key.casefold() == name.casefold()]
+            if same:
+                segments = (*path, same[0], *pattern.segments[size + 1 :])
+                return replace(pattern, segments=segments)
+    return pattern
+
+
+_DEFAULT = replace(parse("**"), text="*", last=True)
+"""The path of the default tolerance. In a response it is for the body's numbers, not for the status. Every
+other path is more exact."""
+
+
+def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
+    """The mode at the root: the type that the file states, or the one that goes with the output."""
+    flags = {}
+    for name, value in rules.tolerance.items():
+        if not isinstance(value, bool):
+            continue
+        if name in FLAGS:
+            flags[name] = value
+        else:
+            hint = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
+            what = f"{name!r} is not an option of a comparison"
+            problems.append(Problem("BK202", what, hint, at=("comparison", "tolerance", name)))
+    type = rules.type or default_type(output, kind)
+    for name in ("min_similarity", "method"):
+        if getattr(rules, name) is not None and type != "semantic":
+            what = f"{name} belongs to type: semantic"
+            hint = "set the type, or leave it out"
+            problems.append(Problem("BK203", what, hint, at=("comparison", name)))
+    if type == "semantic" or rules.fields:
+        problems += method_problems(rules)
+    return Mode().changed(
+        type, rules.options, flags, min_similarity=rules.min_similarity, method=rules.method
+    )
+
+
+def path_rules(
+    rules: Rules, output: Json, form: Form, problems: list[Problem]
+) -> tuple[list[Rule], list[tuple[Pattern, Path]]]:
+    """The path rules, each from its root, and what `require_keys` asks for."""
+    made: list[Rule] = []
+    required: list[tuple[Pattern, Path]] = []
+    for kind, text, at, stated in _stated(rules):
+        try:
+            pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
+            if isinstance(stated, Tolerance):
+                problems += bounds_problems(stated, at)
+            elif isinstance(stated, FieldRule):
+                problems += field_problems(stated, at)
+            if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
+                problems.append(_no_array(output, at))
+                continue
+            starts = _roots(pattern, output, form)
+            rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
+            if kind == "require_keys":
+                required.append((rooted[0], at))
+                continue
+            bounds = {} if stated is None else {kind: stated}
+            made += [Rule(kind, text, _spelled(path, output, form), at, **bounds) for path in rooted]
+        except InvalidInput as error:
+            problems += [replace(problem, at=at) for problem in error.problems]
+    return made, required
+
+
+def _no_array(output: Json, at: Path) -> Problem:
+    """`$` is the whole output, of which an array may be one part."""
+    parts = output.items() if isinstance(output, dict) else ()
+    arrays = [f"`$.{key}`" for key, value in parts if isinstance(value, list)]
+    hint = f"write {arrays[0]}" if len(arrays) == 1 else "name the array, such as `$.body`"
+    return Problem("BK203", f"`$` is the whole output, which is no array ({json_type(output)})", hint, at=at)
+
+
+_RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
+    *("ignore_fields", "ignore_values", "tolerance", "arrays", "fields"),
+    "require_keys",
+)
+
+
+def _stated(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], str, Path, Any]]:
+    """Each rule with a path: its kind, the path, where it stands in the file, and what else it says."""
+    for kind in _RULE_KINDS:
+        stated = getattr(rules, kind)
+        for key, value in stated.items() if isinstance(stated, dict) else enumerate(stated):
+            if not isinstance(stated, dict):
+                yield kind, value, ("comparison", kind, key), None
+            elif kind != "tolerance" or isinstance(value, Tolerance):
+                yield kind, str(key), ("comparison", kind, key), value
+
+
+def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
+    for name, value in rule.tolerance.items():
+        place = (*at, "tolerance", name)
+        if isinstance(value, Tolerance) or name not in FLAGS.union(BOUNDS):
+            what = f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
+            yield Problem("BK202", what, nearest(name, FLAGS.union(BOUNDS)), at=place)
+        elif (name in FLAGS) != isinstance(value, bool):
+            what = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
+            yield Problem("BK202", what, at=place)
+    if bounds := field_tolerance(rule):
+        yield from bounds_problems(bounds, (*at, "tolerance"))
+
+
+def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
+    """Bounds that no number could ever keep."""
+    stated = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
+    for name, value in stated.items():
+        if not is_number(value) or (name in ("abs", "rel") and value < 0):
+            yield Problem("BK205", f"{name} is {value}, which no change can satisfy", at=(*at, name))
+    low, high = stated.get("min_delta"), stated.get("max_delta")
+    if low is not None and high is not None and low > high:
+        what = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
+        yield Problem(
+            "BK205", what, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
+        )
+
+
+def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
+    """From where a path starts, decided on the stored output alone."""
+    kind = form.get(())
+    if not isinstance(kind, RecipeKind) or not kind.paths_start_in_answer:
+        return [()]
+    answer = (kind.answer,)
+    if pattern.last:
+        return [answer]
+    found = kind.starts(pattern, output)
+    nameless = not pattern.absolute and {*pattern.segments} == {Wild.ANY}
+    if len(found) == 2 or (found and nameless):  # a response has parts, whatever is in its body
+        what = f"{pattern.text!r} is both in the {kind.noun} and in its {kind.answer}"
+        raise InvalidInput(Problem("BK204", what, f"write {kind.answer}.{pattern.text} or $.{pattern.text}"))
+    if found:
+        return found
+    return [()] if pattern.segments[0] in kind.parts else [answer, ()]
+
+
+def default_type(output: Json, kind: str) -> Type:
+    """Texts and bytes are compared exactly, JSON by its structure. Of a response its body decides, of a
+    program what it printed."""
+    part = KINDS[kind].answer
+    answer = output.get(part) if part and isinstance(output, dict) else output
+    is_hash = isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
+    return "exact" if isinstance(answer, str) or is_hash else "structural"
+
+
+# The way into matching/: a baseline is compiled once, and each observation is compared in one walk.
+
+
+_NO_ANSWERS: Answers = {}
+
+
+@frozen
+class Matcher:
+    """One baseline's rules and output, ready to be walked."""
+
+    root: Node
+    form: Form
+    type: Type
+    rules: Rules
+    known: Known
+    path_rules: tuple[Rule, ...]
+    required: tuple[tuple[Pattern, Path], ...]
+    compiler: Compiler
+
+    def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
+        """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
+        walk = Walk(self.compiler.open, self.compiler.accepts, self.compiler.bound, answers)
+        walk.hits.update(self.compiler.hits)
+        resolved = self.root.walk(observation.output, walk, None)
+        differences = walk.differences
+        if walk.shuffled:
+            differences = in_document_order(differences, self.root.expected)
+        further = []
+        if self.required or self.limited:
+            from baselinekit.matching import limits  # most baselines state none
+
+            missing = {found.path for found in differences if found.kind == "missing"}
+            headers = [path for path, kind in self.form.items() if kind == "headers"]
+            absent = limits.missing_keys(self.required, observation.output, headers)
+            further = [
+                *(found for found in absent if found.path not in missing),
+                *limits.exceeded(self.rules, self.known, observation),
+                *limits.too_old(self.rules, self.known, self.compiler.words.now),
+            ]
+        return Comparison(
+            (*differences, *further),
+            walk.count + len(further),
+            resolved,
+            tuple(self._reports(walk)),
+            tuple(walk.questions),
+        )
+
+    @property
+    def limited(self) -> bool:
+        """Whether there are limits besides the output."""
+        return any((self.rules.latency, self.rules.cost, self.rules.max_age is not None))
+
+    @property
+    def hits(self) -> frozenset[Rule]:
+        """The rules that met something in the stored output."""
+        return frozenset(self.compiler.hits)
+
+    @property
+    def arrays(self) -> dict[Path, str]:
+        """The arrays that are compared in a way of their own."""
+        return self.compiler.arrays
+
+    def explain(self, comparison: Comparison) -> list[str]:
+        """The differences in words, for who asks for more."""
+        from baselinekit.matching.explain import explain
+
+        return explain(self.root.expected, comparison)
+
+    def _reports(self, walk: Walk) -> Iterator[RuleReport]:
+        met = {rule.at for rule in walk.hits}
+        stale = {rule.at: rule for rule in self.path_rules if rule.at not in met}
+        for rule in stale.values():
+            near = suggest(rule.pattern, self.root.expected)
+            what = f"{rule.kind}: {rule.text} matched nothing" + (f": {near}" if near else "")
+            yield RuleReport(rule.text, "stale", what, rule.at)
+        for rule, what in walk.hidden.items():
+            yield RuleReport(
+                rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {what}", rule.at
+            )
+        if number := self.compiler.uncompared:
+            what = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
+            yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
+        if self.rules.method is not None or self.rules.fields:
+            for at, what in renamed(self.rules):
+                yield RuleReport("method", "advice", what, at)
+        if (
+            walk.answers
+            and not walk.count
+            and any(question.method == "embedding" for question in walk.answers)
+        ):
+            yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
+        if self.limited:
+            from baselinekit.matching import limits
+
+            yield from limits.unchecked_ratios(self.rules, self.known)
+            yield from limits.age_reports(self.rules, self.known, self.compiler.words.now)
+
+
+def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
+    """Everything that can be wrong with the rules or the stored output is found here, all at once."""
+    known = baseline.baseline
+    if known is None or known.output is ABSENT:
+        what = f"{baseline.id} has no stored output yet"
+        raise InvalidInput(Problem("BK223", what, "capture it: baselinekit capture from FILE", at=()))
+    output, rules, form = known.output, baseline.comparison, form_of(baseline.current)
+    compiler = Compiler(words)
+    problems = compiler.problems
+    problems += check_form(output, form)
+    mode = base_mode(rules, output, baseline.current.kind, problems)
+    if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
+        what = f"`cost` has no effect on a recipe of type {baseline.current.kind}"
+        problems.append(Problem("BK203", what, "remove it", at=("comparison", "cost")))
+    compiled_rules, required = path_rules(rules, output, form, problems)
+    automaton = automaton_of(compiled_rules)
+    root = compiler.output(output, form, mode, automaton.start)
+    states_nothing = bool(form) and output in ({}, {"headers": {}})
+    unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
+    limited = rules.latency is not None or rules.cost is not None
+    if not problems and unchecked and not required and not limited:
+        what = "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
+        what += ": this baseline could never fail"
+        problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
+    if problems:
+        if baseline.variant is not None:  # what is wrong with its output stands there
+            stored = (*known_path(None), "output")
+            places = [(problem, problem.at or ()) for problem in problems]
+            problems = [
+                replace(problem, at=(*baseline.output_path, *at[2:])) if at[:2] == stored else problem
+                for problem, at in places
+            ]
+        raise InvalidInput(*problems)
+    return Matcher(root, form, mode.type, rules, known, tuple(automaton.rules), tuple(required), compiler)
+
+
+_LAST = 10**9
+
+
+def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
+    """Sorted by where the expected values stand, as the walk meets placeholders before what is literal; what
+    is extra in an object or array comes last in it."""
+    if len(differences) < 2:
+        return differences
+    places: dict[int, dict[str, int]] = {}
+
+    def rank(difference: Difference) -> tuple[int, ...]:
+        ranks = []
+        value = expected
+        for key in difference.at:
+            if isinstance(value, dict) and isinstance(key, str):
+                known = places.get(id(value))
+                if known is None:
+                    known = places[id(value)] = {name: place for place, name in enumerate(value)}
+                ranks.append(known.get(key, _LAST))
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                ranks.append(key)
+                value = value[key]
+        return (*ranks, _LAST) if difference.kind == "extra" else tuple(ranks)
+
+    return sorted(differences, key=rank)
+
+
+def is_limit(difference: Difference) -> bool:
+    """Whether it is about what the output took, or how old the baseline is, and not about the output."""
+    rule = difference.rule or ""
+    return rule == "max_age" or rule.startswith(("latency.", "cost.", "max_age."))

@@ -1,0 +1,104 @@
+"""What a change to the checks and the scores of a recipe lets pass that failed before.
+
+No refresh writes them, so that none of it is `honest`. Where it is not known that a check asks for as much
+as the one that stood there, or how a judge takes other words, it is told."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+
+from baselinekit.grade.checks import AskedFor
+from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
+from baselinekit.matching.loosened import Loosened, short
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.recipes import Recipe, Scores
+from baselinekit.model.values import Json, Path
+from baselinekit.tree.equality import canonical, is_number
+
+CHECKS_AT, SCORES_AT = (*EXECUTION, CHECKS), (*EXECUTION, "scores")
+
+_LISTS = {"contains_all": "-", "contains_any": "+"}
+"""Of a check with a list of texts: whether one that has gone, or one that has come, asks for less."""
+
+
+def regraded(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+    """Of two recipes of one kind."""
+    yield from _checks(before, after)
+    yield from _scores(before.current.scores, after.current.scores)
+
+
+def _checks(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+    old, new = before.current.checks, after.current.checks
+    if canonical(old) == canonical(new):
+        return
+    asked, stood = AskedFor(new), set(map(canonical, old))
+    lost = [check for check in old if not asked.includes(check)]
+    altered = [number for number, check in enumerate(new) if canonical(check) not in stood]
+    for check in lost:
+        name = next(iter(check), "")
+        number = next((number for number in altered if name in new[number]), None)
+        if number is None:
+            yield Loosened(CHECKS_AT, f"is no longer checked: {short(check)}")
+        else:
+            altered.remove(number)
+            what = f"{name}: {_difference(name, check[name], new[number][name])}"
+            yield Loosened((*CHECKS_AT, number), what)
+    if old and not lost and not _all_passed(before):
+        yield Loosened(CHECKS_AT, "other checks, and an answer is expected that fails one of them")
+
+
+def _difference(name: str, old: Json, new: Json) -> str:
+    if name in _LISTS and isinstance(old, list) and isinstance(new, list):
+        (few, many), sign = ((old, new) if _LISTS[name] == "+" else (new, old)), _LISTS[name]
+        signed = [f"{sign}{short(text)}" for text in many if text not in few]
+        if signed:
+            return " ".join(signed)
+    then, now = short(old), short(new)
+    return f"{then} -> {now}" if then != now else f"another one: {now}"
+
+
+def _all_passed(baseline: Baseline) -> bool:
+    """Whether each check is expected to pass: of one that fails, a stricter one lets more pass."""
+    known = baseline.baseline
+    outputs = [known.output, *(one.output for one in known.variants)] if known is not None else []
+    told = (output.get(CHECKS) for output in outputs if isinstance(output, dict))
+    return all(one == PASSED for checks in told if isinstance(checks, dict) for one in checks.values())
+
+
+def _scores(old: Scores | None, new: Scores | None) -> Iterator[Loosened]:
+    if old is None or old == new:
+        return
+    if new is None:
+        yield Loosened(SCORES_AT, "the text is no longer scored")
+        return
+    for field in fields(Scores):
+        at: Path = (*SCORES_AT, field.name)
+        then, now = getattr(old, field.name), getattr(new, field.name)
+        if field.name == "at_least":
+            if then is not None and (now is None or now < then):
+                yield Loosened(at, f"{then:g} -> {'nothing' if now is None else f'{now:g}'}")
+        elif isinstance(then, dict) and isinstance(now, dict):
+            yield from _criteria(then, now, at)
+        elif then != now:
+            yield Loosened(at, f"scored otherwise: {short(then)} -> {short(now)}")
+
+
+def _criteria(old: Mapping[str, str], new: Mapping[str, str], at: Path) -> Iterator[Loosened]:
+    """A judge reads all of them at once, so that one more may change what it says of the others."""
+    for name in {**old, **new}:
+        if name not in new:
+            yield Loosened(at, f"is no longer scored: {name}")
+        elif name not in old:
+            yield Loosened((*at, name), f"is scored now: {short(new[name])}")
+        elif old[name] != new[name]:
+            yield Loosened((*at, name), f"scored otherwise: {short(old[name])} -> {short(new[name])}")
+
+
+def is_unmet(recipe: Recipe, at: Sequence[str | int], stored: Json) -> bool:
+    """Whether what is stored at a path of an output fails a check, or is a score below what it must be."""
+    value: Json = stored
+    for key in at:
+        value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+    if at[:1] == (CHECKS,):
+        return bool(recipe.checks) and value == FAILED
+    least = recipe.scores.at_least if recipe.scores is not None else None
+    return at[:1] == (SCORES,) and least is not None and is_number(value) and value < least

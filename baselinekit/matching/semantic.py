@@ -1,0 +1,196 @@
+"""The similarity of two texts, without a model. Numbers, identifiers and negations must agree before any
+score counts: no score tells `allowed` from `not allowed`, or user 17 from user 18.
+
+Where no model reads the texts, a word that carries a fact by itself must not be replaced by another of its
+kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. What else changed is not noticed:
+tests/matching/test_semantic_fact_pairs.py counts it."""
+
+import math
+import re
+from collections import Counter
+
+from baselinekit.frozen import slotted
+from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.rules import Mode
+from baselinekit.matching.values import Link, Walk, same_scalar
+from baselinekit.model.baselines import SimilarityQuestion
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape
+
+_WORD = lazy_pattern(r"\w+(?:['’]\w+)*")
+_NUMBER = lazy_pattern(r"[-+]?\d+(?:[.,]\d+)*%?")
+_IDENTIFIER = lazy_pattern(
+    r"`[^`]+`|\b\w*(?:_\w+|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])\w*\b|\S+/\S+|\b\w+\.\w+\b"
+)
+_NEGATION = lazy_pattern(
+    r"\b(?:not|no|never|none|nothing|neither|nor|cannot|hardly|barely|scarcely|seldom|without|false|fail(?:s|ed|ure)?|den(?:y|ies|ied)"
+    r"|\w+n['’]t)\b",
+    re.IGNORECASE,
+)
+_NAME = lazy_pattern(r"(?<![.!?:])(?<![.!?:]\s)(?<!\n)(?<!^)\b[A-Z]\w+")
+_MOST_WORDS = 20_000
+
+_KINDS = {
+    kind: frozenset(words.split())
+    for kind, words in {
+        "amount": "once twice thrice half third quarter double doubled triple tripled halved dozen",
+        "unit": (
+            "mg g kg t gram grams kilogram kilograms ton tons tonnes mm cm m km inch inches foot feet"
+            " yard yards mile miles meter meters metre metres kilometer kilometers kilometre kilometres"
+            " ml l litre litres liter liters gallon gallons ms s sec min h second seconds minute minutes"
+            " hour hours day days week weeks month months year years b kb mb gb tb pb kib mib gib tib"
+            " bit bits byte bytes w kw mw kwh mwh v mv kv hz khz mhz ghz celsius fahrenheit kelvin"
+            " degrees percent euro euros dollar dollars pound pounds yen franc francs cent cents eur usd"
+            " gbp jpy chf"
+        ),
+        "day": (
+            "monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays"
+            " saturday saturdays sunday sundays january february march april may june july august"
+            " september october november december today tomorrow yesterday tonight morning noon"
+            " afternoon evening midnight night spring summer autumn fall winter am pm daily weekly"
+            " monthly yearly hourly"
+        ),
+        "scope": (
+            "all every each both some any most many few several one only even just always often"
+            " sometimes rarely never usually must may might can should shall could optional required"
+            " mandatory"
+        ),
+        "direction": (
+            "rose fell rise rises rising risen falling fallen fall falls up down upward downward"
+            " increase increases increased increasing decrease decreases decreased decreasing grow grew"
+            " grown shrink shrank shrunk gain gained lose lost before after earlier later left right"
+            " above below over under in out into inside outside north south east west on off open opened"
+            " opens close closed closes start started starts stop stopped stops begin began end ended"
+            " higher lower high low more less most least faster slower fast slow better worse best worst"
+            " first last new old max min maximum minimum allow allowed allows deny denied refuse refused"
+            " enable enabled disable disabled include included includes exclude excluded excludes cover"
+            " covers covered accept accepted reject rejected add added remove removed send sent receive"
+            " received buy bought sell sold win won pass passed passes fail failed fails succeed"
+            " succeeded true false yes no valid invalid available unavailable safe unsafe possible"
+            " impossible able unable known unknown to from"
+        ),
+    }.items()
+}
+"""Words that carry a fact by themselves, by their kind."""
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve"
+    " thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_RANKS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SPELT = {word: number for words in (_ONES, _RANKS) for number, word in enumerate(words.split())}
+_SPELT |= {word: 20 + 10 * place for place, word in enumerate(_TENS.split())}
+_SPELT |= {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
+_NUMBER_WORD = lazy_pattern(rf"\b(?:({'|'.join(_TENS.split())})-)?({'|'.join(_SPELT)})\b", re.IGNORECASE)
+
+
+def disagreement(expected: str, actual: str) -> str | None:
+    """What the texts state differently beyond wording, if anything."""
+    before, after = Counter(_IDENTIFIER.findall(expected)), Counter(_IDENTIFIER.findall(actual))
+    identifiers = sorted((before - after) + (after - before))
+    for what, changed in (("numbers", other_numbers(expected, actual)), ("identifiers", identifiers)):
+        if changed:
+            return f"the {what} differ: {', '.join(changed[:5])}"
+    if len(_NEGATION.findall(expected)) != len(_NEGATION.findall(actual)):
+        return "one of them negates what the other affirms"
+    return None
+
+
+def replacement(expected: str, actual: str) -> str | None:
+    """A word that carries a fact, in the place of another of its kind. (One that only came or only went may
+    be another way to say the same.)"""
+    before, after = _folded(expected), _folded(actual)
+    for kind, members in _KINDS.items():
+        gone, come = ((one - other) & members for one, other in ((before, after), (after, before)))
+        if gone and come:
+            return f"another {kind}: {', '.join(sorted(gone))} -> {', '.join(sorted(come))}"
+    gone, come = _names(expected) - after, _names(actual) - before
+    if gone and come:
+        return f"another name: {', '.join(sorted(gone)[:3])} -> {', '.join(sorted(come)[:3])}"
+    return None
+
+
+def _folded(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}
+
+
+def _names(text: str) -> set[str]:
+    """Words with a capital that do not begin a sentence."""
+    return {word.casefold() for word in _NAME.findall(text)}
+
+
+def other_numbers(expected: str, actual: str) -> list[str]:
+    """The numbers that one text has and the other has not. 3 and three are the same. Words count only where
+    each text has another one: who writes `one of them`, or begins with `First,`, states no number."""
+    before, after = Counter(_NUMBER.findall(expected)), Counter(_NUMBER.findall(actual))
+    spelt_before, spelt_after = _spelt(expected), _spelt(actual)
+    less, more = before - after, after - before
+    less_spelt, more_spelt = spelt_before - spelt_after, spelt_after - spelt_before
+    if changed := (less - more_spelt) + (more - less_spelt):
+        return sorted(changed)
+    less_spelt, more_spelt = less_spelt - more, more_spelt - less
+    return sorted(less_spelt + more_spelt) if less_spelt and more_spelt else []
+
+
+def _spelt(text: str) -> Counter[str]:
+    """The numbers that are written in words, in digits."""
+    found = _NUMBER_WORD.findall(text)
+    return Counter(str((_SPELT[tens.lower()] if tens else 0) + _SPELT[word.lower()]) for tens, word in found)
+
+
+def similarity(expected: str, actual: str) -> float:
+    """From 0 to 1, by words in their order; case and punctuation do not count."""
+    before = [word.casefold() for word in _WORD.findall(expected)][:_MOST_WORDS]
+    after = [word.casefold() for word in _WORD.findall(actual)][:_MOST_WORDS]
+    if before == after:
+        return 1.0
+    places: dict[str, int] = {}  # the longest common subsequence, a bit for each word
+    for place, word in enumerate(before):
+        places[word] = places.get(word, 0) | 1 << place
+    every = row = (1 << len(before)) - 1
+    for word in after:
+        met = row & places.get(word, 0)
+        row = ((row + met) | (row - met)) & every
+    return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
+
+
+@slotted
+class SemanticText:
+    """A text that may be worded otherwise."""
+
+    expected: str
+    value: str
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, str):
+            return walk.replaced(self.expected, actual, path, self.at)
+        if same_scalar(self.value, actual, self.mode):
+            return self.expected
+        note = disagreement(self.value, actual)
+        if note is None and self.mode.method != "judge":
+            note = replacement(self.value, actual)
+        if note is None:
+            score, why = self._likeness(actual, walk)
+            if score >= self.mode.min_similarity:
+                return self.expected
+            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is required{why}"
+        walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
+        return escape(actual)
+
+    def _likeness(self, actual: str, walk: Walk) -> tuple[float, str]:
+        """How alike the texts are, and who says so; for the time being they are, where a question is put."""
+        if self.mode.method == "words":
+            return similarity(self.value, actual), ""
+        question = SimilarityQuestion(self.value, actual, self.mode.method)
+        if question in walk.answers:
+            score, why = walk.answers[question]
+            return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
+        if walk.collecting_questions:
+            walk.questions[question] = None
+            return math.inf, ""
+        walk.deferred += 1
+        return 0.0, ""

@@ -1,0 +1,450 @@
+"""Arrays whose order is free. Rows that are literal find equal ones by a key; the others are sorted by what
+is literal in them and matched optimally. Each row has one partner, so multiplicity counts."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.frozen import slotted
+from baselinekit.matching.arrays import Elements, is_left_out
+from baselinekit.matching.columns import Columns
+from baselinekit.matching.keyed import in_authors_order
+from baselinekit.matching.objects import Object
+from baselinekit.matching.rules import Mode
+from baselinekit.matching.values import Link, Literal, Mismatch, Node, Scalar, Walk, unroll
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
+from baselinekit.placeholders.template import Placeholder
+from baselinekit.tree.alignment import Flow, TooManyWays, pair_leftovers, reach, search
+from baselinekit.tree.equality import bytes_of, decimal, freeze, identical, is_number
+from baselinekit.tree.paths import render
+
+MOST_PAIRS = 2_000_000
+_MOST_OF_MORE = 200_000
+"""Of more pairs than that so many are tried: often they are enough, and else the error comes soon."""
+
+_FEW = 200
+"""Of more rows than these the bindings are settled value by value at once."""
+
+_MOST_KEYS = 200
+_FEW_COLUMNS = 16
+
+
+class LazyNodes(Sequence[Node]):
+    """The nodes of rows, each made when it is looked at: most rows find their partner without one."""
+
+    def __init__(self, make: Callable[[int], Node], count: int):
+        self._make, self._count = make, count
+        self._nodes: dict[int, Node] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, n: Any) -> Any:
+        if n not in self._nodes:
+            self._nodes[n] = self._make(range(self._count)[n])
+        return self._nodes[n]
+
+
+@slotted
+class Unordered:
+    """Every row of the baseline has a partner of its own; with `subset` further rows may be there.
+    `bindings`: some rows bind values. `columns`: those of rows that are all alike. `classes`: rows of one
+    class that are equal ask for the same."""
+
+    expected: list[Json]
+    items: Sequence[Node]
+    mode: Mode
+    at: Link
+    subset: bool = False
+    bindings: bool = False
+    columns: Columns | None = None
+    classes: Sequence[Hashable] | None = None
+    elements: Elements | None = None
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, list):
+            return walk.replaced(self.expected, actual, path, self.at)
+        before = walk.count
+        elements = self.elements if self.elements and self.elements.state.tells_apart else None
+        free = elements.left_out(actual, walk) if elements else frozenset[int]()
+        pairs: dict[int, int] = {}
+        if self.columns is not None and self.mode.only_equal_rows_match:
+            # whatever is not literal in rows that are all alike passes in any of them
+            pairs = self.columns.pairs(self.expected, actual)
+            walk.hits.update(self.columns.rules if pairs else ())
+        pairs |= self._same_literals(actual, pairs, free)
+        taken = set(pairs.values())
+        rows = [e for e in range(len(self.items)) if e not in pairs]
+        aside = [e for e in rows if is_left_out(self.items[e])] if elements else []
+        if aside:
+            rows = sorted({*rows} - {*aside})
+        rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
+        columns = [a for a in range(len(actual)) if a not in taken]
+        found = _Pairing(self, rows, columns, actual, walk, path, free).match() if rows else {}
+        resolved: dict[int, Json] = {}
+        if walk.bound or not walk.fail_fast:  # else they have been walked, and leave nothing behind
+            for e, a in sorted(found.items()):
+                resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+        used = set(found.values())
+        lost = [e for e in rows if e not in found]
+        if elements and aside:
+            spare = [a for a in columns if a in free and a not in used]
+            partners = elements.partners(aside, self.items, spare)
+            lost += elements.missing(aside, self.items, partners)
+            pairs |= partners
+        extra = [a for a in columns if a not in used and a not in free]
+        likely = self._leftovers(lost, extra, actual, walk, path, resolved)
+        if walk.count == before:
+            return self.expected
+        walk.shuffled = True
+        resolved |= {a: self.expected[e] for e, a in pairs.items()}
+        return in_authors_order(resolved, {**pairs, **found, **likely})
+
+    def _same_literals(self, actual: list[Json], pairs: dict[int, int], free: Set[int]) -> dict[int, int]:
+        """Literal rows that are not yet paired take equal rows: where those are all alike, it does not matter
+        which, but that those which need a partner come first. `free`: those which need none."""
+        rows = (e for e in range(len(self.items)) if e not in pairs)
+        wanted = {e: key for e in rows if (key := literal_row(self.items[e])) is not None}
+        if not wanted:
+            return {}
+        taken = set(pairs.values())
+        places: dict[Hashable, list[int]] = {}
+        order = range(len(actual) - 1, -1, -1)
+        for a in sorted(order, key=lambda a: a not in free) if free else order:
+            if a not in taken:
+                places.setdefault(freeze(actual[a]), []).append(a)
+        for key, equal in places.items():  # 1 and 1.0 are equal, and not alike for a placeholder
+            if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):
+                places[key] = []
+        return {e: left.pop() for e, key in wanted.items() if (left := places.get(key))}
+
+    def _leftovers(
+        self,
+        missing: list[int],
+        extra: list[int],
+        actual: list[Json],
+        walk: Walk,
+        path: Link,
+        resolved: dict[int, Json],
+    ) -> dict[int, int]:
+        """Report what has no partner, and of that the likeliest pairs by what differs in them."""
+        missing = [e for e in missing if not self.items[e].optional]
+        if walk.fail_fast and (missing or (extra and not self.subset)):
+            raise Mismatch
+        likely = pair_leftovers([self.expected[e] for e in missing], [actual[a] for a in extra])
+        pairs = {missing[e]: extra[a] for e, a in likely}
+        for e, a in pairs.items():
+            resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+        for e in missing:
+            if e not in pairs:
+                walk.missing(self.expected[e], (self.at, e), (path, e))
+        paired = set(pairs.values())
+        for a in extra:
+            if a not in paired and not self.subset:
+                walk.extra(actual[a], (path, a), self.at)
+                resolved[a] = escape_value(actual[a])
+        return pairs
+
+
+def literal_row(node: Node) -> Hashable | None:
+    """The key of the only rows that can match here, if equal ones alone can."""
+    if isinstance(node, Literal) and node.state.dead and node.mode.only_equal_rows_match:
+        return freeze(node.expected)
+    if isinstance(node, Scalar) and node.mode.only_equal_rows_match and node.value is not None:
+        return freeze(node.value)
+    return None
+
+
+def literal_values(node: Node) -> dict[str, Json]:
+    """The values that any row matching here has as they are."""
+    if not isinstance(node, Object | Literal) or not node.mode.literal_keys_decide:
+        return {}
+    numbers = node.mode.tolerance is None
+    untouched = isinstance(node, Object) and node.data is not None and node.mode.only_equal_rows_match
+    return {
+        key: value
+        for key, value in node.rest.items()
+        if isinstance(value, str | bool) or (numbers and is_number(value)) or untouched
+    }
+
+
+class _Pairing:
+    """The rows of a baseline (`rows`, by position) and of an answer (`columns`) that are to be paired, and
+    the trials that this takes, up to a limit. `free`: columns that a rule leaves out; they need no partner
+    and are tried last.
+
+    Rows that ask for the same are one group, and so are columns that are the same: a thousand like rows are
+    one group, and each pair of groups is tried once."""
+
+    def __init__(
+        self,
+        node: Unordered,
+        rows: list[int],
+        columns: list[int],
+        actual: list[Json],
+        walk: Walk,
+        path: Link,
+        free: Set[int],
+    ):
+        self.node, self.items, self.rows, self.columns = node, node.items, rows, columns
+        self.actual, self.walk, self.path, self.free = actual, walk, path, free
+        self.needed = [] if node.subset else [a for a in columns if a not in free]
+        self.row_groups = _grouped(rows, node.expected, node.classes)
+        self.column_groups = _grouped([column for column in columns if column not in free], actual)
+        self.column_groups += _grouped([column for column in columns if column in free], actual)
+        self.candidates = self.find_candidates()
+        """For each group of rows the groups of columns that could match it."""
+        pairs = sum(map(len, self.candidates))
+        self.trials_left = MOST_PAIRS if pairs <= MOST_PAIRS else _MOST_OF_MORE
+
+    def match(self) -> dict[int, int]:
+        """As many pairs as there can be. First they are looked for without asking how alike texts are: nobody
+        is asked about texts that need not be alike."""
+        walk = self.walk
+        collecting, deferred = walk.collecting_questions, walk.deferred
+        walk.collecting_questions = False
+        found: dict[int, int] | None = None
+        try:
+            with suppress(Mismatch):
+                found = self.find_pairs()
+        finally:
+            walk.collecting_questions = collecting
+        settled = found is not None and self.is_whole(found)
+        if collecting and walk.deferred != deferred and not settled:
+            return self.find_pairs()
+        if found is None:
+            raise Mismatch
+        return found
+
+    def is_whole(self, found: dict[int, int]) -> bool:
+        """Whether every row and every column has a partner that must have one."""
+        alone = any(e not in found and not self.items[e].optional for e in self.rows)
+        return not alone and not {*self.needed} - {*found.values()}
+
+    def fits(self, row: int, column: int) -> bool:
+        self.count_trial()
+        node, actual = self.items[row], self.actual[column]
+        refused = isinstance(node, Object) and node.refuses(actual)
+        return not refused and self.walk.matches(node, actual)
+
+    def bindings_after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
+        """The bindings after a pair, from those before it; None if they do not match."""
+        self.count_trial()
+        return self.walk.bindings_after(self.items[row], self.actual[column], bindings)
+
+    def count_trial(self) -> None:
+        self.trials_left -= 1
+        if self.trials_left < 0:
+            raise TooManyWays
+
+    def limit(self) -> CannotReplay:
+        what = f"the array {render(unroll(self.path))} has too many rows that can only be told apart by trial"
+        return CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
+
+    def find_candidates(self) -> list[Sequence[int]]:
+        every = range(len(self.column_groups))
+        candidates: list[Sequence[int]] = []
+        by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
+        ranges = _Ranges([self.actual[columns[0]] for columns in self.column_groups])
+        for group in self.row_groups:
+            stated = literal_values(self.items[group[0]])
+            keys = tuple(stated)
+            if not keys:
+                candidates.append(ranges.candidates(self.items[group[0]], every))
+                continue
+            if keys not in by_keys:
+                places = by_keys[keys] = {}
+                for number, columns in enumerate(self.column_groups):
+                    row = self.actual[columns[0]]
+                    if isinstance(row, dict):
+                        places.setdefault(_values(row, keys), []).append(number)
+            same = by_keys[keys].get(_values(stated, keys), ())
+            candidates.append(ranges.candidates(self.items[group[0]], same))
+        return candidates
+
+    def flow(self, fits: Callable[[int, int], bool]) -> Flow:
+        """Nothing is paired yet; `fits` takes the positions of a row and of a column."""
+        return Flow(
+            [len(group) for group in self.row_groups],
+            [len(group) for group in self.column_groups],
+            self.candidates.__getitem__,
+            lambda row, column: fits(self.row_groups[row][0], self.column_groups[column][0]),
+        )
+
+    def pairs_of(self, flow: Flow) -> dict[int, int]:
+        """Which row has which column now, in the order of both."""
+        columns = [iter(group) for group in self.column_groups]
+        found: dict[int, int] = {}
+        for group, sent in zip(self.row_groups, flow.sent, strict=True):
+            given = [column for column in sorted(sent) for _ in range(sent[column])]
+            found.update((row, next(columns[column])) for row, column in zip(group, given, strict=False))
+        return found
+
+    def find_pairs(self) -> dict[int, int]:
+        """What is known to differ is reported as such, even where not all pairs can be tried: then those that
+        were found do for the report."""
+        walk, items = self.walk, self.items
+        required = sum(not items[e].optional for e in self.rows)
+        differs = required > len(self.columns) or len(self.needed) > len(self.rows)
+        differs = differs or any(
+            not candidates and not items[group[0]].optional
+            for group, candidates in zip(self.row_groups, self.candidates, strict=True)
+        )
+        flow = self.flow(self.fits)
+        try:
+            if walk.collecting_questions:
+                flow.try_all()  # so that all questions are put at once
+            for number, group in enumerate(self.row_groups):
+                if walk.fail_fast and differs:
+                    raise Mismatch
+                differs |= not flow.send(number) and not items[group[0]].optional
+        except TooManyWays:
+            if not differs and not self.overfull():
+                raise self.limit() from None
+        found = self.pairs_of(flow)
+        if self.free and self.needed and not differs:
+            try:
+                partners = dict(zip(self.rows, self.partners(), strict=True))
+            except TooManyWays:
+                raise self.limit() from None
+            found = reach(found, self.needed, partners)
+        if not self.node.bindings or not self.is_whole(found):
+            return found
+        return self.consistent() or found
+
+    def overfull(self) -> bool:
+        """Whether more rows than there are need their partners among the same columns."""
+        needed: dict[int, int] = {}
+        for group, candidates in zip(self.row_groups, self.candidates, strict=True):
+            if not self.items[group[0]].optional:
+                needed[id(candidates)] = needed.get(id(candidates), 0) + len(group)
+        held = {id(columns): sum(len(self.column_groups[c]) for c in columns) for columns in self.candidates}
+        return any(count > held[columns] for columns, count in needed.items())
+
+    def partners(self) -> list[list[int]]:
+        """The columns that match each row, the bindings between them left aside."""
+        where = {
+            row: [column for number in candidates for column in self.column_groups[number]]
+            for group, candidates in zip(self.row_groups, self.candidates, strict=True)
+            for row in group
+        }
+        return [[column for column in where[row] if self.fits(row, column)] for row in self.rows]
+
+    def consistent(self) -> dict[int, int] | None:
+        """A matching under which every binding has one value: row by row, and where that leads to too many
+        ways, value by value."""
+        rows = self.rows
+        try:
+            if len(rows) > _FEW:
+                raise TooManyWays
+            found = search(
+                [self.items[e].optional for e in rows],
+                0 if self.node.subset or self.free else len(self.columns),
+                self.partners().__getitem__,
+                lambda row, column, bindings: self.bindings_after(rows[row], column, bindings),
+                self.walk.bindings,
+            )
+            return None if found is None else {rows[row]: column for row, column in found.items()}
+        except TooManyWays:
+            keys = {e: frozenset(t.key for t in tokens_in(self.node.expected[e]) if t.key) for e in rows}
+        if any(self.items[e].optional for e in rows):
+            raise self.limit()
+        try:
+            return self.agreeing(keys, self.walk.bindings)
+        except (TooManyWays, RecursionError):
+            raise self.limit() from None
+
+    def agreeing(self, keys: Mapping[int, frozenset[str]], bindings: Bindings) -> dict[int, int] | None:
+        """The pairs under which every binding has one value, found by trying the values and not the pairs:
+        with each value it is looked whether all rows still find partners. `keys`: those in each row. None if
+        there are no such pairs."""
+        tried: dict[tuple[int, int], bool] = {}
+
+        def fits(row: int, column: int) -> bool:
+            if (row, column) not in tried:
+                tried[row, column] = self.bindings_after(row, column, bindings) is not None
+            return tried[row, column]
+
+        flow = self.flow(fits)
+        for number in range(len(self.row_groups)):
+            flow.send(number)
+        found = self.pairs_of(flow)
+        if not self.is_whole(found):
+            return None
+        positions = [row for group in self.row_groups for row in group]
+        open_keys = [key for row in positions for key in keys[row] if key not in bindings]
+        if not open_keys:
+            return found
+        if len(set(open_keys)) > _MOST_KEYS:
+            raise TooManyWays
+        key = max(dict.fromkeys(open_keys), key=open_keys.count)
+        number = next(number for number, group in enumerate(self.row_groups) if key in keys[group[0]])
+        met = set()
+        for candidate in self.candidates[number]:
+            after = self.bindings_after(
+                self.row_groups[number][0], self.column_groups[candidate][0], bindings
+            )
+            if after is None:
+                continue
+            value = frozenset((name, freeze(after[name])) for name in after if name not in bindings)
+            if value not in met:
+                met.add(value)
+                pairs = self.agreeing(keys, after)
+                if pairs is not None:
+                    return pairs
+        return None
+
+
+class _Ranges:
+    """Which values have numbers in the ranges that the placeholders of a row state: where rows differ in
+    little else, each would be tried with each."""
+
+    def __init__(self, values: Sequence[Json]):
+        self._values = values
+        self._sorted: dict[str, tuple[list[Decimal], list[int]]] = {}
+
+    def candidates(self, node: Node, among: Sequence[int]) -> Sequence[int]:
+        """Those of the values, by their positions, that a row may match."""
+        if len(among) < _FEW_COLUMNS or not isinstance(node, Object) or not node.mode.literal_keys_decide:
+            return among
+        for key, _, accepts, template in node.shape.texts:
+            if accepts is None or template.optional or not isinstance(template, Placeholder):
+                continue
+            extent = template.kind.extent
+            low, high = extent.numbers
+            if extent.types == {"number"} and (low is not None or high is not None):
+                numbers, places = self.sorted_by(key)
+                begin = 0 if low is None else bisect_left(numbers, low)
+                end = len(numbers) if high is None else bisect_right(numbers, high)
+                if end - begin < len(among):
+                    among = sorted({*places[begin:end]}.intersection(among))
+        return among
+
+    def sorted_by(self, key: str) -> tuple[list[Decimal], list[int]]:
+        """The numbers under a key, on their written digits, in order, and where each of them stands."""
+        if key not in self._sorted:
+            rows = ((row, n) for n, row in enumerate(self._values) if isinstance(row, dict))
+            found = sorted((decimal(row[key]), n) for row, n in rows if key in row and is_number(row[key]))
+            self._sorted[key] = [number for number, _ in found], [n for _, n in found]
+        return self._sorted[key]
+
+
+def _grouped(
+    positions: Sequence[int], values: Sequence[Json], classes: Sequence[Hashable] | None = None
+) -> list[list[int]]:
+    """The positions of equal values together, where they are of the same class."""
+    groups: dict[Hashable, list[int]] = {}
+    for position in positions:
+        data = bytes_of(values[position])
+        among = None if classes is None else classes[position]
+        groups.setdefault(position if data is None else (among, data), []).append(position)
+    return list(groups.values())
+
+
+def _values(row: Mapping[str, Json], keys: tuple[str, ...]) -> Hashable:
+    return tuple([freeze(row[key]) if key in row else ABSENT for key in keys])

@@ -1,0 +1,448 @@
+"""The nodes of single values, and the walk over an actual output: its differences so far, its bindings."""
+
+import re
+from collections.abc import Callable, Container
+from dataclasses import field
+from itertools import islice
+from typing import Any, Protocol
+
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.frozen import slotted
+from baselinekit.lazy import lazy_pattern
+from baselinekit.matching.rules import Mode, Rule, State
+from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import WRITTEN, escape_value, has_marker
+from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.tree.alignment import Accepts
+from baselinekit.tree.equality import (
+    bytes_of,
+    identical,
+    is_number,
+    is_written_as,
+    json_text,
+    same_number,
+)
+from baselinekit.tree.paths import render
+
+# What a walk over the actual output carries with it: the differences found so far, the bindings made.
+
+
+MOST_KEPT = 10_000
+"""Differences are counted completely; this many are kept."""
+
+_MOST_TRIALS = 2_000_000
+_MOST_KNOWN = 100_000
+
+Link = tuple[Any, str | int] | None
+"""A path while it is walked: the parent's path and the last key. Only a difference unrolls it."""
+
+NO_ANSWERS: Answers = {}
+
+
+def unroll(link: Link) -> Path:
+    keys: list[str | int] = []
+    while link is not None:
+        link, key = link
+        keys.append(key)
+    keys.reverse()
+    return tuple(keys)
+
+
+class Node(Protocol):
+    """One place of the expected output, compiled. `walk` gives the actual value seen through the template:
+    the expected value itself, the same object, when nothing differs."""
+
+    @property
+    def expected(self) -> Json: ...
+    @property
+    def at(self) -> Link: ...
+    @property
+    def optional(self) -> bool: ...
+    def walk(self, actual: Json, walk: "Walk", path: Link) -> Json: ...
+
+
+class Mismatch(Exception):
+    """While a walk fails fast: they do not match, and it does not matter how."""
+
+
+@slotted
+class Walk:
+    """One walk over an actual output."""
+
+    open: Callable[..., Node]
+    """Makes the node of a literal value, once something else was met."""
+    accepts: Accepts
+    """Whether a stored text by itself accepts a value: rows that failed are set beside each other by it."""
+    bound: bool = True
+    """Whether there are bindings anywhere: then a match depends on what was met before."""
+    answers: Answers = field(default_factory=dict)
+    collecting_questions: bool = True
+    """Whether an open question is put, and counts as answered well until it is; else as answered badly."""
+    questions: dict[SimilarityQuestion, None] = field(default_factory=dict)
+    deferred: int = 0
+    """How often a question was not put."""
+    differences: list[Difference] = field(default_factory=list)
+    count: int = 0
+    shuffled: bool = False
+    """Whether differences may have been found in another order than that of the document."""
+    bindings: dict[str, Json] = field(default_factory=dict)
+    hits: set[Rule] = field(default_factory=set)
+    hidden: dict[Rule, str] = field(default_factory=dict)
+    fail_fast: bool = False
+    """The first difference ends the walk."""
+    probing: bool = False
+    """Values are only tried and need not belong together, so nothing is reported."""
+    trials: int = 0
+    _known: dict[tuple[int, int], tuple[Node, Json, bool]] = field(default_factory=dict)
+
+    def differ(
+        self,
+        path: Link,
+        kind: Kind,
+        expected: Json,
+        actual: Json,
+        at: Link,
+        rule: str | None = None,
+        note: str | None = None,
+    ) -> None:
+        if self.fail_fast:
+            raise Mismatch
+        self.count += 1
+        if len(self.differences) < MOST_KEPT:
+            stored = unroll(at)
+            came = stored if path is at else unroll(path)
+            self.differences.append(Difference(came, kind, expected, actual, stored, rule, note))
+
+    def replaced(self, expected: Json, actual: Json, path: Link, at: Link) -> Json:
+        """The actual value stands where another was expected."""
+        same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
+        self.differ(path, "value" if same else "type", expected, actual, at)
+        return escape_value(actual)
+
+    def missing(self, expected: Json, at: Link, path: Link) -> None:
+        self.differ(path, "missing", expected, ABSENT, at)
+
+    def extra(self, actual: Json, path: Link, at: Link, note: str | None = None) -> None:
+        self.differ(path, "extra", ABSENT, actual, at, note=note)
+
+    def matches(self, node: Node, actual: Json) -> bool:
+        """Whether a value would pass here, with the bindings as they stand. While the walk fails fast the
+        answer is kept: trials within trials would ask again and again."""
+        if self.bound or not self.fail_fast:
+            return self.bindings_after(node, actual) is not None
+        key = (id(node), id(actual))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            open = self.deferred, len(self.questions)
+            found = self.bindings_after(node, actual) is not None
+            if open != (self.deferred, len(self.questions)):
+                return found
+            known = self._known[key] = (node, actual, found)  # both are kept, or another would get their ids
+        return known[2]
+
+    def take_back(self, asked: int) -> None:
+        """Put no more than the first so many questions: the answers to the others would change nothing."""
+        while len(self.questions) > asked:
+            self.questions.popitem()
+
+    def bindings_after(
+        self, node: Node, actual: Json, bindings: dict[str, Json] | None = None
+    ) -> dict[str, Json] | None:
+        """The bindings as they would stand after a value has passed here, from those of the walk or the given
+        ones; None if it would not pass."""
+        self.trials += 1
+        if self.trials > _MOST_TRIALS:
+            what = "its arrays in arrays can be paired in too many ways"
+            raise CannotReplay(Problem("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}"))
+        outer, asked = (self.probing, self.fail_fast, self.bindings), len(self.questions)
+        self.probing = self.fail_fast = True
+        self.bindings = dict(self.bindings if bindings is None else bindings)
+        try:
+            node.walk(actual, self, None)
+            return self.bindings
+        except Mismatch:
+            self.take_back(asked)
+            return None
+        finally:
+            self.probing, self.fail_fast, self.bindings = outer
+
+
+# The nodes without nodes below them: scalars, texts, ignored places, and what a filter selects.
+
+
+def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
+    """Equal as the mode sees it: true is never 1; 1 is 1.0 unless types count."""
+    if isinstance(expected, str):
+        return isinstance(actual, str) and (expected == actual or mode.text(expected) == mode.text(actual))
+    if is_number(expected):
+        if not is_number(actual) or (mode.typed and isinstance(expected, int) != isinstance(actual, int)):
+            return False
+        return same_number(expected, actual)
+    return expected is actual
+
+
+def passes(expected: Json, actual: Json, mode: Mode) -> bool:
+    """Whether a literal value passes: a number with a tolerance within it, anything else if equal."""
+    if mode.tolerance is None or not is_number(expected):
+        return same_scalar(expected, actual, mode)
+    from baselinekit.matching.tolerance import within  # few baselines need it
+
+    bounds = (mode.tolerance, *(bounds for bounds, _ in mode.tolerances))
+    return is_number(actual) and all(within(expected, actual, stated) for stated in bounds)
+
+
+@slotted
+class Scalar:
+    """A literal text, number, boolean or null. `expected` is what the file says, escapes and all."""
+
+    expected: Json
+    value: Json
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        tolerance = self.mode.tolerance
+        if tolerance is not None and is_number(self.value):
+            from baselinekit.matching.tolerance import describe_change, within
+
+            if not is_number(actual):
+                return walk.replaced(self.expected, actual, path, self.at)
+            for bounds, rule in ((tolerance, self.mode.tolerance_rule), *self.mode.tolerances):
+                if not within(self.value, actual, bounds):
+                    note = describe_change(self.value, actual, bounds)
+                    walk.differ(path, "tolerance", self.expected, actual, self.at, rule, note)
+                    return actual
+            return self.expected
+        if same_scalar(self.value, actual, self.mode):
+            return self.expected
+        return walk.replaced(self.expected, actual, path, self.at)
+
+
+@slotted
+class PlaceholderNode:
+    """A placeholder, or a text with placeholders in it."""
+
+    expected: str
+    template: Placeholder | Inline
+    at: Link
+
+    @property
+    def optional(self) -> bool:
+        return self.template.optional
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if self.template.accepts(actual, walk.bindings):
+            return self.expected
+        return self.refuse(actual, walk, path)
+
+    def refuse(self, actual: Json, walk: Walk, path: Link) -> Json:
+        tokens = self.template.tokens if isinstance(self.template, Inline) else (self.template.token,)
+        keys = [token.key for token in tokens if token.key and token.key in walk.bindings]
+        note = ", ".join(f"{key} is {walk.bindings[key]!r} elsewhere" for key in keys) or None
+        walk.differ(path, "value", self.expected, actual, self.at, note=note)
+        return escape_value(actual)
+
+
+@slotted
+class Ignored:
+    """What a rule takes out of the comparison. With `keep` (ignore_values) the key must still be there."""
+
+    expected: Json
+    rule: Rule
+    at: Link
+    keep: bool = False
+
+    @property
+    def optional(self) -> bool:
+        return not self.keep
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        walk.hits.add(self.rule)
+        if actual.__class__ is not self.expected.__class__ and not walk.probing:
+            # whether the rule hides more than another value
+            before, after = json_type(self.expected), json_type(actual)
+            written = isinstance(self.expected, str) and has_marker(self.expected)
+            if before != after and not written and "null" not in (before, after):
+                walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
+        return self.expected
+
+
+@slotted
+class Uncompared:
+    """A leaf that a numeric comparison does not look at."""
+
+    expected: Json
+    at: Link
+    optional: bool = True
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        return self.expected
+
+
+@slotted
+class AnyElements:
+    """An array whose elements are all ignored: any of them, and any number, will do."""
+
+    expected: list[Json]
+    rule: Rule
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        walk.hits.add(self.rule)
+        return (
+            self.expected if isinstance(actual, list) else walk.replaced(self.expected, actual, path, self.at)
+        )
+
+
+@slotted
+class MediaType:
+    """A `content-type`: one without parameters matches any parameters."""
+
+    expected: str
+    value: str
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if isinstance(actual, str):
+            before, after = _media_type(self.value), _media_type(actual)
+            if before == after or (len(before) == 1 and before[0] == after[0]):
+                return self.expected
+        return walk.replaced(self.expected, actual, path, self.at)
+
+
+def _media_type(text: str) -> list[str]:
+    first, *parameters = [part.strip().casefold().replace('"', "") for part in text.split(";")]
+    return [first, *sorted(parameter for parameter in parameters if parameter)]
+
+
+# What a filter, an index or a slice selects may be one thing in the baseline and another in what came back. A
+# pair is left out of the comparison only where both values are selected; what has no partner is judged by
+# where it stands.
+
+
+_PLACEHOLDER = lazy_pattern(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
+_BRACED = lazy_pattern(rb"\{\{any_")
+
+_IN_JSON = lazy_pattern(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
+"""What is written so in JSON text, where a control character is an escape."""
+
+_IN_BYTES = lazy_pattern(WRITTEN.encode())
+_NUMBER = lazy_pattern(rb"[MJGX\x8d\x95]|\x8c\Z")
+_NEAR, _LONGEST, _FIRST_FOUND, _FAR = 9, 260, 50, 2_000
+
+
+def literal_bytes(value: Json) -> bytes | None:
+    """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. The bytes of a
+    number, or of a length, may look like one: where what was found may be such, its JSON decides, in which
+    nothing but a text can."""
+    data = bytes_of(value)
+    if data is None:
+        return None
+    first = min(_find(_PLACEHOLDER, b"<", data), _find(_BRACED, b"{", data))
+    if first == len(data):
+        return data
+    found = islice(_IN_BYTES.finditer(data, first), _FIRST_FOUND)
+    if any(_in_text(data, match.start()) for match in found):
+        return None
+    try:
+        text = json_text(value)
+    except (RecursionError, ValueError):
+        return None
+    return None if _IN_JSON.search(text) else data
+
+
+def _in_text(data: bytes, at: int) -> bool:
+    """Whether what stands here is surely in a text: nothing before it may be the beginning of a number, or of
+    a length, that reaches up to it."""
+    if _NUMBER.search(data, max(at - _NEAR, 0), at):
+        return False
+    return not (_reaches(b"\x8a", 1, data, max(at - _LONGEST, 0), at) or _reaches(b"\x8b", 4, data, 0, at))
+
+
+def _reaches(sign: bytes, size: int, data: bytes, start: int, at: int) -> bool:
+    """Whether a long number from here on, `sign` and its length in so many bytes, may reach so far."""
+    begins = data.find(sign, start, at)
+    while begins >= 0:
+        first = begins + 1 + size
+        if at <= first + int.from_bytes(data[begins + 1 : first], "little") < len(data):
+            return True
+        begins = data.find(sign, begins + 1, at)
+    return False
+
+
+def _find(pattern: re.Pattern[bytes], sign: bytes, data: bytes) -> int:
+    """Where a pattern that begins with this sign is first found; the end if it is not. Where the sign is
+    rare, to go from one to the next is ten times as fast as any search."""
+    at = data.find(sign)
+    for _ in range(len(data) // _FAR):
+        if at < 0:
+            return len(data)
+        if pattern.match(data, at):
+            return at
+        at = data.find(sign, at + 1)
+    found = pattern.search(data, at) if at >= 0 else None
+    return found.start() if found else len(data)
+
+
+def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:
+    """The bytes of an object in which no placeholder stands and that no rule touches."""
+    if state.names and not state.names.isdisjoint(value):
+        return None
+    data = literal_bytes(value)
+    return data if data is None or state.dead or state.otherwise().asleep(value, data) else None
+
+
+def shows_more(value: Json, names: Container[str]) -> bool:
+    """Whether the first things in a value already show that it is not literal, or has such a name in it: then
+    nobody need read all of it to find out. A guess that only saves time."""
+    while value:
+        if value.__class__ is list:
+            value = value[0]
+        elif value.__class__ is dict:
+            inner = None
+            for key, item in value.items():
+                kind = item.__class__
+                if key in names or (kind is str and has_marker(item)):
+                    return True
+                if inner is None and (kind is dict or kind is list):
+                    inner = item
+            value = inner
+        else:
+            return value.__class__ is str and has_marker(value)
+    return False
+
+
+@slotted
+class Literal:
+    """A literal object or array, with its bytes where they are known. `opened`: its node, made when something
+    else than this was met."""
+
+    expected: Json
+    data: bytes | None
+    mode: Mode
+    state: State
+    at: Link
+    optional: bool = False
+    opened: Node | None = None
+
+    @property
+    def rest(self) -> dict[str, Json]:
+        return self.expected if isinstance(self.expected, dict) else {}
+
+    def equals(self, actual: Json) -> bool:
+        if self.data is None:
+            return identical(self.expected, actual)
+        return actual.__class__ is self.expected.__class__ and is_written_as(actual, self.data)
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if self.equals(actual):
+            return self.expected
+        if self.opened is None:
+            self.opened = walk.open(self.expected, self.mode, self.state, self.at)
+        return self.opened.walk(actual, walk, path)

@@ -1,0 +1,360 @@
+"""What a change to a baseline lets pass that failed before: wider rules, a weaker type, another expectation,
+another question, or none at all. Whatever only asks for more is no matter."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from baselinekit.matching.dispatch import base_mode, form_of, path_rules
+from baselinekit.matching.graded import CHECKS_AT, SCORES_AT, is_unmet, regraded
+from baselinekit.matching.loosened import Loosened as Loosened, OutputPlace, Sides, loosened
+from baselinekit.matching.rules import Mode, Rule, automaton_of, field_mode
+from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import texts_in
+from baselinekit.placeholders.table import Words
+from baselinekit.tree.paths import Pattern, covers, meets, overlap
+
+_TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
+_TEMPLATED = ("structural", "semantic")
+_ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}
+_CRITICALITY = ("low", "medium", "high", "critical")
+_SWITCHES = {
+    "allow_additional_fields": True,
+    "allow_missing_fields": True,
+    "allow_field_reordering": True,
+    "allow_empty_arrays": True,
+    "case_sensitive": False,
+    "trim_whitespace": True,
+    "normalize_newlines": True,
+}
+"""Each switch with the position that lets more pass."""
+
+
+def weakened(before: Baseline, after: Baseline, words_before: Words, words: Words) -> list[Loosened]:
+    """All of it, in the order of the file."""
+    return [
+        *_outputs(before, after, words_before, words),
+        *_recipe(before.current, after.current, ("current",)),
+        *(regraded(before, after) if before.current.kind == after.current.kind else ()),
+        *_rules(before, after),
+        *_limits(before.comparison, after.comparison),
+        *_metadata(before.metadata, after.metadata),
+    ]
+
+
+def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Words) -> Iterator[Loosened]:
+    old, new = before.baseline, after.baseline
+    if old is None or old.output is ABSENT:
+        return
+    if new is None or new.output is ABSENT:
+        yield Loosened(("baseline",), "no longer has a stored output: nothing is compared")
+        return
+    old_mode, rules = read_rules(before, before)
+    mode = base_mode(after.comparison, new.output, after.current.kind, [])
+    field_rules = before.comparison.fields.values()
+    reordering = [rule.tolerance.get("allow_field_reordering") for rule in field_rules]
+    now = automaton_of(read_rules(after, after)[1]).start
+    start = OutputPlace((), automaton_of(rules).start, now)
+    sides = Sides(
+        words_before,
+        words,
+        form_of(before.current),
+        mode.allow_additional_fields,
+        _is_whole(after.comparison, mode),
+        literal_types(after.comparison, mode),
+        order_counted=not old_mode.allow_field_reordering or False in reordering,
+        templates=(old_mode.type in _TEMPLATED, mode.type in _TEMPLATED),
+        typed="exact" in (before.comparison.type, *(rule.type for rule in field_rules)),
+    )
+
+    def compared(stored: Json, answer: Json, variant: int | None) -> Iterator[Loosened]:
+        for change in loosened(stored, answer, start, sides):
+            at: Path = (*known_path(variant), "output", *change.at)
+            falls = is_unmet(after.current, change.at, answer) and not is_unmet(
+                before.current, change.at, stored
+            )
+            yield replace(change, at=at, honest=change.honest and not falls)
+
+    yield from compared(old.output, new.output, None)
+    for name in ("seconds", "cost_usd"):  # of which a rule may allow so many times as much
+        took, takes = (getattr(known.observed, name, None) for known in (old, new))
+        if took is not None and (takes is None or takes > took):
+            what = f"{name}: {took} -> {'nothing' if takes is None else takes}"
+            yield Loosened(("baseline", "observed"), what, honest=takes is not None)
+    stood = {repr(sorted(variant.when.items())): variant for variant in old.variants}
+    for number, variant in enumerate(new.variants):
+        stored = stood.pop(repr(sorted(variant.when.items())), None)
+        if stored is None:
+            yield Loosened(known_path(number), "a new variant: another output is right in some places")
+        else:
+            yield from compared(stored.output, variant.output, number)
+    if stood:
+        yield Loosened(
+            ("baseline", "variants"), "a variant was removed: another output is right in some places"
+        )
+
+
+def _is_whole(rules: Rules, mode: Mode) -> bool:
+    """Whether all of an answer is compared: of some types only the numbers, or what a text means."""
+    types = (mode.type, *(rule.type for rule in rules.fields.values() if rule.type is not None))
+    return all(type in ("exact", "structural") for type in types)
+
+
+def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
+    """The types of which a stored value takes nothing but itself; None where it may take another type."""
+    if mode.type not in ("exact", "structural") or rules.fields:
+        return None
+    types = {"boolean", "null"}
+    if mode.case_sensitive and not mode.trim_whitespace:
+        types.add("string")
+    if not any(isinstance(bound, Tolerance) for bound in rules.tolerance.values()):
+        types.add("number")
+    return frozenset(types)
+
+
+def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
+    """Where two parts of a recipe differ, to the depth at which people name it."""
+    if _is_same(old, new):
+        return
+    if is_dataclass(old) and old.__class__ is new.__class__:
+        for field in fields(old):
+            at: Path = (*path, field.name)
+            if at not in (CHECKS_AT, SCORES_AT):
+                yield from _recipe(getattr(old, field.name), getattr(new, field.name), at)
+    else:
+        yield Loosened(path, "another request is sent")
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    """Down to the types: true is not 1, and 5.0 is sent otherwise than 5."""
+    if old.__class__ is not new.__class__ or old != new:
+        return False
+    if isinstance(old, dict):
+        return all(_is_same(value, new[key]) for key, value in old.items())
+    if isinstance(old, list | tuple):
+        return all(map(_is_same, old, new))
+    if is_dataclass(old):
+        return all(_is_same(getattr(old, field.name), getattr(new, field.name)) for field in fields(old))
+    return True
+
+
+def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+    if after.baseline is None or after.baseline.output is ABSENT:
+        return
+    (old_mode, old), (new_mode, new) = read_rules(before, before), read_rules(after, after)
+    old += read_rules(before, after)[
+        1
+    ]  # where a path starts is decided on the output, which may be another now
+    breaks = any("\n" in text for text in texts_in(after.baseline.output))
+    yield from _modes(old_mode, new_mode, ("comparison",), breaks)
+    yield from _ignored(old, new)
+    yield from _uncovered(old, new)
+    kept = set(after.comparison.require_keys)
+    for text in before.comparison.require_keys:
+        if text not in kept:
+            yield Loosened(("comparison", "require_keys"), f"{text} is no longer required")
+    yield from _tolerances(old, new)
+    was_arrays, now_arrays = before.comparison.arrays, after.comparison.arrays
+    for path in {**now_arrays, **was_arrays}:
+        was, now = was_arrays.get(path), now_arrays.get(path)
+        gone = was == "ordered" and now is None  # one that held it back from describing every element
+        if gone or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
+            at: Path = ("comparison", "arrays", path) if now is not None else ("comparison", "arrays")
+            yield Loosened(at, f"arrays: {path}: {was or 'as they are'} -> {now or 'as they are'}")
+    yield from _fields((old_mode, old), (new_mode, new), breaks)
+
+
+def read_rules(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
+    """The mode at the root and the path rules, for an output. What is wrong with them is said elsewhere."""
+    output = stored.baseline.output if stored.baseline else None
+    form = form_of(baseline.current)
+    mode = base_mode(baseline.comparison, output, baseline.current.kind, [])
+    return mode, path_rules(baseline.comparison, output, form, [])[0]
+
+
+def _modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
+    """`breaks`: there is a line break in a stored text, which may now be another one."""
+    if old.type != new.type and _TYPES[new.type] >= _TYPES[old.type]:
+        yield Loosened((*at, "type"), f"type: {old.type} -> {new.type}")
+    for name, loose in _SWITCHES.items():
+        # its default goes with the type
+        follows = name == "normalize_newlines" and old.type != new.type and not breaks
+        if getattr(old, name) != getattr(new, name) == loose and not follows:
+            yield Loosened((*at, "options", name), f"{name} is {str(loose).lower()} now")
+    if old.type == new.type == "semantic":
+        if new.min_similarity < old.min_similarity:
+            what = f"min_similarity: {old.min_similarity:g} -> {new.min_similarity:g}"
+            yield Loosened((*at, "min_similarity"), what)
+        if new.method != old.method:
+            yield Loosened((*at, "method"), f"method: {old.method} -> {new.method}")
+
+
+def _ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    kinds = ("ignore_fields", "ignore_values")
+    stood = [rule for rule in old if rule.kind in kinds]
+    reported = set()
+    for rule in (rule for rule in new if rule.kind in kinds):
+        covered = any(
+            known.kind in (rule.kind, "ignore_fields") and covers(known.pattern, rule.pattern)
+            for known in stood
+        )
+        if not covered and rule.at not in reported:
+            reported.add(rule.at)
+            yield Loosened(rule.at, f"{rule.kind}: {rule.text} is new")
+
+
+def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """A rule that compares wins against one that ignores and is less exact. Where it has gone, or the other
+    has become more exact, something is ignored that was compared."""
+    ignoring = [rule for rule in old if rule.ignores]
+    still = {(rule.kind, rule.text) for rule in new if not rule.ignores}
+    reported = set()
+    for rule in (rule for rule in new if rule.ignores and rule.at not in reported):
+        for known in (known for known in old if not known.ignores and meets(rule.pattern, known.pattern)):
+            exact = known.pattern.specificity
+            wins = (known.kind, known.text) in still and exact > rule.pattern.specificity
+            was = [ignored for ignored in ignoring if covers(ignored.pattern, rule.pattern)]
+            if was and not wins and all(exact > ignored.pattern.specificity for ignored in was):
+                reported.add(rule.at)
+                yield Loosened(
+                    rule.at, f"{rule.kind}: {rule.text} now applies where {known.kind}: {known.text} did"
+                )
+                break
+
+
+def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Each path with a tolerance now or then: what it allowed, and what it allows."""
+    old, new = ([rule for rule in rules if rule.kind == "tolerance"] for rules in (old, new))
+    reported = set()
+    for rule in [*new, *old]:
+        if rule.text in reported:
+            continue
+        reported.add(rule.text)
+        was, now = _allowed(old, rule.pattern), _allowed(new, rule.pattern)
+        if any(all(_wider(before, after) for after in now) for before in was):
+            shown = " -> ".join(" and ".join(map(_bounds, bounds)) for bounds in (was, now))
+            yield Loosened(rule.at, f"tolerance of {rule.text}: {shown}")
+    yield from where_they_cross(old, new)
+
+
+def _allowed(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
+    """The tolerances at a path: those of the most exact rules which cover it. Each of them holds."""
+    found = [rule for rule in rules if covers(rule.pattern, pattern)]
+    most = max((rule.pattern.specificity for rule in found), default=None)
+    best = [rule.tolerance for rule in found if rule.pattern.specificity == most]
+    return [bounds for n, bounds in enumerate(best) if bounds not in best[:n]] or [None]
+
+
+def where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Where two paths lead to some of the same places and neither covers the other: a narrower tolerance then
+    that gives way to a wider one now."""
+    reported = set()
+    for rule, wide in ((rule, wide) for rule in old for wide in new):
+        if covers(rule.pattern, wide.pattern) or covers(wide.pattern, rule.pattern):
+            continue
+        if not _wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
+            continue
+        exact, exact_now = rule.pattern.specificity, wide.pattern.specificity
+        if (exact_now > exact and holds_in(old, wide)) or (exact >= exact_now and holds_in(new, rule)):
+            continue
+        if wide.at not in reported:
+            reported.add(wide.at)
+            what = f"tolerance of {wide.text}: {_bounds(wide.tolerance)} where {rule.text} had"
+            yield Loosened(wide.at, f"{what} {_bounds(rule.tolerance)}")
+
+
+def holds_in(rules: list[Rule], rule: Rule) -> bool:
+    """Whether its path has a tolerance there that is no wider."""
+    here = rule.pattern.segments, rule.pattern.last
+    same = (known for known in rules if (known.pattern.segments, known.pattern.last) == here)
+    return any(not _wider(rule.tolerance, known.tolerance) for known in same)
+
+
+def _wider(old: Tolerance | None, new: Tolerance | None) -> bool:
+    old, new = old or Tolerance(abs=0), new or Tolerance(abs=0)
+    for name, sign in (("min_delta", -1), ("max_delta", 1)):
+        then, now = _bound(old, name, sign), _bound(new, name, sign)
+        if then is not None and (now is None or now > then):
+            return True
+    if new.rel is None:
+        return old.rel is not None and (new.abs is None or _of(new.abs) > _of(old.abs))
+    if old.rel is None:
+        return old.abs is not None
+    return _of(new.rel) > _of(old.rel) or _of(new.abs) > _of(old.abs)
+
+
+def _bound(tolerance: Tolerance, name: str, sign: int) -> Decimal | None:
+    """How far a number may go in one direction, as far as that is stated apart from its size."""
+    stated = getattr(tolerance, name)
+    bounds = [] if stated is None else [sign * _of(stated)]
+    if tolerance.abs is not None and tolerance.rel is None:
+        bounds.append(_of(tolerance.abs))
+    return min(bounds) if bounds else None
+
+
+def _of(number: float | None) -> Decimal:
+    return Decimal(str(number or 0))
+
+
+def _bounds(tolerance: Tolerance | None) -> str:
+    if tolerance is None:
+        return "none"
+    stated = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
+    return ", ".join(f"{name} {value}" for name, value in stated if value is not None) or "any"
+
+
+def _rank(mode: Json) -> int:
+    return _ARRAYS["by"] if isinstance(mode, By) else _ARRAYS[mode or "ordered"]
+
+
+def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool) -> Iterator[Loosened]:
+    then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
+    for text, rule in {**now, **then}.items():
+        before, after = field_at(then, rule), field_at(now, rule)
+        if before and after and before.fields == after.fields:
+            continue
+        was, mode = mode_at(old[0], before), mode_at(new[0], after)
+        at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
+        for found in _modes(was, mode, at, breaks):
+            yield Loosened(at, f"fields: {text}: {found.what}")
+        if _wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
+            yield Loosened(
+                at, f"fields: {text}: tolerance {_bounds(was.tolerance)} -> {_bounds(mode.tolerance)}"
+            )
+
+
+def field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
+    """The rule of the same path, or else the most exact one that covers it."""
+    found = [known for known in rules.values() if covers(known.pattern, rule.pattern)]
+    return rules.get(rule.text) or max(found, key=lambda known: known.pattern.specificity, default=None)
+
+
+def mode_at(outer: Mode, rule: Rule | None) -> Mode:
+    return field_mode(rule.fields, rule, outer) if rule and rule.fields else outer
+
+
+def _limits(old: Rules, new: Rules) -> Iterator[Loosened]:
+    for name in ("latency", "cost"):
+        was, now = getattr(old, name), getattr(new, name)
+        for field in fields(was) if was is not None else ():
+            then, limit = getattr(was, field.name), getattr(now, field.name, None)
+            if then is not None and (limit is None or limit > then):
+                shown = "no limit" if limit is None else limit
+                yield Loosened(("comparison", name), f"{name}: {field.name}: {then} -> {shown}")
+    if old.max_age is not None and new.max_age != old.max_age:
+        yield Loosened(("comparison", "max_age"), "max_age is another")
+
+
+def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
+    if new.skip is not None and old.skip is None:
+        yield Loosened(("metadata", "skip"), f"skip: {new.skip}")
+    weights = [_CRITICALITY.index(c) if c in _CRITICALITY else -1 for c in (old.criticality, new.criticality)]
+    if weights[1] < weights[0]:
+        what = f"criticality: {old.criticality} -> {new.criticality or 'none'}"
+        yield Loosened(("metadata", "criticality"), what)
+    gone, come = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
+    if gone or come:
+        signed = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
+        yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(signed)}")

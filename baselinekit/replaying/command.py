@@ -1,0 +1,110 @@
+"""Replays a command: a program that the configuration names, run to its end; what it wrote is the output."""
+
+import os
+
+from baselinekit.documents.jsontext import NotJson, decode, to_bytes
+from baselinekit.errors import InvalidInput, Problem, Refused, cannot
+from baselinekit.kinds.bodies import text_or_hash
+from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.kind import INPUT
+from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
+from baselinekit.replaying.files import inside, read_if_there
+from baselinekit.replaying.settings import Row, Setting, invalid, undefined_in
+from baselinekit.trust import Trust
+from baselinekit.variables import as_text
+
+_TIMEOUT = 60.0
+
+
+def replay_command(recipe: Recipe, setting: Setting) -> Observation:
+    """`{exit_code, stdout, stderr}`, and `files` when the recipe names some."""
+    asked: CommandInput = setting.scope.expand(recipe.input, INPUT)
+    execution: CommandExecution = recipe.execution
+    run = process_of(asked, execution, setting)
+    finished = setting.clients.execute(run)
+    if execution.parse != "json":
+        stdout = text_or_hash(finished.stdout)
+    else:
+        try:
+            stdout = decode(finished.stdout.decode())
+        except (NotJson, UnicodeDecodeError) as error:
+            ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
+            what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, run.mask)}"
+            raise cannot("BK307", what, "leave out `parse: json` if it writes text") from None
+    output: dict[str, Json] = {
+        "exit_code": finished.exit_code,
+        "stdout": stdout,
+        "stderr": text_or_hash(finished.stderr),
+    }
+    if asked.files:
+        contents = {path: read_if_there(setting.surroundings, path, run.cwd) for path in asked.files}
+        output["files"] = {
+            path: None if content is None else text_or_hash(content) for path, content in contents.items()
+        }
+    return Observation(output, finished.seconds)
+
+
+def check_command(recipe: Recipe, setting: Setting) -> None:
+    """Undefined variables, and a program that may not run or does not exist."""
+    problems = list(undefined_in(recipe.input, setting.scope, INPUT))
+    if problems:
+        raise InvalidInput(*problems)
+    process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
+
+
+def process_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
+    surroundings = setting.surroundings
+    argv = [as_text(word) for word in asked.argv]
+    if not argv or not argv[0]:
+        raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
+    if "\0" in "".join(argv):
+        raise invalid("BK331", "a NUL character in `argv`", "remove it", (*INPUT, "argv"))
+    cwd = inside(surroundings, as_text(asked.cwd or "."))
+    if not os.path.isdir(cwd):
+        raise cannot("BK320", f"the working folder {asked.cwd!r} does not exist", "correct `cwd`")
+    known = surroundings.commands.get(argv[0])
+    if known:
+        hint = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
+        words = configured_argv(known.argv, surroundings.root, hint)
+    else:
+        setting.trust.check_program(argv[0])
+        words = [program_at(argv[0], cwd, "install it, or correct its name")]
+    stdin = b"" if asked.stdin is ABSENT else to_bytes(asked.stdin)
+    if isinstance(asked.stdin, str):
+        stdin = asked.stdin.encode("utf-8", "replace")
+    passed = known.env if known else []
+    own = {name: as_text(value) for name, value in asked.env.items()}
+    check_env(own, argv[0], passed, setting.trust)
+    return ProcessSpec(
+        argv=(*words, *argv[1:]),
+        stdin=stdin,
+        env=child_environment(passed, own),
+        cwd=cwd,
+        timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
+        mask=setting.redactor.mask,
+    )
+
+
+def check_env(own: dict[str, str], command: str, listed: list[str], trust: Trust) -> None:
+    """A file sets those variables of a program that the configuration lists for it, and no other: for each
+    list of dangerous names there is a program with one more (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
+    problems = []
+    for name, value in own.items():
+        if not name or "=" in name or "\0" in name + value:
+            what = f"{name!r} cannot be a variable of a program"
+            raise invalid("BK331", what, "a name without `=`, and no NUL character", (*INPUT, "env", name))
+        if name not in listed and not trust.allow_exec:
+            names = ", ".join(dict.fromkeys([*listed, *own]))
+            what = f"the configuration does not allow files to set {name} for the command {command!r}"
+            hint = (
+                f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
+                "or pass --allow-exec, which allows programs and their variables"
+            )
+            problems.append(Problem("BK340", what, hint, at=(*INPUT, "env", name)))
+    if problems:
+        raise Refused(*problems)
+
+
+ROW = Row(check_command, replay_command)

@@ -1,0 +1,131 @@
+"""Replay: Recipe -> Observation. One row a kind: what checks it before anybody is asked, what replays it, and
+what reads the files that it asks with. And the hashes of a recipe and of its files."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from typing import Any
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import Json
+from baselinekit.replaying.settings import Row, Setting, refuse_above
+from baselinekit.texts import shown
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
+def recipe_hash(recipe: Recipe) -> str:
+    """16 hex digits over the recipe as it is written, variables unexpanded: a result says what it ran."""
+    return digest(recipe)
+
+
+def digest(value: Any) -> str:
+    """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
+    that a new one leaves old hashes alone."""
+    text = _ENCODER.encode(_stated(value))
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _stated(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _stated(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_stated(item) for item in value]
+    if (defaults := _defaults(value.__class__)) is None:
+        return value
+    return {
+        name: _stated(stated)
+        for name, default in defaults
+        if (stated := getattr(value, name)) is not default and stated != default
+    }
+
+
+@cache
+def _defaults(kind: type[Any]) -> list[tuple[str, Any]] | None:
+    """Each field of a dataclass with its default; None for what is none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    missing = dataclasses.MISSING
+    return [
+        (field.name, field.default if field.default_factory is missing else field.default_factory())
+        for field in dataclasses.fields(kind)
+    ]
+
+
+REPLAYED = {
+    "http": "http",
+    "command": "command",
+    "skill": "skill",
+    "prompt": "prompt",
+    "echo": "echo",
+    "cli": "cli",
+    "mock": "mock",
+    "post": "post",
+    "replay": "stored",
+    "pytest": "pytest",
+}
+"""Each kind with the module below `baselinekit.replaying` whose ROW it is, imported with its first recipe."""
+
+
+@cache
+def _row(kind: str) -> Row:
+    row: Row = import_module(f"baselinekit.replaying.{REPLAYED[kind]}").ROW
+    return row
+
+
+def replay(recipe: Recipe, setting: Setting) -> Observation:
+    """Obtain the output again; CannotReplay, Refused or InvalidInput where that is not possible."""
+    try:
+        refuse_above(recipe, setting.ceilings)
+        return _row(recipe.kind).replay(recipe, setting)
+    except BaselinekitError as error:
+        raise shown(error, setting.redactor.mask) from None
+
+
+def check(recipe: Recipe, setting: Setting) -> None:
+    """Raise what a replay would raise before it asks anyone anything, every problem at once."""
+    try:
+        refuse_above(recipe, setting.ceilings)
+        _row(recipe.kind).check(recipe, setting)
+    except BaselinekitError as error:
+        raise shown(error, setting.redactor.mask) from None
+
+
+def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, Any]]]:
+    """What is asked of each target that answers many cases at a time, by the id of the case that asks."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for name, recipe in recipes:
+        key = _row(recipe.kind).batch(recipe)
+        if key is not None:
+            found.setdefault(key, []).append((name, recipe.input))
+    return found
+
+
+def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+    """What a recipe is given by name, expanded, and the names that it asks for."""
+    try:
+        return _row(recipe.kind).inputs(recipe, setting)
+    except BaselinekitError as error:
+        raise shown(error, setting.redactor.mask) from None
+
+
+def files_hash(recipe: Recipe, setting: Setting) -> str:
+    """16 hex digits over what stands in the files that a recipe asks with, which its own hash leaves out;
+    "" where it names none. One that cannot be read is told when it is replayed."""
+    scores = recipe.scores
+    try:
+        contents = list(_row(recipe.kind).files(recipe, setting))
+        if scores is not None and isinstance(scores.rubric, str):
+            from baselinekit.replaying.files import read_bytes
+
+            contents.append(read_bytes(setting.surroundings, scores.rubric))
+    except BaselinekitError:
+        return ""
+    parts = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in contents]
+    return digest([sha256(part).hexdigest() for part in parts]) if parts else ""

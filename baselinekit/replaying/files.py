@@ -1,0 +1,145 @@
+"""Files that a recipe names: inside the project, regular, of a bounded size; read as they are."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+
+from baselinekit.documents.jsontext import load_json
+from baselinekit.documents.languages import YAML
+from baselinekit.errors import BaselinekitError, CannotReplay, cannot
+from baselinekit.kinds.kind import EXECUTION
+from baselinekit.model.recipes import Scores, Surroundings
+from baselinekit.model.values import Json, Path
+from baselinekit.replaying.settings import Setting, invalid
+from baselinekit.tree.equality import is_number
+from baselinekit.trust import followed
+
+_LARGEST = 10_000_000
+
+
+def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
+    """Where a path leads that starts at a folder, else at the baseline's own, links followed; Refused outside
+    the project."""
+    root = os.path.realpath(surroundings.within or surroundings.root)
+
+    def link_at(path: str) -> str | None:
+        """What a link holds; None where there is none."""
+        try:
+            return os.readlink(path)
+        except OSError:
+            return None
+
+    return followed(root, os.path.realpath(folder or surroundings.folder), path, link_at)
+
+
+def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
+
+    def open_at_once(path: str, flags: int) -> int:  # a pipe or a device would never end (F42)
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+    try:
+        with open(inside(surroundings, path, folder), "rb", opener=open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable(path, "it is not a regular file")
+            content = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, str(getattr(error, "strerror", None) or error)) from None
+    if len(content) > _LARGEST:
+        raise _unreadable(path, f"it is larger than {_LARGEST:,} bytes")
+    return content
+
+
+def read_bytes(surroundings: Surroundings, path: str) -> bytes:
+    content = read_if_there(surroundings, path)
+    if content is None:
+        folder = os.path.relpath(surroundings.folder, surroundings.root)
+        where = "the project's folder" if folder == "." else f"{folder}/"
+        raise cannot("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
+    return content
+
+
+def with_files(value: Json, surroundings: Surroundings) -> Json:
+    """A value with each `{file: path}` in it replaced by what is in that file."""
+    if isinstance(value, dict):
+        if value.keys() == {"file"} and isinstance(value["file"], str):
+            return read_text(surroundings, value["file"])
+        return {key: with_files(item, surroundings) for key, item in value.items()}
+    return [with_files(item, surroundings) for item in value] if isinstance(value, list) else value
+
+
+def texts_in(value: Json, surroundings: Surroundings) -> Iterator[str]:
+    """What is in the files that a value names so."""
+    if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
+        yield read_text(surroundings, value["file"])
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item, surroundings)
+
+
+def read_text(surroundings: Surroundings, path: str) -> str:
+    try:
+        return read_bytes(surroundings, path).decode()
+    except UnicodeDecodeError:
+        raise _unreadable(path, "it is not UTF-8 text") from None
+
+
+def shown(surroundings: Surroundings, path: str) -> str:
+    """The path of a file from the project's root, for messages."""
+    return os.path.relpath(inside(surroundings, path), os.path.realpath(surroundings.root))
+
+
+def load(surroundings: Surroundings, path: str) -> Json:
+    """What a YAML or JSON file holds; of several YAML documents, or none, the list."""
+    return loaded(read_text(surroundings, path), shown(surroundings, path))
+
+
+def loaded(text: str, name: str) -> Json:
+    if name.lower().endswith(".json"):
+        return load_json(text, name)
+    documents = YAML.load(text, name)
+    return documents[0] if len(documents) == 1 else documents
+
+
+def _unreadable(path: str, why: str) -> CannotReplay:
+    return cannot("BK325", f"the file {path!r} cannot be read: {why}")
+
+
+_SCORES = (*EXECUTION, "scores")
+
+
+def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
+    """Each criterion by which a text is scored, with what is meant by it: of the recipe, or of a file."""
+    low_high = scores.scale
+    if len(low_high) != 2 or not all(map(is_number, low_high)) or not low_high[0] < low_high[1]:
+        raise invalid(
+            "BK355", "a scale must be two numbers, the worst and the best", "such as [1, 5]", _SCORES
+        )
+    value: Json = scores.rubric
+    if isinstance(scores.rubric, str):
+        value = load(setting.surroundings, scores.rubric)
+    if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
+        hint = "such as {clarity: can a newcomer follow it?}"
+        raise invalid("BK355", "a rubric must be a mapping of criteria to their meaning", hint, _SCORES)
+    return value
+
+
+def check_scores(scores: Scores | None, setting: Setting) -> None:
+    """What would be wrong before anybody is asked."""
+    if scores is not None:
+        rubric = rubric_of(scores, setting)
+        if scores.form == "line" and (len(rubric) != 1 or list(scores.scale) != [1, 5]):
+            what = "a judge that replies with one line gives one score from 1 to 5"
+            hint = "state one criterion and no `scale`, or leave `form` out"
+            raise invalid("BK355", what, hint, (*_SCORES, "form"))
+        check_model(scores.model, (*_SCORES, "model"), setting)
+
+
+def check_model(name: str, at: Path, setting: Setting) -> None:
+    """What is wrong with a model, told where the recipe names it."""
+    try:
+        setting.clients.models.check(name)
+    except BaselinekitError as error:
+        raise type(error)(*(replace(problem, at=at) for problem in error.problems)) from None

@@ -1,0 +1,454 @@
+"""Replays an http recipe: one request, or a flow of them in which a step may hand values and cookies to the
+next."""
+
+import base64
+import hashlib
+import os
+import random
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from urllib.parse import urlencode, urljoin
+
+from baselinekit import __version__
+from baselinekit.documents.jsontext import to_bytes
+from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot, nearest
+from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
+from baselinekit.kinds.kind import EXECUTION
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.replaying.answer import (
+    DEFAULT_MAX_BODY,
+    KEPT,
+    Cookies,
+    all_headers,
+    http_date,
+    http_output,
+    read_answer,
+)
+from baselinekit.replaying.files import inside, read_bytes
+from baselinekit.replaying.flow import collect_outputs, headers_used, pick, problems_of_flow, problems_of_path
+from baselinekit.replaying.settings import (
+    MANY_REDIRECTS,
+    Row,
+    Setting,
+    foreign_authorities,
+    invalid,
+    normal,
+    pairs_of,
+    shown,
+    undefined_in,
+    unverified,
+    url_of,
+)
+from baselinekit.secrets.declared import SHORTEST_WITHIN
+from baselinekit.secrets.names import is_secret_header
+from baselinekit.trust import origin
+from baselinekit.variables import Secret, as_text, names_in
+
+# One request with everything decided: by itself, else its execution, the configuration, the default.
+
+DEFAULT_TIMEOUT = 30.0
+
+_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
+_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FRAMING = lazy_pattern(
+    r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
+)
+
+Headers = dict[str, tuple[str, str]]
+"""By their lower-case name: the name as it was written, and the value."""
+
+
+def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
+    """The request of a step whose variables are expanded. Its cookies of its own are in it already."""
+    method = as_text(step.method).upper()
+    if not _METHOD.fullmatch(method) or method == "CONNECT":
+        hint = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+        raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
+    content, content_type = _content(step, setting.surroundings, at)
+    headers = _headers(step, execution, setting, at)
+    if content_type:
+        headers.setdefault("content-type", ("Content-Type", content_type))
+    take = _first(step.take, execution.take)
+    if take is not None:  # the rows of a compressed stream could not be counted while it comes in
+        headers["accept-encoding"] = ("Accept-Encoding", "identity")
+    digest = authorize(step, execution, headers, at)
+    cookies = {**execution.cookies, **step.cookies}
+    if cookies:
+        own = headers.get("cookie", ("", ""))[1]
+        pairs = "; ".join(f"{name}={as_text(value)}" for name, value in cookies.items())
+        headers["cookie"] = ("Cookie", _checked(f"{own}; {pairs}" if own else pairs, "Cookie", at))
+    http = setting.http
+    verify, cert = _certificates(execution, setting)
+    url = url_of(step, execution, setting.surroundings, at)
+    seconds = _first(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT)
+    if seconds <= 0:
+        hint = "give a number above 0"
+        raise invalid("BK311", f"a timeout of {seconds} seconds", hint, (*at, "timeout"))
+    return Request(
+        method=method,
+        url=url,
+        headers=tuple(headers.values()),
+        content=content,
+        digest=digest,
+        timeout=float(seconds),
+        verify=verify,
+        cert=cert,
+        http2=bool(_first(execution.http2, http.http2, False)),
+        max_body=int(_first(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
+        parse=_first(step.parse, execution.parse),
+        take=take,
+    )
+
+
+def redirects_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
+    """How many redirects to follow; `true` means a few."""
+    said = _first(step.redirects, execution.redirects, setting.http.redirects, 0)
+    return (MANY_REDIRECTS if said else 0) if isinstance(said, bool) else int(said)
+
+
+def retries_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
+    """How many times to ask again."""
+    return int(_first(step.retries, execution.retries, setting.http.retries, 0))
+
+
+def kept_headers(execution: HttpExecution, setting: Setting, used: Iterable[str] = ()) -> list[str]:
+    """`used`: those that a flow hands on, which are kept where nobody says which; not the secrets of them."""
+    stated = _first(execution.keep_headers, setting.http.keep_headers)
+    kept = [*KEPT, *sorted(name for name in used if not is_secret_header(name) and name not in KEPT)]
+    return list(kept if stated is None else stated)
+
+
+def _first(*choices: Json) -> Json:
+    return next((choice for choice in choices if choice is not None), None)
+
+
+def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Headers:
+    headers: Headers = {
+        "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
+        "accept": ("Accept", "*/*"),
+        "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
+    }
+    configured = setting.scope.expand(setting.http.headers)
+    sources = (configured, ()), (execution.headers, (*EXECUTION, "headers")), (step.headers, (*at, "headers"))
+    for stated, where in sources:
+        for name, value in stated.items():
+            lower = name.lower()
+            if not _NAME.fullmatch(name):
+                raise invalid("BK311", f"{name!r} is not a header name", "", (*where, name))
+            if _FRAMING.fullmatch(lower):
+                hint = "leave it out: it is derived from the URL and the body"
+                raise invalid("BK311", f"the header {name} cannot be set", hint, (*where, name))
+            text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
+            headers[lower] = (name, _checked(text, name, (*where, name)))
+    return headers
+
+
+def _checked(value: str, name: str, at: Path) -> str:
+    if _BAD_VALUE.search(value):
+        raise invalid("BK311", f"a line break or control character in the header {name}", "remove it", at)
+    return value.strip()
+
+
+def authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at: Path) -> Auth | None:
+    """Credentials as a header; those for digest are returned, as only the answer says what to send."""
+    auth = step.auth or (None if "authorization" in headers else execution.auth)
+    if auth is None:
+        return None
+    at = (*at, "auth") if step.auth else (*EXECUTION, "auth")
+    if auth.type == "bearer":
+        if not auth.token:
+            raise invalid("BK311", "`auth` of type bearer has no token", "add `token:`", at)
+        credentials = f"Bearer {as_text(auth.token)}"
+    elif auth.username is None:
+        raise invalid("BK311", f"`auth` of type {auth.type} has no username", "add `username:`", at)
+    elif auth.type == "digest":
+        return Auth("digest", as_text(auth.username), as_text(auth.password or ""))
+    else:
+        pair = f"{as_text(auth.username)}:{as_text(auth.password or '')}"
+        credentials = f"Basic {base64.b64encode(pair.encode('utf-8', 'replace')).decode()}"
+    headers["authorization"] = ("Authorization", _checked(credentials, "Authorization", at))
+    return None
+
+
+def _content(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[bytes, str]:
+    """The body and the media type that goes with it."""
+    given = [name for name in ("json", "body") if getattr(step, name) is not ABSENT]
+    given += [name for name in ("form", "files") if getattr(step, name) is not None]
+    if len(given) > 1 and given != ["form", "files"]:
+        raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
+    if step.files is not None:
+        return _multipart(step, surroundings)
+    if step.form is not None:
+        return urlencode(pairs_of(step.form)).encode(), "application/x-www-form-urlencoded"
+    if isinstance(step.body, str):
+        return step.body.encode("utf-8", "replace"), ""
+    value = step.json if step.json is not ABSENT else step.body
+    return (b"", "") if value is ABSENT else (to_bytes(value), "application/json")
+
+
+def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
+    import mimetypes
+
+    parts = []
+    for name, value in pairs_of(dict(step.form or {})):
+        parts.append((f'form-data; name="{in_quotes(name)}"', "", value.encode("utf-8", "replace")))
+    for name, path in (step.files or {}).items():
+        path = as_text(path)
+        filename = in_quotes(path.rsplit("/", 1)[-1])
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        disposition = f'form-data; name="{in_quotes(name)}"; filename="{filename}"'
+        parts.append((disposition, f"\r\nContent-Type: {kind}", read_bytes(surroundings, path)))
+    boundary = hashlib.sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
+    body = b"".join(
+        f"--{boundary}\r\nContent-Disposition: {disposition}{kind}\r\n\r\n".encode() + content + b"\r\n"
+        for disposition, kind, content in parts
+    )
+    return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+def in_quotes(text: str) -> str:
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:
+    """A path that a data file gives stays inside the project; one of the configuration starts at its root."""
+    root, http = setting.surroundings.root, setting.http
+    verify: bool | str | None = execution.verify
+    ours = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
+    if verify is False and http.verify is not False:  # also where a variable or an answer has brought it in
+        raise Refused(unverified())
+    if isinstance(verify, str):
+        verify = inside(setting.surroundings, verify)
+        verify = ours if isinstance(ours, str) and os.path.realpath(ours) == verify else verify
+    elif verify is None:
+        verify = ours
+    cert = inside(setting.surroundings, execution.cert) if execution.cert else None
+    if cert is None and http.cert:
+        cert = os.path.join(root, http.cert)
+    return (True if verify is None else verify), cert
+
+
+def check_authorities(url: str, verify: str, setting: Setting) -> None:
+    """Who names an origin says whose certificates are believed there: a file that brings its own authorities
+    along could let anybody answer in the place of that server, as with `verify: false`."""
+    ours = setting.http.verify
+    root = setting.surroundings.root
+    granted = ours is False or (isinstance(ours, str) and os.path.join(root, ours) == verify)
+    if not granted and setting.trust.names(where := origin(url)):
+        raise Refused(foreign_authorities(where, os.path.relpath(verify, os.path.realpath(root))))
+
+
+IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
+_TOO_BUSY = frozenset((429, 502, 503, 504))
+_LONGEST_WAIT = 30.0
+_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
+
+
+def replay_http(recipe: Recipe, setting: Setting) -> Observation:
+    is_flow, execution = isinstance(recipe.input, HttpFlow), without_unused_base(recipe, setting)
+    cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
+    outputs: list[Json] = []
+    wholes: list[Json] = []  # with every header
+    used = headers_used(recipe.input) if is_flow else {}
+    statuses: list[tuple[str, int]] = []
+    notes: list[str] = []
+    made, writes = list[tuple[str, str, Json]](), False
+    seconds, retried = 0.0, 0
+    for number, (written, at) in enumerate(step_places(recipe), 1):
+        here = replace(setting, scope=setting.scope.with_saved(saved)) if saved else setting
+        step, shared = here.scope.expand(written, at), here.scope.expand(execution, EXECUTION)
+        request = compose(step, shared, here, at)
+        limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
+        short = _short_secrets(written, execution, setting)
+        response, took, again = _ask(request, *limits, here, cookies, short)
+        writes = writes or request.method not in SAFE
+        body = read_answer(response, request)
+        notes += [body.note] if body.note else []
+        keep = kept_headers(shared, setting, used.get(number - 1, ()))
+        outputs.append(http_output(response, keep, body.value))
+        wholes.append({**outputs[-1], "headers": all_headers(response)})
+        seconds, retried = seconds + took, retried + again
+        name = (written.name or str(number)) if is_flow else ""
+        statuses.append((name, response.status))
+        for key, path in written.save.items():
+            saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), wholes[-1])
+            made += [(key, path, saved[key])] if writes else []
+    output = collect_outputs(recipe.input, outputs, wholes) if is_flow else outputs[0]
+    observed = Observation(output, seconds, 1 + retried, statuses=tuple(statuses))
+    return replace(observed, notes=tuple(notes), saved=tuple(made)) if notes or made else observed
+
+
+def check_http(recipe: Recipe, setting: Setting) -> None:
+    """Everything that can be known before the first request: what a step needs of an earlier one is taken
+    as defined, and such a step is not put together yet."""
+    problems = list(problems_of_flow(recipe.input)) if isinstance(recipe.input, HttpFlow) else []
+    saved: dict[str, Json] = {}
+    execution = without_unused_base(recipe, setting)
+    for step, at in step_places(recipe):
+        scope = setting.scope.with_saved(saved)
+        names = {*names_in(step), *names_in(execution)}
+        undefined = (
+            [*undefined_in(step, scope, at), *undefined_in(execution, scope, EXECUTION)] if names else []
+        )
+        problems += [problem for problem in undefined if problem not in problems]
+        if not undefined and not saved.keys() & names:
+            try:
+                request = compose(scope.expand(step, at), scope.expand(execution), setting, at)
+                _admitted(request, setting, _short_secrets(step, execution, setting))
+            except InvalidInput as error:
+                problems += error.problems
+            except Refused as error:
+                # Where the recipe says whom it asks.
+                stated = [name for name in ("url", "endpoint", "path") if getattr(step, name) is not None]
+                where = (*at, *(stated[:1] or [""]))
+                if step.url is None and execution.base_url is not None:
+                    where = (*EXECUTION, "base_url")
+                raise Refused(
+                    *(problem if problem.at else replace(problem, at=where) for problem in error.problems)
+                ) from None
+        for key, path in step.save.items():
+            problems += problems_of_path(path, (*at, "save", key))
+            saved[key] = ""
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
+    """What stands in the files that it sends. A path that hangs on an earlier answer is not known yet."""
+    for step, _ in step_places(recipe):
+        for path in (step.files or {}).values():
+            with suppress(InvalidInput):
+                yield read_bytes(setting.surroundings, as_text(setting.scope.expand(path)))
+
+
+def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
+    """The operator's base_url goes first: then the variables in the recipe's need not be defined."""
+    execution: HttpExecution = recipe.execution
+    unused = setting.surroundings.override_base_url and execution.base_url
+    return replace(execution, base_url=None) if unused else execution
+
+
+# One request: with its cookies, its redirects and its retries, admitted each time it goes out.
+
+
+def _ask(
+    request: Request, redirects: int, retries: int, setting: Setting, cookies: Cookies, short: set[str]
+) -> tuple[Response, float, int]:
+    """The answer after its redirects, the seconds that its requests took, and how many were asked again.
+    `short`: the short secrets in it, none of which is in a redirected one."""
+    deadline = time.monotonic() + request.timeout
+    seconds, retried = 0.0, 0
+    for hop in range(max(0, redirects) + 1):
+        out = request
+        if received := cookies.header_for(request.url):  # what the recipe says itself goes first
+            own = [value for name, value in request.headers if name.lower() == "cookie"][:1]
+            names = {pair.partition("=")[0].strip() for pair in "".join(own).split(";")}
+            pairs = [pair for pair in received.split("; ") if pair.partition("=")[0] not in names]
+            rest = (pair for pair in request.headers if pair[0].lower() != "cookie")
+            out = replace(request, headers=(*rest, ("Cookie", "; ".join([*filter(None, own), *pairs]))))
+        if hop:
+            out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
+        admitted = _admitted(out, setting, () if hop else short)
+        response, tries = ask_with_retries(admitted, retries, setting)
+        seconds, retried = seconds + response.seconds, retried + tries - 1
+        cookies.take(request, response)
+        is_redirect = response.status in _REDIRECTS and response.header("location")
+        if not redirects or not is_redirect:
+            return response, seconds, retried
+        if hop < redirects:
+            request = _redirected(request, response)
+    raise cannot("BK308", f"more than {redirects} redirects", "set `redirects:` to a higher number")
+
+
+def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
+    """The secrets that a recipe names and that are too short to be found inside of its request."""
+    known = setting.scope.secrets
+    if all(len(secret.value) >= SHORTEST_WITHIN for secret in known.values()):
+        return set()
+    names = {*names_in(step), *names_in(execution), *names_in(setting.http.headers)}
+    return {name for name in names & known.keys() if len(known[name].value) < SHORTEST_WITHIN}
+
+
+def _admitted(request: Request, setting: Setting, used: Iterable[str] = ()) -> Request:
+    """The request with who decides on its address. Refused, unless it may go out with the secrets in it.
+    `used`: the names of short ones among them."""
+    secrets: list[tuple[str, Secret]] = []
+    if known := setting.scope.secrets:
+        texts = [request.url, request.content.decode("utf-8", "replace")]
+        texts += [text for pair in request.headers for text in pair]
+        if request.digest:
+            texts += [request.digest.username or "", request.digest.password or ""]
+        names = sorted({*setting.redactor.sent_in(texts), *used})
+        secrets = [(name, known[name]) for name in names if name in known]
+    setting.trust.check_request(request.url, secrets)
+    if isinstance(request.verify, str) and request.url[:6].lower() == "https:":
+        check_authorities(request.url, request.verify, setting)
+    return replace(request, admit=partial(setting.trust.check_address, request.url))
+
+
+def _redirected(request: Request, response: Response) -> Request:
+    """The request that a redirect asks for. Credentials never travel to another origin (F17)."""
+    location = response.header("location")
+    try:
+        url = normal(urljoin(request.url, location.strip()))
+    except (InvalidInput, ValueError):
+        what = f"a redirect ({response.status}) to {shown(location)!r}, which cannot be followed"
+        raise cannot("BK308", what) from None
+    method, content = request.method, request.content
+    headers = [pair for pair in request.headers if pair[0].lower() != "cookie"]
+    becomes_get = response.status == 303 or (response.status in (301, 302) and method == "POST")
+    if becomes_get and method != "HEAD":
+        method, content = "GET", b""
+        headers = [pair for pair in headers if pair[0].lower() != "content-type"]
+    if origin(url) == origin(request.url):
+        headers += [pair for pair in request.headers if pair[0].lower() == "cookie"]
+        return replace(request, method=method, url=url, content=content, headers=tuple(headers))
+    if content:
+        what = f"a redirect ({response.status}) would send the body to {origin(url)}"
+        raise cannot("BK308", what, "request that address directly, if it is the right one")
+    headers = [pair for pair in headers if pair[0].lower() in _HARMLESS]
+    return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
+
+
+def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
+    """The answer, and how many tries it took: asked again when nothing was sent, and when the server says
+    that it was too busy and asking twice does no harm. All happens within the time limit of the request."""
+    clients = setting.clients
+    deadline = time.monotonic() + request.timeout
+    left = request.timeout
+    tries = 0
+    while True:
+        tries += 1
+        longest = _WAITS[min(tries, len(_WAITS)) - 1]
+        wait = longest * (0.5 + random.random() / 2)  # workers do not all come back at once
+        try:
+            response = clients.send(replace(request, timeout=left) if tries > 1 else request)
+        except CannotReplay as error:
+            left = deadline - time.monotonic()
+            nothing_sent = any(problem.code == "BK301" for problem in error.problems)
+            if tries > retries or not nothing_sent or wait >= left:
+                raise
+        else:
+            if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
+                return response, tries
+            stated = response.header("retry-after").strip()  # seconds, or a date
+            if stated.isascii() and stated.isdigit() and len(stated) < 10:
+                wait = float(stated)
+            elif (at := http_date(stated)) is not None:
+                wait = max(0.0, at - clients.now())
+            left = deadline - time.monotonic()
+            if wait > _LONGEST_WAIT or wait >= left:
+                return response, tries
+        clients.sleep(wait)
+        left -= wait
+
+
+ROW = Row(check_http, replay_http, files_of_http)

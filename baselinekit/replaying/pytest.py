@@ -1,0 +1,19 @@
+"""A value of a test is not replayed: pytest runs the test, which hands it in and compares it."""
+
+import shlex
+
+from baselinekit.errors import cannot
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.replaying.settings import Row, Setting
+
+
+def replay_pytest(recipe: Recipe, setting: Setting) -> Observation:
+    test = shlex.quote(recipe.input.test)
+    raise cannot("BK356", "what a test compares is compared when pytest runs it", f"python -m pytest {test}")
+
+
+def check_pytest(recipe: Recipe, setting: Setting) -> None:
+    """Nobody is asked: there is nothing that could be wrong."""
+
+
+ROW = Row(check_pytest, replay_pytest)

@@ -1,0 +1,326 @@
+"""Replays a skill: what the configuration declares under its name, or a folder with a SKILL.md.
+
+A program gets `{skill, input, parameters}` as JSON on its standard input and answers on its standard output,
+in JSON or in text. A callable `module:function` is called as `function(input, **parameters)`, in a child of
+its own; its modules are looked up in the project's folder, after everything that is installed."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
+from hashlib import sha256
+
+from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
+from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.kinds.bodies import text_or_hash
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.kind import EXECUTION, INPUT
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import Ask, Message, Observation, ProcessSpec, Recipe, Skill, Usage
+from baselinekit.model.traces import ToolCall
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.programs import call
+from baselinekit.programs.children import child_environment, configured_argv, said_last
+from baselinekit.replaying.files import (
+    check_model,
+    check_scores,
+    inside,
+    read_if_there,
+    read_text,
+    texts_in,
+    with_files,
+)
+from baselinekit.replaying.http import check_http, replay_http
+from baselinekit.replaying.prompt import calls_as_json, flaw_of_calls, problems_of_collect
+from baselinekit.replaying.settings import Row, Setting, check_defined, invalid
+from baselinekit.replaying.traces import answer_of_value, is_told
+from baselinekit.tree.equality import is_number
+from baselinekit.variables import NAME, unexpanded
+
+_TIMEOUT = 60.0
+_FOLDERS = ("skills", os.path.join(".claude", "skills"))
+_FRONT_MATTER = lazy_pattern(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+_LINK = lazy_pattern(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
+_MOST_LINKED = 200_000
+_TOKENS = ("tokens_in", "tokens_out")
+
+
+def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
+    execution, skill = _declared(recipe, setting)
+    asked = with_files(_input(recipe, skill, setting), setting.surroundings)
+    if skill.folder is not None:
+        observation = ask_model(skill.folder, skill, asked, execution, setting)
+    elif skill.http is not None:
+        observation = replay_http(_request(skill, asked, execution), setting)
+        status = observation.output["status"]
+        if not 200 <= status < 300:
+            what = f"the skill {execution.skill_name} answered with status {status}"
+            raise cannot("BK354", what, "check its service")
+        observation = replace(observation, output=observation.output["body"])
+    else:
+        observation = _run(skill, asked, execution, setting)
+    if skill.output == "trace":
+        observation = _traced(observation, execution.skill_name)
+    if execution.collect is None:
+        return observation
+    output: dict[str, Json] = {}
+    for name in execution.collect:
+        if name == "output":
+            output[name] = observation.output
+        else:
+            output[name] = calls_as_json(observation.tool_calls, f"the skill {execution.skill_name}")
+    return replace(observation, output=output)
+
+
+def check_skill(recipe: Recipe, setting: Setting) -> None:
+    """Undefined variables, and a skill that nobody declares, or that does not work as it is declared."""
+    check_defined(recipe, setting)
+    problems: list[Problem] = []
+    execution, skill = _declared(recipe, setting)
+    name, collect = execution.skill_name, execution.collect or ()
+    if skill.folder is not None:
+        problems += problems_of_collect(collect, skill.model, setting)
+    elif "tool_calls" in collect and skill.output != "trace":
+        what = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
+        declared = f"declare `skills: {{{name}: {{output: trace}}}}`"
+        hint = f"make it answer with {{output, tool_calls}}, and {declared}"
+        problems.append(Problem("BK617", what, hint, at=(*EXECUTION, "collect")))
+    if problems:
+        raise InvalidInput(*problems)
+    check_scores(recipe.execution.scores, setting)
+    if skill.folder is not None:
+        _instructions(skill.folder, setting)
+        check_model(skill.model, (*EXECUTION, "skill_name"), setting)
+    elif skill.http is not None:
+        check_http(_request(skill, None, SkillExecution("skill", name)), setting)
+    else:
+        _argv(skill, name, setting)
+
+
+def inputs_of_skill(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
+    """What it is given by name, if it is: what else it could be given nobody knows."""
+    given = setting.scope.expand(recipe.input, INPUT)
+    return (given, frozenset(given)) if isinstance(given, dict) else ({}, frozenset())
+
+
+def files_of_skill(recipe: Recipe, setting: Setting) -> Iterator[str]:
+    """What stands in the files of its input, and in a SKILL.md: what a model is told of it. A program is what
+    is tested, and may change."""
+    _, skill = _declared(recipe, setting)
+    yield from texts_in(_input(recipe, skill, setting), setting.surroundings)
+    if skill.folder is not None:
+        yield _instructions(skill.folder, setting)
+
+
+def _declared(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
+    """The execution with its variables expanded, and what the configuration says of the skill."""
+    execution: SkillExecution = setting.scope.expand(recipe.execution, EXECUTION)
+    name, skills = execution.skill_name, setting.surroundings.skills
+    at = (*EXECUTION, "skill_name")
+    if name in skills:
+        skill = skills[name]
+        if sum(stated is not None for stated in (skill.command, skill.python, skill.http, skill.folder)) != 1:
+            forms = "`command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
+            hint = f"give it one of {forms}"
+            raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
+        return execution, skill
+    root, known = setting.surroundings.root, list(skills)
+    for folder in _FOLDERS:
+        file = os.path.join(folder, name, "SKILL.md")
+        if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, root):
+            return execution, Skill(folder=os.path.dirname(file))
+        above = os.path.join(root, folder)
+        with suppress(OSError):
+            entries = os.listdir(above)
+            known += (entry for entry in entries if os.path.isfile(os.path.join(above, entry, "SKILL.md")))
+    hint = nearest(name, known) or "declare it in baselinekit.yaml"
+    example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
+    raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
+
+
+def _input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
+    """The input, expanded; what the configuration calls files is written as `{file: path}` is."""
+    value = setting.scope.expand(recipe.input, INPUT)
+    if not isinstance(value, dict):
+        return value
+    files = {name: {"file": value[name]} for name in skill.files if isinstance(value.get(name), str)}
+    return {**value, **files}
+
+
+# A skill that is a folder: its SKILL.md holds the instructions that a model follows.
+
+
+def ask_model(
+    folder: str, skill: Skill, asked: Json, execution: SkillExecution, setting: Setting
+) -> Observation:
+    text = _instructions(folder, setting)
+    parts = []  # a text as it is, a mapping as one part for each name
+    for name, value in (asked if isinstance(asked, dict) else {"": asked}).items():
+        written = value if isinstance(value, str) else pretty(value, "  ")
+        parts.append(f"<{name}>\n{written}\n</{name}>" if name else written)
+    if execution.parameters:
+        parts.append(f"<parameters>\n{pretty(dict(execution.parameters), '  ')}\n</parameters>")
+    answer = setting.clients.models.ask(
+        Ask(
+            skill.model,
+            (Message("system", text), Message("user", "\n\n".join(parts))),
+            turn=setting.turn,
+            timeout=skill.timeout if execution.timeout is None else execution.timeout,
+            asker=setting.asker,
+        )
+    )
+    value = json_in(answer.text)
+    return Observation(
+        answer.text if value is ABSENT else value,
+        answer.seconds,
+        answer.attempts,
+        tool_calls=answer.tool_calls,
+        usage=answer.usage,
+        environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
+        flaw=flaw_of_calls(answer) if execution.collect is None else None,
+    )
+
+
+def _instructions(folder: str, setting: Setting) -> str:
+    """What SKILL.md says, and the texts of its folder that it links to: a model cannot open them itself."""
+    path = os.path.join(setting.surroundings.root, folder)
+    text = _FRONT_MATTER.sub("", read_text(setting.surroundings, os.path.join(path, "SKILL.md")))
+    parts, size = [text], 0
+    for link in dict.fromkeys(_LINK.findall(text)):
+        linked = os.path.join(path, link)
+        if not inside(setting.surroundings, linked).startswith(os.path.realpath(path) + os.sep):
+            continue
+        content = read_if_there(setting.surroundings, linked)
+        size += len(content or b"")
+        if content is not None and size <= _MOST_LINKED:
+            parts.append(f"# {link}\n\n{content.decode('utf-8', 'replace')}")
+    return "\n\n".join(parts)
+
+
+# A skill that is a program, a callable or a service.
+
+
+def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting) -> Observation:
+    name = execution.skill_name
+    timeout = next((limit for limit in (execution.timeout, skill.timeout) if limit is not None), _TIMEOUT)
+    process = ProcessSpec(
+        argv=tuple(_argv(skill, name, setting)),
+        stdin=to_bytes(_question(asked, execution)),
+        env=child_environment(skill.env),
+        cwd=setting.surroundings.folder,
+        timeout=float(timeout),
+        mask=setting.redactor.mask,
+    )
+    finished = setting.clients.execute(process)
+    last_words = said_last(finished.stderr, process.mask)
+    if finished.exit_code:
+        raise cannot("BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}")
+    if skill.python:
+        try:  # what a callable has returned, as programs/call.py writes it
+            answer = decode(finished.stdout.decode())
+            if "error" in answer:
+                where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
+                raise cannot("BK323", f"the skill {name} raised {answer['error']}{where}")
+            return Observation(answer["result"], finished.seconds)
+        except (NotJson, UnicodeDecodeError, KeyError, TypeError):
+            raise cannot("BK323", f"the skill {name} gave no result{last_words}") from None
+    output = text_or_hash(finished.stdout)
+    if isinstance(output, str):
+        try:
+            output = decode(output)
+        except NotJson:
+            output = output.removesuffix("\n").removesuffix("\r")
+    return Observation(output, finished.seconds)
+
+
+def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
+    root = setting.surroundings.root
+    if skill.command:
+        return configured_argv(skill.command, root, f"correct `skills: {name}:` in baselinekit.yaml")
+    module, _, function = (skill.python or "").partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+        raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", "write module:function")
+    # -P: the child's own folder, which is this one, holds modules with the names of standard ones
+    return [sys.executable, "-P", os.path.abspath(call.__file__), root, f"{module}:{function}"]
+
+
+def _question(asked: Json, execution: SkillExecution) -> dict[str, Json]:
+    return {"skill": execution.skill_name, "input": asked, "parameters": execution.parameters}
+
+
+def _request(skill: Skill, asked: Json, execution: SkillExecution) -> Recipe:
+    """The question as a request: a POST of JSON, as far as the configuration does not say otherwise."""
+    request = skill.http
+    assert request is not None
+    if request.body is ABSENT and request.json is ABSENT and request.form is None:
+        method = "POST" if request.method == "GET" else request.method
+        request = replace(request, method=method, json=_verbatim(_question(asked, execution)))
+    return Recipe(request, HttpExecution("http"))
+
+
+def _verbatim(value: Json) -> Json:
+    """A value so that it is the same after an expansion: the question has been expanded already."""
+    if isinstance(value, str):
+        return unexpanded(value)
+    if isinstance(value, dict):
+        return {unexpanded(key): _verbatim(item) for key, item in value.items()}
+    return [_verbatim(item) for item in value] if isinstance(value, list) else value
+
+
+# What a skill tells of itself (`output: trace`): `{output, tool_calls, usage}`, of which only the first is
+# needed.
+
+
+def _traced(observation: Observation, name: str) -> Observation:
+    """The observation that the skill's answer describes; an answer of another form is an error."""
+    answer = observation.output
+    if is_told(answer) and "output" not in answer:
+        told = answer_of_value(answer, observation.seconds, f"the skill {name}")
+        return replace(told, attempts=observation.attempts, environment=observation.environment)
+    wrong = next(trace_faults(answer), None)
+    if wrong is not None:
+        what = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {wrong}"
+        raise cannot("BK354", what, "correct it, or take `output: trace` out of its entry")
+    usage, calls = answer.get("usage", {}), answer.get("tool_calls")
+    cost = usage.get("cost_usd")
+    return replace(
+        observation,
+        output=answer["output"],
+        tool_calls=None
+        if calls is None
+        else tuple(
+            ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT)) for call in calls
+        ),
+        usage=Usage(
+            usage.get("tokens_in"), usage.get("tokens_out"), None if cost is None else Decimal(str(cost))
+        ),
+    )
+
+
+def trace_faults(answer: Json) -> Iterator[str]:
+    if not isinstance(answer, dict):
+        yield "it is not an object"
+        return
+    if "output" not in answer:
+        yield "there is no `output`"
+    calls, usage = answer.get("tool_calls", []), answer.get("usage", {})
+    if not isinstance(calls, list) or not all(
+        isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls
+    ):
+        yield "`tool_calls` is a list of {name, input, output}"
+    if not isinstance(usage, dict) or not all(is_usage(key, value) for key, value in usage.items()):
+        yield "`usage` has tokens_in, tokens_out and cost_usd"
+
+
+def is_usage(key: str, value: Json) -> bool:
+    """Further keys are no fault: nobody reads them."""
+    if key in _TOKENS and not isinstance(value, int | None):
+        return False
+    return key not in (*_TOKENS, "cost_usd") or value is None or (is_number(value) and value >= 0)
+
+
+ROW = Row(check_skill, replay_skill, files_of_skill, inputs_of_skill)

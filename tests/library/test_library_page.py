@@ -1,0 +1,23 @@
+"""Every example of docs/library.md runs, one after the other, and every public name is in it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import baselinekit
+
+PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
+
+
+def test_its_examples_run() -> None:
+    found = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(found) == 5
+    names: dict[str, Any] = {}
+    for example in found:
+        exec(compile(example, "docs/library.md", "exec"), names)
+
+
+def test_every_public_name_is_there() -> None:
+    told = {"Baseline", "Difference", "Placeholder", "Verdict"}  # what the others give
+    assert [name for name in baselinekit.__all__ if name not in PAGE and name not in told] == []
+    assert len(baselinekit.__all__) <= 40

@@ -1,0 +1,127 @@
+"""Placeholders as Python values: equal to what they accept, written as their texts."""
+
+import datetime
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+import baselinekit
+from baselinekit import (
+    Placeholder,
+    any_array,
+    any_integer,
+    any_iso_datetime,
+    any_string,
+    any_uuid,
+    compare,
+    contains,
+    ends_with,
+    length,
+    number,
+    one_of,
+    placeholder,
+    regex,
+    starts_with,
+)
+from baselinekit.errors import InvalidInput
+
+NEW = str(uuid.UUID(int=7))
+
+
+@pytest.mark.parametrize(
+    ("stands", "value", "is_one"),
+    [
+        (any_uuid, NEW, True),
+        (any_uuid, uuid.UUID(int=7), True),
+        (any_uuid, "x", False),
+        (any_uuid, object(), False),
+        (any_integer, 3, True),
+        (any_integer, 3.0, False),
+        (any_integer, True, False),
+        (any_integer | None, None, True),
+        (any_integer | None, 3, True),
+        (any_integer, None, False),
+        (number(4.2, abs=0.1), 4.3, True),
+        (number(4.2, abs=0.1), Decimal("4.31"), False),
+        (number(Decimal("0.1")), 0.1, True),
+        (one_of("a", "it's", 3, None), "it's", True),
+        (one_of("a", 3), 3, True),
+        (one_of("a", 3), "3", False),
+        (regex(r"ORD-\d{4}"), "ORD-0042", True),
+        (regex(r"ORD-\d{4}"), "ORD-42", False),
+        (contains("b"), "abc", True),
+        (starts_with("b"), "abc", False),
+        (ends_with("c"), "abc", True),
+        (length(3), "abc", True),
+        (length(1, 2), [1, 2, 3], False),
+        (any_array(of="any_integer", max=2), (1, 2), True),
+        (any_array(of="any_integer"), [1, "2"], False),
+        (any_string(1, 3), "", False),
+        (placeholder("any_hex(8)"), "00ff00ff", True),
+        (placeholder("<<any_null>>"), None, True),
+    ],
+)
+def test_it_is_equal_to_what_it_accepts(stands: Placeholder, value: object, is_one: bool) -> None:
+    assert (stands == value) is is_one
+    assert (value == stands) is is_one
+    assert (value != stands) is not is_one
+    assert ([value] == [stands]) is is_one
+
+
+def test_a_moment_is_set_against_now() -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    assert now == any_iso_datetime(within="1h")
+    assert now - datetime.timedelta(days=2) != any_iso_datetime(within="1h")
+
+
+@pytest.mark.parametrize(
+    ("stands", "text"),
+    [
+        (any_uuid, "<<any_uuid>>"),
+        (any_uuid(version=4), "<<any_uuid(4)>>"),
+        (any_uuid.optional, "<<any_uuid?>>"),
+        (any_uuid | None, "<<any_uuid|null>>"),
+        ((any_uuid | None).optional, "<<any_uuid?|null>>"),
+        (any_uuid.optional | None, "<<any_uuid?|null>>"),
+        (any_string(max=5), "<<any_string(null, 5)>>"),
+        (one_of("it's", 2.5, True), "<<one_of('it''s', 2.5, true)>>"),
+        (number(9.99, abs=0.05), "<<number(9.99 ± 0.05)>>"),
+        (any_iso_datetime(within="1h"), "<<any_iso_datetime('1h')>>"),
+        (placeholder("any_uuid as first"), "<<any_uuid as first>>"),
+        (placeholder("any_uuid as first") | None, "<<any_uuid|null as first>>"),
+    ],
+)
+def test_it_is_written_as_its_text(stands: Placeholder, text: str) -> None:
+    assert (str(stands), repr(stands)) == (text, text)
+    assert stands == placeholder(text)
+    assert hash(stands) == hash(placeholder(text))
+
+
+@pytest.mark.parametrize("text", ["", "any_uuid >> x", "<<any_uuid>> <<any_uuid>>", "plain text", "any_uid"])
+def test_a_text_that_is_no_placeholder_is_an_error(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        placeholder(text)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        (lambda: any_uuid(versoin=4), "any_uuid has no argument versoin: it takes version"),
+        (lambda: any_string(1, 2, 3), "any_string has no argument 3: it takes min, max"),
+        (lambda: any_string(1, min=2), "any_string has no argument min: it takes min, max"),
+        (lambda: baselinekit.any_email("x"), "any_email has no argument x: it takes none"),
+    ],
+)
+def test_a_wrong_argument_names_those_that_there_are(wrong: Callable[[], object], what: str) -> None:
+    with pytest.raises(TypeError, match=what):
+        wrong()
+
+
+@given(st.text())
+def test_any_text_can_be_an_argument(text: str) -> None:
+    assert text == one_of(text)
+    assert compare({"x": one_of(text)}, {"x": text}).passed
+    assert contains(text) == f"a{text}b"

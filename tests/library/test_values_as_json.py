@@ -1,0 +1,147 @@
+"""Python values as JSON: every form that is known, one of a user's own, and errors that say how to add it."""
+
+import dataclasses
+import datetime
+import enum
+import uuid
+from collections import OrderedDict, UserDict, namedtuple
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, ClassVar
+
+import pydantic
+import pytest
+
+from baselinekit import compare, serializer
+from baselinekit.library.values import NoJsonError, as_json
+
+Point = namedtuple("Point", "x y")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+@dataclasses.dataclass
+class Row:
+    id: int
+    tags: set[str]
+
+
+class Model(pydantic.BaseModel):
+    at: datetime.datetime
+    price: Decimal
+
+
+class Answer:
+    """As httpx and requests have one."""
+
+    status_code = 201
+    content = b'{"n": 1.10}'
+    headers: ClassVar[dict[str, str]] = {"content-type": "application/json; charset=utf-8"}
+
+
+class Plain(Answer):
+    content = b"hello"
+    headers: ClassVar[dict[str, str]] = {"content-type": "text/plain"}
+
+
+class Money:
+    def __init__(self, amount: str) -> None:
+        self.amount = amount
+
+
+class Euro(Money):
+    pass
+
+
+@serializer(Money)
+def money(value: Money) -> object:
+    return {"amount": value.amount, "kind": type(value)}
+
+
+@serializer(type)
+def kind(value: type) -> object:
+    return value.__name__
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, None),
+        (Decimal("1.10"), Decimal("1.10")),
+        (Fraction(1, 3), "1/3"),
+        (Colour.RED, "red"),
+        (Level.HIGH, 3),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (datetime.datetime(2024, 1, 15, 10, 30, tzinfo=datetime.UTC), "2024-01-15T10:30:00+00:00"),
+        (datetime.date(2024, 1, 15), "2024-01-15"),
+        (datetime.time(10, 30), "10:30:00"),
+        (datetime.timedelta(minutes=1), 60.0),
+        (PurePosixPath("a/b"), "a/b"),
+        (PureWindowsPath("a\\b"), "a/b"),
+        (b"text", "text"),
+        (b"\xff\x00", {"base64": "/wA="}),
+        ({3, 1, 2}, [1, 2, 3]),
+        (frozenset({"b", "a"}), ["a", "b"]),
+        ((1, (2,)), [1, [2]]),
+        (Point(1, 2), {"x": 1, "y": 2}),
+        (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+        (UserDict({"a": 1}), {"a": 1}),
+        ({1: "a", None: "b", Colour.RED: "c"}, {"1": "a", "null": "b", "red": "c"}),
+        (Row(1, {"b", "a"}), {"id": 1, "tags": ["a", "b"]}),
+        (
+            Model(at=datetime.datetime(2024, 1, 15, tzinfo=datetime.UTC), price=Decimal("1.5")),
+            {"at": "2024-01-15T00:00:00+00:00", "price": Decimal("1.5")},
+        ),
+        (Answer(), {"status": 201, "body": {"n": Decimal("1.10")}}),
+        (Plain(), {"status": 201, "body": "hello"}),
+        (Euro("1.50"), {"amount": "1.50", "kind": "Euro"}),
+    ],
+    ids=str,
+)
+def test_values_have_one_form(value: object, told: object) -> None:
+    assert as_json(value) == told
+    assert compare(told, value).passed
+
+
+def test_a_value_without_a_form_says_where_it_is_and_how_to_give_it_one() -> None:
+    class Unknown:
+        pass
+
+    with pytest.raises(NoJsonError) as caught:
+        as_json({"a": [1, Unknown()]})
+    assert str(caught.value).startswith("a.1 is a ")
+    assert "@baselinekit.serializer(" in str(caught.value)
+    assert " at 0x" not in str(caught.value)
+
+
+def ring() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (ring(), "0 holds itself"),
+        ({"a": float("nan")}, "a is nan"),
+        ([float("inf")], "0 is inf"),
+        ({(1, 2): 3}, "has a key that is no text: tuple"),
+    ],
+    ids=["ring", "nan", "infinity", "key"],
+)
+def test_what_json_does_not_have_is_an_error(value: object, what: str) -> None:
+    with pytest.raises(NoJsonError, match=what):
+        as_json(value)
+
+
+def test_the_same_value_twice_is_no_ring() -> None:
+    shared = {"n": 1}
+    assert as_json([shared, shared]) == [{"n": 1}, {"n": 1}]

@@ -1,0 +1,103 @@
+"""compare(expected, actual) from Python: a verdict that is true or false, and what it shows."""
+
+import dataclasses
+import datetime
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit import BaselinekitError, Rules, any_integer, any_uuid, compare, number
+from baselinekit.placeholders.grammar import escape_value
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    max_leaves=12,
+)
+
+
+@dataclasses.dataclass
+class Order:
+    id: uuid.UUID
+    total: Decimal
+    day: datetime.date
+
+
+ORDER = Order(uuid.UUID(int=1), Decimal("4.25"), datetime.date(2024, 1, 15))
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "rules", "differing"),
+    [
+        ({"n": 1}, {"n": 1}, None, []),
+        ({"n": 1}, {"n": 2}, None, ["n"]),
+        ({"n": 1}, {"n": True}, None, ["n"]),
+        ({"id": any_uuid, "total": number(4.2, abs=0.1), "day": "2024-01-15"}, ORDER, None, []),
+        ({"id": "<<any_uuid>>"}, {"id": str(uuid.UUID(int=2))}, None, []),
+        ([1, 2], (1, 2), None, []),
+        ([1, 2], [2, 1], None, ["[1]"]),
+        ([1, 2], [2, 1], Rules(arrays={"$": "unordered"}), []),
+        ({"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 2}}, Rules(ignore=["a.b"]), ["a.c"]),
+        ({"a": 1.0}, {"a": 1.05}, Rules(tolerance={"a": {"abs": 0.1}}), []),
+        (
+            {"u": [{"id": 1}, {"id": 2}]},
+            {"u": [{"id": 8}, {"id": 9}]},
+            Rules(placeholders={"u.*.id": any_integer}),
+            [],
+        ),
+        ({"a": 1}, {"a": 1, "b": 2}, Rules(type="exact"), ["b"]),
+        ({"a": 1}, {"a": 1}, Rules(require=["b"]), ["b"]),
+    ],
+)
+def test_what_differs_is_named_by_its_path(
+    expected: object, actual: object, rules: Rules | None, differing: list[str]
+) -> None:
+    verdict = compare(expected, actual, rules)
+    assert [one.path for one in verdict.differences] == differing
+    assert verdict.passed is bool(verdict) is (not differing)
+
+
+def test_a_verdict_is_shown_as_a_terminal_shows_a_failure() -> None:
+    verdict = compare({"users": [{"name": "Ada"}], "total": 2}, {"users": [{"name": "Bob"}], "total": "2"})
+    assert str(verdict).splitlines() == [
+        "2 differences",
+        "",
+        "  users[0].name",
+        '    - "Ada"',
+        '    + "Bob"',
+        "  total  another type",
+        "    - 2 (number)",
+        '    + "2" (string)',
+    ]
+    assert repr(verdict) == "<Verdict 2 differences>"
+    assert str(compare(1, 1)) == "passed"
+
+
+def test_resolved_keeps_the_placeholders_that_were_met() -> None:
+    id = str(uuid.UUID(int=3))
+    assert compare({"id": any_uuid, "n": 1}, {"id": id, "n": 2}).resolved == {"id": "<<any_uuid>>", "n": 2}
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        (Rules(placeholders={"b.c": any_uuid}), "BK204"),
+        (Rules(tolerance={"a": {"absx": 1}}), "BK103"),
+        (Rules(ignore=["a..b["]), "BK201"),
+        (Rules(arrays={"a": "sorted"}), "BK105"),
+    ],
+)
+def test_a_wrong_rule_is_an_error_with_its_code(rules: Rules, code: str) -> None:
+    with pytest.raises(BaselinekitError) as caught:
+        compare({"a": [1]}, {"a": [1]}, rules)
+    assert caught.value.problems[0].code == code
+
+
+@given(JSON)
+def test_a_value_is_what_it_is(value: Any) -> None:
+    verdict = compare(escape_value(value), value, Rules(type="exact"))
+    assert verdict.passed
+    assert verdict.resolved == escape_value(value)

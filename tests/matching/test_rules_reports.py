@@ -1,0 +1,218 @@
+"""What is said of the rules themselves: those that did nothing, hid too much, or let nothing fail."""
+
+from typing import Any
+
+import pytest
+import ruled
+
+from baselinekit.errors import InvalidInput
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.table import Words
+
+STORED = {"users": [{"id": 1, "name": "Ada"}], "meta": {"total": 1}}
+
+
+def reports(rules: dict[str, Any], actual: Json = STORED, stored: Json = STORED) -> list[tuple[str, str]]:
+    return [(report.rule, report.kind) for report in ruled.compare(stored, actual, rules).reports]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"ignore_fields": ["users.*.idd"]},
+        {"ignore_values": ["meta.totl"]},
+        {"ignore_fields": ["$.users[5]"]},
+        {"ignore_fields": ["$.users[?(@.id > 1)].name"]},
+        {"ignore_fields": ["**.nothing"]},
+        {"tolerance": {"meta.size": {"abs": 1}}},
+        {"arrays": {"userz": "unordered"}},
+        {"fields": {"users.*.bio": {"type": "semantic", "method": "words"}}},
+    ],
+)
+def test_a_rule_that_matched_nothing_is_reported(rules: dict[str, Any]) -> None:
+    (path,) = next(iter(rules.values()))
+    assert reports(rules) == [(path, "stale")]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"ignore_fields": ["users.*.id"]},
+        {"ignore_fields": ["**.id"]},
+        {"ignore_values": ["users.*"]},
+        {"tolerance": {"meta.total": {"abs": 1}, "**.total": {"abs": 2}, "*": {"abs": 3}}},
+        {"tolerance": {"users": {"abs": 1}}},
+        {"arrays": {"users": "unordered"}},
+        {"fields": {"users.*.name": {"type": "semantic", "method": "words"}}},
+        {"require_keys": ["users"]},
+    ],
+)
+def test_a_rule_that_met_something_is_not(rules: dict[str, Any]) -> None:
+    assert reports(rules) == []
+
+
+def test_a_rule_that_met_only_what_came_is_not_stale() -> None:
+    actual = {**STORED, "etag": 1, "users": [{"id": 1, "name": "Ada", "seen": 2}]}
+    assert reports({"ignore_fields": ["etag", "users.*.seen"]}, actual) == []
+    assert reports({"ignore_fields": ["etag", "users.*.seen"]}) == [
+        ("etag", "stale"),
+        ("users.*.seen", "stale"),
+    ]
+
+
+def test_the_report_names_the_nearest_path_and_the_rule_in_the_file() -> None:
+    found = ruled.compare(STORED, STORED, {"ignore_fields": ["meta.total", "users.*.nmae"]})
+    (report,) = found.reports
+    assert report.what == "ignore_fields: users.*.nmae matched nothing: did you mean 'users.*.name'?"
+    assert report.at == ("comparison", "ignore_fields", 1)
+
+
+@pytest.mark.parametrize(
+    ("actual", "hid"),
+    [
+        ({"id": "x"}, "id was number, is string"),
+        ({"id": [1]}, "id was number, is array"),
+        ({"id": 2}, ""),
+        ({"id": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_rule_that_hid_a_change_of_type_is_reported(actual: Json, hid: str) -> None:
+    for kind in ("ignore_fields", "ignore_values"):
+        found = ruled.compare({"id": 1, "a": 1}, {**actual, "a": 1}, {kind: ["id"]})
+        shown = [report.what for report in found.reports]
+        assert shown == ([f"{kind}: id hid a change of type: {hid}"] if hid else [])
+
+
+def test_a_placeholder_that_is_ignored_hides_nothing() -> None:
+    assert reports({"ignore_fields": ["id"]}, {"id": 5, "a": 1}, {"id": "<<any_uuid>>", "a": 1}) == []
+
+
+def test_a_numeric_comparison_says_how_much_it_leaves_out() -> None:
+    found = ruled.compare({"n": 1, "a": ["x", {"b": None}], "c": True}, {"n": 1}, {"type": "numeric"})
+    assert [(report.kind, report.what) for report in found.reports] == [
+        ("uncompared", "3 values other than numbers: not compared (type: numeric)")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stored", "rules"),
+    [
+        ({"a": 1, "b": 2}, {"ignore_fields": ["a", "b"]}),
+        ({"a": 1, "b": {"c": 1}}, {"ignore_fields": ["*"]}),
+        ({"a": 1}, {"ignore_fields": ["$"]}),
+        ({"a": 1}, {"ignore_values": ["$"]}),
+        ({"a": 1}, {"ignore_fields": ["**"]}),
+        ({"a": "x"}, {"type": "numeric"}),
+        ("x", {"type": "numeric"}),
+        ({"a": [{"b": 1}]}, {"ignore_fields": ["a"]}),
+    ],
+)
+def test_rules_that_ignore_everything_are_refused(stored: Json, rules: dict[str, Any]) -> None:
+    """F10."""
+    with pytest.raises(InvalidInput, match="BK224"):
+        ruled.matcher(stored, rules)
+
+
+@pytest.mark.parametrize(
+    ("stored", "rules"),
+    [
+        ({"a": 1, "b": 2}, {"ignore_fields": ["a"]}),
+        ({"a": 1}, {"ignore_values": ["a"]}),
+        ({"a": []}, {"ignore_values": ["a.*"]}),
+        ({"a": 1}, {"ignore_fields": ["a"], "require_keys": ["a"]}),
+        ({}, {}),
+        ({"a": {}}, {"ignore_fields": ["a.*"]}),
+        ("<<any>>", {}),
+        (None, {}),
+    ],
+)
+def test_rules_that_leave_something_are_not(stored: Json, rules: dict[str, Any]) -> None:
+    ruled.matcher(stored, rules)
+
+
+WRONG: list[tuple[Json, dict[str, Any], str, Path]] = [
+    ({"a": 1}, {"ignore_fields": ["x", "a["]}, "BK201", ("comparison", "ignore_fields", 1)),
+    ({"a": 1}, {"require_keys": ["$.a ="]}, "BK201", ("comparison", "require_keys", 0)),
+    ({"a": 1}, {"arrays": {"..": "unordered"}}, "BK201", ("comparison", "arrays", "..")),
+    ({"a": 1}, {"tolerance": {"allow_aditional_fields": True}}, "BK202",
+     ("comparison", "tolerance", "allow_aditional_fields")),
+    ({"a": 1}, {"fields": {"a": {"tolerance": {"bas": 1}}}}, "BK202",
+     ("comparison", "fields", "a", "tolerance", "bas")),
+    ({"a": 1}, {"fields": {"a": {"tolerance": {"abs": True}}}}, "BK202",
+     ("comparison", "fields", "a", "tolerance", "abs")),
+    ({"a": 1}, {"fields": {"a": {"tolerance": {"case_sensitive": 1}}}}, "BK202",
+     ("comparison", "fields", "a", "tolerance", "case_sensitive")),
+    ({"a": 1}, {"min_similarity": 0.5}, "BK203", ("comparison", "min_similarity")),
+    ({"a": 1}, {"tolerance": {"a": {"abs": -1}}}, "BK205", ("comparison", "tolerance", "a", "abs")),
+    ({"a": 1}, {"tolerance": {"a": {"rel": float("nan")}}}, "BK205", ("comparison", "tolerance", "a", "rel")),
+    ({"a": 1}, {"tolerance": {"a": {"min_delta": 1, "max_delta": 0}}}, "BK205",
+     ("comparison", "tolerance", "a", "min_delta")),
+    ({"a": 1}, {"fields": {"a": {"tolerance": {"abs": -1}}}}, "BK205",
+     ("comparison", "fields", "a", "tolerance", "abs")),
+    ({"a": ["x", {"b": "<<any_uid>>"}]}, {}, "BK212", ("baseline", "output", "a", 1, "b")),
+    ("<<any_uuid>", {}, "", ()),
+    ("<<any_uuid(x>>", {}, "BK211", ("baseline", "output")),
+    ({"a": [{"id": 1}, {"x": 1}]}, {"arrays": {"a": {"by": "id"}}}, "BK221", ("baseline", "output", "a")),
+    ({"a": [{"id": 1}, {"id": 1}]}, {"arrays": {"a": {"by": "id"}}}, "BK221", ("baseline", "output", "a")),
+    ({"a": [{"id": "<<any>>"}]}, {"arrays": {"a": {"by": "id"}}}, "BK221", ("baseline", "output", "a")),
+    ({"a": [1]}, {"type": "exact", "arrays": {"a": "unordered"}}, "BK222", ("baseline", "output", "a")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stored", "rules", "code", "at"), WRONG)
+def test_what_is_wrong_says_where(stored: Json, rules: dict[str, Any], code: str, at: Path) -> None:
+    if not code:
+        ruled.matcher(stored, rules)
+        return
+    with pytest.raises(InvalidInput) as caught:
+        ruled.matcher(stored, rules)
+    assert [(problem.code, problem.at) for problem in caught.value.problems] == [(code, at)]
+
+
+@pytest.mark.parametrize("name", ["body", "$.body", "**"])
+def test_an_array_that_came_as_the_body_has_a_name(name: str) -> None:
+    stored, came = {"status": 200, "body": [1, 2, 3]}, {"status": 200, "body": [3, 1, 2]}
+    assert ruled.compare(stored, came, {"arrays": {name: "unordered"}}, "http").passed
+    (one,) = ruled.compare(stored, came, {}, "http").differences
+    assert "arrays: {body: unordered}" in (one.note or "")
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    stored = {"a": "<<any_uid>>", "b": ["<<any(>>", {"c": "<<regex('(')>>"}], "d": [1]}
+    rules = {"ignore_fields": ["["], "min_similarity": 0.5, "tolerance": {"nonsense": True}}
+    with pytest.raises(InvalidInput) as caught:
+        ruled.matcher(stored, rules)
+    assert sorted(problem.code for problem in caught.value.problems) == [
+        "BK201", "BK202", "BK203", "BK211", "BK212", "BK214",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("known", [None, Known()])
+def test_a_baseline_without_an_output_cannot_be_compared(known: Known | None) -> None:
+    with pytest.raises(InvalidInput, match="BK223"):
+        compile_baseline(Baseline("x", ruled.RECIPES["http"], baseline=known), Words())
+
+
+def test_which_arrays_are_compared_in_a_way_of_their_own() -> None:
+    stored = {"a": ["<<any>>"], "b": [1, 2], "c": [{"id": 1}], "d": ["x << y"], "e": [["<<any>>", 1]]}
+    ready = ruled.matcher(stored, {"arrays": {"b": "unordered", "c": {"by": "id"}}})
+    assert ready.arrays == {("a",): "each", ("b",): "unordered", ("c",): "by id", ("e",): "each"}
+
+
+def test_the_type_follows_the_output() -> None:
+    assert [ruled.matcher(stored).type for stored in ("text", {"a": 1}, ["x"], None)] == [
+        "exact", "structural", "structural", "structural",
+    ]  # fmt: skip
+    assert ruled.matcher("text", {"type": "semantic", "method": "words"}).type == "semantic"
+
+
+@pytest.mark.parametrize("output", [{}, {"headers": {}}])
+def test_an_output_that_states_nothing_could_never_fail(output: dict[str, object]) -> None:
+    recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
+    with pytest.raises(InvalidInput, match="BK224 the output contains nothing to compare"):
+        compile_baseline(Baseline("x", recipe, baseline=Known(output=output)), Words())

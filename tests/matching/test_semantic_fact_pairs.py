@@ -1,0 +1,94 @@
+"""How often `words` and `embedding` are wrong, counted on pairs with known answers: the bounds are what was
+measured, so that it cannot get worse unseen. docs/comparing.md tells the same figures."""
+
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from factpairs import CHANGED, KEPT, REGRESSIONS, UNSEEN
+
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.baselines import DEFAULT_SIMILARITY, Baseline, Comparison, Known, Method, Rules
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.models.embedding import PACKAGE, Embedding, find_folder
+from baselinekit.placeholders.table import Words
+
+Pair = tuple[str, str]
+DOCS = Path(__file__).parents[2] / "docs" / "comparing.md"
+PAIRS: dict[str, list[Pair]] = {
+    "paraphrases": KEPT,
+    "changed facts": [(before, after) for _, before, after in REGRESSIONS],
+    "further changed facts": UNSEEN,
+}
+
+
+def compared(pair: Pair, method: Method, scores: dict[Pair, float]) -> Comparison:
+    rules = Rules(type="semantic", method=method)
+    baseline = Baseline(
+        "p", Recipe(None, SkillExecution("skill", "x")), baseline=Known(pair[0]), comparison=rules
+    )
+    matcher, observation = compile_baseline(baseline, Words()), Observation(pair[1], 0.0)
+    found = matcher.compare(observation)
+    answers = {one: (scores[one.expected, one.actual], "") for one in found.questions}
+    return matcher.compare(observation, answers) if answers else found
+
+
+def passing(name: str, method: Method, scores: dict[Pair, float] | None = None) -> int:
+    return sum(compared(pair, method, scores or {}).passed for pair in PAIRS[name])
+
+
+def test_the_pairs_are_many_and_of_every_kind() -> None:
+    everything = [pair for pairs in PAIRS.values() for pair in pairs]
+    assert len(everything) == len(set(everything)) >= 90
+    assert all(before != after for before, after in everything)
+    assert min(map(len, CHANGED.values())) >= 4
+
+
+def test_how_often_words_are_wrong() -> None:
+    wrong = Counter(kind for kind, *pair in REGRESSIONS if compared((pair[0], pair[1]), "words", {}).passed)
+    assert wrong <= Counter(name=2, omitted=2, added=1)
+    assert len(KEPT) - passing("paraphrases", "words") <= 23
+    assert passing("further changed facts", "words") <= 15
+
+
+def test_the_docs_tell_these_figures() -> None:
+    row = [f"{passing('changed facts', 'words')} of {len(REGRESSIONS)}"]
+    row += [f"{passing('further changed facts', 'words')} of {len(UNSEEN)}"]
+    row += [f"{len(KEPT) - passing('paraphrases', 'words')} of {len(KEPT)}"]
+    assert f"| `words` | {' | '.join(row)} |" in DOCS.read_text("utf-8")
+
+
+@pytest.mark.skipif(find_spec(PACKAGE) is None, reason="the model itself is not installed")
+def test_how_often_the_embedding_is_wrong() -> None:
+    everything = [pair for pairs in PAIRS.values() for pair in pairs]
+    found = Embedding(find_folder(None)).similarities(everything)
+    scores = dict(zip(everything, found, strict=True))
+    assert passing("changed facts", "embedding", scores) <= 10
+    assert passing("further changed facts", "embedding", scores) <= 15
+    assert len(KEPT) - passing("paraphrases", "embedding", scores) <= 6
+
+
+def test_a_high_score_alone_changes_no_fact() -> None:
+    """Whoever says how alike the texts are: what is replaced by another of its kind is a difference."""
+    scores = {pair: 1.0 for pairs in PAIRS.values() for pair in pairs}
+    for kind in ("number", "unit", "negation", "date", "scope", "direction"):
+        for pair in CHANGED[kind]:
+            if Counter(pair[0].lower().strip(".").split()) == Counter(pair[1].lower().strip(".").split()):
+                continue  # the same words in another order
+            assert not compared(pair, "embedding", scores).passed, pair
+    assert DEFAULT_SIMILARITY == 0.8
+
+
+def test_a_pass_by_an_embedding_says_what_it_does_not_tell() -> None:
+    pair = KEPT[0]
+    found = compared(pair, "embedding", {pair: 0.9})
+    assert found.passed
+    assert [report.what for report in found.reports if report.kind == "advice"] == [
+        "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
+    ]
+    assert not [one for one in compared(pair, "embedding", {pair: 0.1}).reports if one.kind == "advice"]
+    same = compared((pair[0], pair[0]), "embedding", {})
+    assert same.passed
+    assert not same.reports

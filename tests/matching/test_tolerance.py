@@ -1,0 +1,187 @@
+"""Tolerances on the written digits, and texts that may be worded otherwise."""
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import ruled
+from hypothesis import given, strategies as st
+
+from baselinekit.matching import semantic
+from baselinekit.matching.tolerance import describe_change, exactly_within, surely_within, within
+from baselinekit.model.baselines import Tolerance
+from baselinekit.model.values import Json
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "bounds", "passes"),
+    [
+        (4.2, 3.9, {"min_delta": -0.3}, True),  # in binary it is -0.30000000000000027
+        (4.5, 4.2, {"min_delta": -0.3}, True),
+        (1.1, 0.8, {"abs": 0.3}, True),  # F12
+        (0.3, 0.1, {"min_delta": -0.2, "max_delta": 0}, True),
+        (4.2, 3.9, {"min_delta": -0.29}, False),
+        (1, 1.1, {"max_delta": 0.1}, True),
+        (1, 1.1000000000000003, {"max_delta": 0.1}, False),
+        (100, 90, {"rel": 0.1}, True),
+        (100, 89.99, {"rel": 0.1}, False),
+        (0, 0.0001, {"rel": 0.5}, False),
+        (0, 0.0001, {"rel": 0.5, "abs": 0.001}, True),
+        (5, 6, {"abs": 1, "max_delta": 0.5}, False),
+        (5, 5, {"min_delta": 1}, False),
+        (5, 7, {"min_delta": 1, "max_delta": 2}, True),
+        (5, 10**400, {}, True),
+        (5, 10**400, {"max_delta": 10**6}, False),
+        (10**400, 1.5, {"abs": 1}, False),  # F52
+        (10**40, 10**40 + 1, {"abs": 0}, False),
+        (10**40, 10**40 + 1, {"abs": 1}, True),
+        (Decimal("1e400"), Decimal("1e400"), {"abs": 0}, True),
+        (Decimal("1e400"), Decimal("1.1e400"), {"rel": Decimal("0.1")}, True),
+        (Decimal("0.1000000000000000055"), 0.1, {"abs": 0}, False),
+        (1, Decimal("1e999999999"), {"abs": 1}, False),
+        (9007199254740993, 9007199254740992, {"abs": 0}, False),
+    ],
+)
+def test_within(expected: Any, actual: Any, bounds: dict[str, Any], passes: bool) -> None:
+    assert within(expected, actual, Tolerance(**bounds)) is passes
+
+
+SIZES = st.sampled_from([0.0, 1e-320, 1e-300, 0.1, 0.3, 1.0, 4.2, 1e15, 2.0**53, 1e23, 1e300, 1.7e308])
+NUMBERS: st.SearchStrategy[Any] = (
+    st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers()
+    | st.integers(2**52, 2**54)
+    | st.builds(lambda size, steps: size + steps * math.ulp(size), SIZES, st.integers(-4, 4))
+    | st.sampled_from([10**400, Decimal("1e400"), Decimal("0.1000000000000000055"), Decimal("1e-999")])
+)
+TENTHS: st.SearchStrategy[Any] = st.integers(-60, 60).map(lambda tenths: tenths / 10)
+LIMITS = st.none() | TENTHS | st.floats(allow_nan=False, allow_infinity=False) | st.integers()
+WIDTHS = st.none() | TENTHS.map(abs) | st.floats(0, allow_infinity=False) | st.integers(0)
+
+
+@st.composite
+def beside_a_limit(draw: st.DrawFn) -> tuple[Any, Any, Tolerance]:
+    """A number, and one that is a few steps beside what its tolerance allows."""
+    before = draw(st.floats(-1e300, 1e300) | TENTHS)
+    name = draw(st.sampled_from(["abs", "rel", "min_delta", "max_delta"]))
+    width = draw(st.floats(0, 10) | TENTHS.map(abs))
+    sign = -1 if name == "min_delta" else 1
+    after = before + sign * width * (abs(before) if name == "rel" else 1)
+    return before, after + draw(st.integers(-3, 3)) * math.ulp(after), Tolerance(**{name: sign * width})
+
+
+@given(
+    st.tuples(NUMBERS | TENTHS, NUMBERS | TENTHS, st.builds(Tolerance, LIMITS, LIMITS, WIDTHS, WIDTHS))
+    | beside_a_limit()
+)
+def test_floats_say_what_decimals_say(case: tuple[Any, Any, Tolerance]) -> None:
+    assert within(*case) is exactly_within(*case)
+
+
+def test_floats_alone_decide_but_near_a_limit() -> None:
+    tolerance = Tolerance(abs=0.3)
+    assert surely_within(1.1, 1.2, tolerance) is True
+    assert surely_within(1.1, 0.7, tolerance) is False
+    assert surely_within(1.1, 0.8, tolerance) is None
+    assert surely_within(1.1, 0.8000000000001, tolerance) is True
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "bounds", "text"),
+    [
+        (4.2, 3.8, {"min_delta": -0.3}, "changed by -0.4, allowed: min_delta -0.3"),
+        (1, 3, {"abs": 1, "rel": 0.5}, "changed by +2, allowed: abs 1, rel 0.5"),
+        (1, 10**30, {"max_delta": 0}, "changed by +1.000000e+30, allowed: max_delta 0"),
+        (1, Decimal("1e999999999"), {"abs": 1}, "changed by +Infinity, allowed: abs 1"),
+        (0, Decimal("1e-30"), {"abs": 0}, "changed by +1.000000e-30, allowed: abs 0"),
+    ],
+)
+def test_a_change_out_of_tolerance_is_worded(
+    expected: Any, actual: Any, bounds: dict[str, Any], text: str
+) -> None:
+    assert describe_change(expected, actual, Tolerance(**bounds)) == text
+
+
+NUMBERS = st.decimals(-1000, 1000, places=3).map(float)
+
+
+@given(NUMBERS, NUMBERS, st.decimals(0, 5, places=3).map(float))
+def test_tolerance_is_the_arithmetic_of_the_digits(left: float, right: float, width: float) -> None:
+    exact = abs(Decimal(repr(right)) - Decimal(repr(left))) <= Decimal(repr(width))
+    assert within(left, right, Tolerance(abs=width)) is exact
+    assert within(left, right, Tolerance(min_delta=-width, max_delta=width)) is exact
+    assert ruled.compare({"n": left}, {"n": right}, {"tolerance": {"n": {"abs": width}}}).passed is exact
+
+
+@pytest.mark.parametrize(
+    "actual", [float("nan"), float("inf"), -float("inf"), Decimal("NaN"), None, True, "5"]
+)
+@pytest.mark.parametrize("bounds", [{"abs": 1}, {"min_delta": None}, {"rel": 5}])
+def test_what_is_no_number_is_within_no_tolerance(actual: Json, bounds: dict[str, Any]) -> None:
+    """F11."""
+    for type_ in ("numeric", "structural"):
+        found = ruled.compare({"n": 5}, {"n": actual}, {"type": type_, "tolerance": {"n": bounds}})
+        assert [difference.path for difference in found.differences] == [("n",)]
+
+
+def test_a_difference_names_its_rule_and_says_by_how_much() -> None:
+    found = ruled.compare(
+        {"scores": {"a": 4.2}}, {"scores": {"a": 3.0}}, {"tolerance": {"scores": {"abs": 1}}}
+    )
+    (difference,) = found.differences
+    assert (difference.rule, difference.note) == ("scores", "changed by -1.2, allowed: abs 1")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "disagree"),
+    [
+        ("It took 5 s", "It took 6 s", "the numbers differ: 5, 6"),
+        ("It took 1.5 s", "It took 1.50 s", "the numbers differ: 1.5, 1.50"),
+        ("a 10% rise", "a 10 rise", "the numbers differ: 10, 10%"),
+        ("It took 3 s", "It took three s", None),
+        ("Three took 4 s", "3 took Four s", None),
+        ("twenty-one of them", "21 of them", None),
+        ("It took 3 s", "It took four s", "the numbers differ: 3"),
+        ("the second largest city", "the third largest city", "the numbers differ: 2, 3"),
+        ("the second largest city", "the 3rd largest city", "the numbers differ: 3"),
+        ("two million people", "three million people", "the numbers differ: 2, 3"),
+        ("twenty-one of them", "twenty-two of them", "the numbers differ: 21, 22"),
+        ("First, open it. It is one of two.", "Open it. It is among two.", None),
+        ("an attendant", "often", None),
+        ("see `a_b`", "see `a_c`", "the identifiers differ: `a_b`, `a_c`"),
+        ("camelCase here", "camelcase here", "the identifiers differ: camelCase"),
+        ("open /etc/x", "open /etc/y", "the identifiers differ: /etc/x, /etc/y"),
+        ("it works", "it never works", "one of them negates what the other affirms"),
+        ("it can't work", "it can work", "one of them negates what the other affirms"),
+        ("it is not so", "so it is not", None),
+        ("a plain text", "another plain text", None),
+    ],
+)
+def test_what_must_agree_before_any_score_counts(expected: str, actual: str, disagree: str | None) -> None:
+    assert semantic.disagreement(expected, actual) == disagree
+
+
+def test_similarity() -> None:
+    assert semantic.similarity("a b c d", "A, B: c d!") == 1.0
+    assert semantic.similarity("", "") == 1.0
+    assert semantic.similarity("a b", "c d") == 0.0
+    assert semantic.similarity("one two three four", "one two three five") == 0.75
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_similarity_is_between_0_and_1_and_whole_for_the_same(left: str, right: str) -> None:
+    assert 0.0 <= semantic.similarity(left, right) <= 1.0
+    assert semantic.similarity(left, left) == 1.0
+    assert semantic.disagreement(left, left) is None
+
+
+def test_a_difference_of_meaning_says_how_alike() -> None:
+    found = ruled.compare(
+        "red green blue grey", "red green pink teal", {"type": "semantic", "method": "words"}
+    )
+    assert found.differences[0].note == "similarity 0.50, at least 0.8 is required"
+    found = ruled.compare(
+        "it is on", "it is not on", {"type": "semantic", "method": "words", "min_similarity": 0}
+    )
+    assert found.differences[0].note == "one of them negates what the other affirms"

@@ -1,0 +1,34 @@
+"""Which proxy a request goes through."""
+
+import pytest
+
+from baselinekit.replaying.client import proxy_for
+
+SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.test,10.0.0.1:80 *.star.test"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "proxy"),
+    [
+        ("http", "api.test", "http://p:1"),
+        ("https", "api.test", "socks5://a:2"),
+        ("http", "localhost", None),
+        ("http", "127.0.0.1", None),
+        ("http", "127.8.8.8", None),
+        ("https", "::1", None),
+        ("http", "skip.test", None),
+        ("http", "a.skip.test", None),
+        ("http", "noskip.test", "http://p:1"),
+        ("http", "x.inner.test", None),
+        ("http", "10.0.0.1", None),
+        ("http", "x.star.test", None),
+    ],
+)
+def test_proxies(scheme: str, host: str, proxy: str | None) -> None:
+    assert proxy_for(scheme, host, SET) == proxy
+
+
+def test_none_is_set_or_all_are_excepted() -> None:
+    assert proxy_for("http", "api.test", {}) is None
+    assert proxy_for("http", "api.test", {"http": "p:1"}) == "http://p:1"
+    assert proxy_for("http", "api.test", {"http": "p:1", "no": "*"}) is None

@@ -1,0 +1,81 @@
+"""Streams: read to their end, or left after the rows that are taken."""
+
+import socket
+import time
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+from replay_world import RawServer, Seen, http
+
+from baselinekit.errors import CannotReplay
+from baselinekit.model.recipes import Request
+from baselinekit.replaying.answer import read_answer
+from baselinekit.replaying.client import Client
+
+
+def streaming(
+    *, lasts: bool = True, kind: str = "text/event-stream"
+) -> Callable[[socket.socket, Seen], None]:
+    """An event each moment, and no end."""
+
+    def act(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
+        connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n")
+        for number in count() if lasts else range(3):
+            data = f"id: {number}\ndata: x\n\n".encode()
+            connection.sendall(b"%x\r\n%b\r\n" % (len(data), data))
+            time.sleep(0.01)
+        connection.sendall(b"0\r\n\r\n")
+
+    return act
+
+
+def test_a_stream_that_never_ends_is_left_after_the_rows_that_are_taken(
+    raw: RawServer, client: Client
+) -> None:
+    url = raw.does("/", streaming())
+    request = Request("GET", url, timeout=5, take=3)
+    for _ in range(2):  # and nothing of it is taken for the next answer
+        response = client.send(request)
+        assert [row["id"] for row in read_answer(response, request).value] == ["0", "1", "2"]
+    raw.until_closed(2)
+
+
+def test_a_stream_that_never_ends_is_an_error_that_says_how_to_read_it(
+    raw: RawServer, client: Client
+) -> None:
+    url = raw.does("/", streaming())
+    with pytest.raises(CannotReplay, match=r"an event stream did not end within 0\.2 s.*`take: N`") as raised:
+        client.send(Request("GET", url, timeout=0.2))
+    assert raised.value.problems[0].code == "BK303"
+    with pytest.raises(CannotReplay, match=r"had [0-9]+ of 1000 rows"):
+        client.send(Request("GET", url, timeout=0.2, take=1000))
+
+
+def test_fewer_rows_than_are_taken(raw: RawServer, client: Client) -> None:
+    request = Request("GET", raw.does("/", streaming(lasts=False)), timeout=5, take=9)
+    assert len(read_answer(client.send(request), request).value) == 3
+
+
+def test_rows_of_a_body_of_known_length(raw: RawServer, client: Client) -> None:
+    body = b"\n".join(b'{"n": %d}' % number for number in range(30_000))
+    url = raw.says("/", http(200, body, "Content-Type: application/x-ndjson"), keep=True)
+    for _ in range(2):
+        request = Request("GET", url, timeout=5, take=2)
+        assert read_answer(client.send(request), request).value == [{"n": 0}, {"n": 1}]
+    whole = Request("GET", url, timeout=5)
+    assert len(read_answer(client.send(whole), whole).value) == 30_000
+
+
+def test_a_stream_under_the_media_type_of_json_says_how_to_read_it(raw: RawServer, client: Client) -> None:
+    def act(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n9\r\n" + b'{"n": 1}\n' + b"\r\n")
+        time.sleep(1)
+
+    url = raw.does("/", act)
+    with pytest.raises(CannotReplay, match=r"did not end within 0\.2 s.*`parse: ndjson` with `take: N`"):
+        client.send(Request("GET", url, timeout=0.2))
+    asked = Request("GET", url, timeout=5, parse="ndjson", take=1)
+    assert read_answer(client.send(asked), asked).value == [{"n": 1}]
