@@ -55,23 +55,31 @@ def write_new(
 ) -> str:
     """Write `<folder>/<group>/<id>.yaml`, which must not be there yet, and say how it is called. The record
     has its keys in the order in which they are to stand; `schema` is what editors find the schema by."""
-    id = record["id"]
-    check_names(id, group)
-    file = posixpath.join(folder, group, f"{id}.yaml")
+    check_names(record["id"], group)
+    file = posixpath.join(folder, group, f"{record['id']}.yaml")
+    write_file(record, file, root, inline_limit, schema)
+    return file
+
+
+def write_file(
+    record: dict[str, Json], file: str, root: str, inline_limit: int, schema: str, *, new: bool = True
+) -> None:
+    """Write a record as a whole file, which must not be there yet unless it is no `new` one. An output that
+    is too long for it goes into a file of its own beside it, called like it."""
     target = resolve(root, file)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
     except OSError as error:
         raise NotRecorded(cannot_write(posixpath.dirname(file), error)) from None
+    stem = posixpath.basename(file).removesuffix(".yaml")
     with lock(root, file):
-        if os.path.lexists(target):
+        if new and os.path.lexists(target):
             raise InvalidInput(atomic.exists(file))
-        known, beside = kept_short(record["baseline"], file, id, root, inline_limit)
+        known, beside = kept_short(record["baseline"], file, stem, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
         if beside:
             atomic.replace_file(*beside)
-        atomic.replace_file(root, file, text.encode("utf-8"), new=True)
-    return file
+        atomic.replace_file(root, file, text.encode("utf-8"), new=new)
 
 
 def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_limit: int) -> None:
