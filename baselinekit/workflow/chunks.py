@@ -17,10 +17,16 @@ from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Entry, Known, Variant
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import Result
-from baselinekit.model.values import Json
-from baselinekit.replaying.dispatch import digest
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.store.reading import LoadedFiles, without_collector
-from baselinekit.store.records import case_digest, packed, read_record, unpacked, with_files
+from baselinekit.store.records import (
+    case_digest,
+    digest as digest_of,
+    packed,
+    read_record,
+    unpacked,
+    with_files,
+)
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, Tried
 from baselinekit.workflow.leases import Gathered
@@ -451,7 +457,8 @@ def entry_of(baseline: Baseline, size: int, claim: str | None) -> Entry:
     stated: list[Known | Variant] = [known, *known.variants] if known is not None else []
     outputs = tuple(one.output_file for one in stated if one.output_file)
     if outputs:
-        content = digest([content, known])
+        read = [one.output for one in stated if one.output_file and one.output is not ABSENT]
+        content = digest_of({"case": content, "outputs": read})
     kind = baseline.current.kind
     return Entry(
         baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content, size, outputs
