@@ -22,6 +22,7 @@ T = TypeVar("T")
 Form = Callable[[Any], object]
 
 _OWN: dict[type, Form] = {}
+_PLAIN = frozenset({str, int, bool, type(None), Decimal})
 
 
 class NoJsonError(TypeError):
@@ -56,7 +57,7 @@ class _Reading:
 
     def read(self, value: Any, path: tuple[object, ...]) -> Json:
         kind = value.__class__
-        if value is None or kind is str or kind is bool or kind is int or kind is Decimal:
+        if kind in _PLAIN:
             return value
         if kind is float:
             return _finite(value, path)
@@ -65,17 +66,24 @@ class _Reading:
             raise NoJsonError(f"{_place(path)} {why}: compare the parts that count")
         self._above.add(id(value))
         try:
+            # What is JSON already is most of a value: it costs no call.
             if kind is dict:
-                return {self._key(key, path): self.read(item, (*path, key)) for key, item in value.items()}
+                return {
+                    key if key.__class__ is str else self._key(key, path): item
+                    if item.__class__ in _PLAIN
+                    else self.read(item, (*path, key))
+                    for key, item in value.items()
+                }
             if kind is list or kind is tuple:
-                return [self.read(item, (*path, number)) for number, item in enumerate(value)]
+                return [
+                    item if item.__class__ in _PLAIN else self.read(item, (*path, number))
+                    for number, item in enumerate(value)
+                ]
             return self.read(_simpler(value, path), path)
         finally:
             self._above.discard(id(value))
 
     def _key(self, key: Any, path: tuple[object, ...]) -> str:
-        if key.__class__ is str:
-            return str(key)
         told = self.read(key, (*path, "a key"))
         if isinstance(told, dict | list):
             raise NoJsonError(f"{_place(path)} has a key that is no text: {type(key).__qualname__}")
