@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median as middle
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from benchmarks.measure import Ended, Engine, Say, about, in_turn, median, whole
 from benchmarks.replay import command
 from benchmarks.results import Found, Note, Row, Scale, Versus
 
-THREADS, PROCESSES = "one process", "two processes"
+THREADS, PROCESSES, DASK = "one process", "two processes", "two workers of Dask"
 
 
 MOST_ROUNDS = 3
@@ -26,7 +27,12 @@ def rows(scale: Scale, say: Say) -> Found:
     watch = Watch()
     with TemporaryDirectory() as folder:
         write(Path(folder), count)
-        engines = [comparing(THREADS, folder, count, 1), comparing(PROCESSES, folder, count, 2, watch)]
+        engines = [
+            comparing(THREADS, folder, count, "--processes", "1"),
+            comparing(PROCESSES, folder, count, "--processes", "2", watch=watch),
+        ]
+        if find_spec("distributed"):
+            engines.append(comparing(DASK, folder, count, "--dask", "local:2"))
         times = in_turn(engines, min(MOST_ROUNDS, scale.rounds), about(say, f"{count:,} baselines"))
     what = f"compare {count:,} baselines that ask nobody"
     table = Versus(times)
@@ -37,13 +43,17 @@ def rows(scale: Scale, say: Say) -> Found:
         ours, theirs = middle(watch.longest), median(times[THREADS])
         rounds = len(watch.longest)
         yield Row(f"{what}: the longest way", ours, THREADS, theirs, ours / theirs, rounds=rounds, goal=GOAL)
-    for name in (THREADS, PROCESSES):
+    if DASK in times:
+        yield table.row(f"{what}, on Dask", DASK, THREADS, of="wall")
+        yield table.row(f"{what}, on Dask", DASK, THREADS, of="cpu")
+    for name in times:
         yield Row(f"most memory of a process, {name}", median(times[name], "peak"), of="bytes")
     yield from _notes()
 
 
 def _notes() -> Iterator[Note]:
     yield Note("The recipe is an echo of 1.4 KB: to read, to compile and to compare is all there is to do.")
+    yield Note("On Dask the scheduler and its two workers are started for the run, and that is counted.")
     yield Note("Processor time is that of all processes together, the start of two workers among it.")
     yield Note(
         "The longest way: the processor time of the first process and of the busier worker, one after the "
@@ -109,12 +119,12 @@ def write(root: Path, count: int) -> None:
         (root / "baselines" / f"api-{number:05}.yaml").write_text(dump_yaml(record), "utf-8")
 
 
-def comparing(name: str, folder: str, count: int, processes: int, watch: Watch | None = None) -> Engine:
+def comparing(name: str, folder: str, count: int, *words: str, watch: Watch | None = None) -> Engine:
     def right(ended: Ended) -> bool:
         if watch is not None:
             watch.end()
         return ended.exit_code == 0 and f"{count} passed" in ended.output.replace(",", "")
 
-    argv = [*command(), "compare", "-q", "--no-record", "--processes", str(processes)]
+    argv = [*command(), "compare", "-q", "--no-record", *words]
     before = watch.begin if watch is not None else lambda: None
     return whole(name, argv, right, cwd=folder, env={"CI": ""}, before=before)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from baselinekit.cli.clients import LazyModels
-from baselinekit.cli.cluster import judged, order_below, order_sent, sending, shared
+from baselinekit.cli.cluster import check_asked, judged, order_below, order_sent, sending, shared
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import outside_of
 from baselinekit.cli.worker import KnownEnvironment, Order, Workplace, order_of
@@ -21,7 +21,6 @@ from baselinekit.evals.workers import CaseEngine, CaseOrder, CasesElsewhere, Cas
 from baselinekit.model.values import Json
 from baselinekit.suites.ratings import Ratings
 from baselinekit.workflow.chunks import Chunk, ChunkDone
-from baselinekit.workflow.cluster import check_place
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.leases import Lease, Leases
 from baselinekit.workflow.parcel import Parcel, Sealed, away
@@ -77,7 +76,7 @@ def on_cluster(
     place: str, project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
 ) -> Callable[[CaseOrder], CaseEngine]:
     """The engine of a run on a cluster, once it is known what is run."""
-    check_place(place)
+    check_asked(place)
 
     def begin(cases: CaseOrder) -> CaseEngine:
         models.hold_journal()

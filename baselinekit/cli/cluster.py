@@ -9,10 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
+import click
+from click.core import ParameterSource
+
 from baselinekit.cli.clients import CACHE, LazyModels, typed
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import CompareWorker, Order, order_of
-from baselinekit.errors import BaselinekitError, fault_of_ours
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, fault_of_ours
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Variable
 from baselinekit.model.values import Json
@@ -31,6 +34,17 @@ _NO_CONFIG = b"version: 1\n"
 _WORD = lazy_pattern(r"\w+")
 
 
+def check_asked(place: str) -> None:
+    """That there can be such a place, and that nothing else is asked for beside it."""
+    check_place(place)
+    context = click.get_current_context(silent=True)
+    if context and context.get_parameter_source("processes") is ParameterSource.COMMANDLINE:
+        what = "--dask and --processes both say where the work is done"
+        raise InvalidInput(
+            Problem("BK508", what, "leave one of them out; --dask local:4 starts four workers")
+        )
+
+
 def compares_on(
     place: str,
     project: Project,
@@ -41,7 +55,7 @@ def compares_on(
     resume: bool | None,
 ) -> BaselineEngine:
     """The engine of a compare on a cluster."""
-    check_place(place)
+    check_asked(place)
     order = order_sent(project, recording, policy.jobs, resume, "compare")
     begin = sending(place, project, context, models, order, judge_parcel, policy.maxfail)
     worker = ChunkWorker(CaptureEnvironment(project, context.clients), policy.judging, context)
