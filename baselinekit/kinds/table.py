@@ -7,7 +7,7 @@ from importlib import import_module
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 
-_MODULES = {
+MODULES = {
     "http": "http",
     "command": "command",
     "skill": "skill",
@@ -19,12 +19,12 @@ _MODULES = {
     "replay": "stored",
     "pytest": "pytest",
 }
-"""Each kind with the module of this package whose KIND it is."""
+"""Each kind with its module: the one of this package has its KIND, the one in replaying/ how it is replayed."""
 
 
 @cache
 def _row(name: str) -> RecipeKind:
-    row: RecipeKind = import_module(f"baselinekit.kinds.{_MODULES[name]}").KIND
+    row: RecipeKind = import_module(f"baselinekit.kinds.{MODULES[name]}").KIND
     return row
 
 
@@ -35,13 +35,13 @@ class KindTable(Mapping[str, RecipeKind]):
         return _row(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in _MODULES
+        return name in MODULES
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        return iter(MODULES)
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return len(MODULES)
 
 
 KINDS = KindTable()

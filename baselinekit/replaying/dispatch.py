@@ -1,5 +1,5 @@
-"""Replay: Recipe -> Observation. One row a kind: what checks it before anybody is asked, what replays it, and
-what reads the files that it asks with. And the hashes of a recipe and of its files."""
+"""Replay: Recipe -> Observation. The module of a kind has a ROW: what checks a recipe before anybody is asked,
+what replays it, what reads the files that it asks with. And the hashes of a recipe and of its files."""
 
 import dataclasses
 import json
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.table import MODULES
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replaying.settings import Row, Setting, refuse_above
@@ -58,24 +59,9 @@ def _defaults(kind: type[Any]) -> list[tuple[str, Any]] | None:
     ]
 
 
-REPLAYED = {
-    "http": "http",
-    "command": "command",
-    "skill": "skill",
-    "prompt": "prompt",
-    "echo": "echo",
-    "cli": "cli",
-    "mock": "mock",
-    "post": "post",
-    "replay": "stored",
-    "pytest": "pytest",
-}
-"""Each kind with the module below `baselinekit.replaying` whose ROW it is, imported with its first recipe."""
-
-
 @cache
-def _row(kind: str) -> Row:
-    row: Row = import_module(f"baselinekit.replaying.{REPLAYED[kind]}").ROW
+def row_of(kind: str) -> Row:
+    row: Row = import_module(f"baselinekit.replaying.{MODULES[kind]}").ROW
     return row
 
 
@@ -83,7 +69,7 @@ def replay(recipe: Recipe, setting: Setting) -> Observation:
     """Obtain the output again; CannotReplay, Refused or InvalidInput where that is not possible."""
     try:
         refuse_above(recipe, setting.ceilings)
-        return _row(recipe.kind).replay(recipe, setting)
+        return row_of(recipe.kind).replay(recipe, setting)
     except BaselinekitError as error:
         raise shown(error, setting.redactor.mask) from None
 
@@ -92,7 +78,7 @@ def check(recipe: Recipe, setting: Setting) -> None:
     """Raise what a replay would raise before it asks anyone anything, every problem at once."""
     try:
         refuse_above(recipe, setting.ceilings)
-        _row(recipe.kind).check(recipe, setting)
+        row_of(recipe.kind).check(recipe, setting)
     except BaselinekitError as error:
         raise shown(error, setting.redactor.mask) from None
 
@@ -101,7 +87,7 @@ def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, 
     """What is asked of each target that answers many cases at a time, by the id of the case that asks."""
     found: dict[str, list[tuple[str, Any]]] = {}
     for name, recipe in recipes:
-        key = _row(recipe.kind).batch(recipe)
+        key = row_of(recipe.kind).batch(recipe)
         if key is not None:
             found.setdefault(key, []).append((name, recipe.input))
     return found
@@ -110,7 +96,7 @@ def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, 
 def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
     """What a recipe is given by name, expanded, and the names that it asks for."""
     try:
-        return _row(recipe.kind).inputs(recipe, setting)
+        return row_of(recipe.kind).inputs(recipe, setting)
     except BaselinekitError as error:
         raise shown(error, setting.redactor.mask) from None
 
@@ -120,7 +106,7 @@ def files_hash(recipe: Recipe, setting: Setting) -> str:
     "" where it names none. One that cannot be read is told when it is replayed."""
     scores = recipe.scores
     try:
-        contents = list(_row(recipe.kind).files(recipe, setting))
+        contents = list(row_of(recipe.kind).files(recipe, setting))
         if scores is not None and isinstance(scores.rubric, str):
             from baselinekit.replaying.files import read_bytes
 

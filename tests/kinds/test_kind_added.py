@@ -1,4 +1,4 @@
-"""A further kind of recipe takes one file in kinds/, one in replaying/, and a row in the table of each."""
+"""A further kind of recipe takes one file in kinds/, one in replaying/, and a row in the table of kinds."""
 
 import json
 import os
@@ -28,7 +28,6 @@ def package(tmp_path: Path) -> Path:
     shutil.copy(ADDED / "kinds_grpc.py", copy / "kinds" / "grpc.py")
     shutil.copy(ADDED / "replay_grpc.py", copy / "replaying" / "grpc.py")
     row(copy / "kinds" / "table.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
-    row(copy / "replaying" / "dispatch.py", '"prompt": "prompt",', '\n    "grpc": "grpc",')
     return copy
 
 
