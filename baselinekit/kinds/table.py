@@ -19,7 +19,7 @@ MODULES = {
     "replay": "stored",
     "pytest": "pytest",
 }
-"""Each kind with its module: the one of this package has its KIND, the one in replaying/ how it is replayed."""
+"""Each kind with its module: the one here has its KIND, the one in replaying/ how it is replayed."""
 
 
 @cache
