@@ -1,5 +1,6 @@
 """Replay: Recipe -> Observation. The module of a kind has a ROW: what checks a recipe before anybody
-is asked, what replays it, what reads the files that it asks with. And the hashes of a recipe and of its files."""
+is asked, what replays it, what reads the files that it asks with. And the hashes of a recipe and of its
+files."""
 
 import dataclasses
 import json
