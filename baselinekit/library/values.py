@@ -5,11 +5,11 @@ import base64
 import dataclasses
 import datetime
 import enum
-import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -46,7 +46,42 @@ def serializer(kind: type[T]) -> Callable[[Callable[[T], object]], Callable[[T],
 
 def as_json(value: object) -> Json:
     """The value as JSON; a placeholder in it becomes its text."""
+    if value.__class__ is dict or value.__class__ is list:
+        try:
+            return copied(value, _MOST_LEVELS)
+        except NoJsonError:  # there is more in it than JSON
+            pass
     return _Reading().read(value, ())
+
+
+def copied(value: Any, levels: int) -> Json:
+    """A copy of what is JSON already, which most values are: in half the time of a reading that knows where
+    it is."""
+    if not levels:
+        raise NoJsonError
+    if value.__class__ is dict:
+        fields: dict[str, Json] = {}
+        for key, item in value.items():
+            kind = item.__class__
+            if key.__class__ is not str:
+                raise NoJsonError
+            if kind in _PLAIN or (kind is float and isfinite(item)):
+                fields[key] = item
+            elif kind is dict or kind is list:
+                fields[key] = copied(item, levels - 1)
+            else:
+                raise NoJsonError
+        return fields
+    items: list[Json] = []
+    for item in value:
+        kind = item.__class__
+        if kind in _PLAIN or (kind is float and isfinite(item)):
+            items.append(item)
+        elif kind is dict or kind is list:
+            items.append(copied(item, levels - 1))
+        else:
+            raise NoJsonError
+    return items
 
 
 class _Reading:
@@ -66,24 +101,17 @@ class _Reading:
             raise NoJsonError(f"{_place(path)} {why}: compare the parts that count")
         self._above.add(id(value))
         try:
-            # What is JSON already is most of a value: it costs no call.
             if kind is dict:
-                return {
-                    key if key.__class__ is str else self._key(key, path): item
-                    if item.__class__ in _PLAIN
-                    else self.read(item, (*path, key))
-                    for key, item in value.items()
-                }
+                return {self._key(key, path): self.read(item, (*path, key)) for key, item in value.items()}
             if kind is list or kind is tuple:
-                return [
-                    item if item.__class__ in _PLAIN else self.read(item, (*path, number))
-                    for number, item in enumerate(value)
-                ]
+                return [self.read(item, (*path, number)) for number, item in enumerate(value)]
             return self.read(_simpler(value, path), path)
         finally:
             self._above.discard(id(value))
 
     def _key(self, key: Any, path: tuple[object, ...]) -> str:
+        if key.__class__ is str:
+            return str(key)
         told = self.read(key, (*path, "a key"))
         if isinstance(told, dict | list):
             raise NoJsonError(f"{_place(path)} has a key that is no text: {type(key).__qualname__}")
@@ -91,7 +119,7 @@ class _Reading:
 
 
 def _finite(value: float, path: tuple[object, ...]) -> float:
-    if math.isfinite(value):
+    if isfinite(value):
         return value
     raise NoJsonError(f"{_place(path)} is {value}, which JSON does not have: compare it as a text")
 

@@ -167,7 +167,31 @@ def _jsonpath(text: str) -> tuple[Segment, ...]:
 
 def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
     """Every place of a document that the pattern leads to, in document order."""
-    return list(_find(pattern, pattern.start(), (), value))
+    return list(found_in(pattern, value))
+
+
+def found_in(pattern: Pattern, value: Json) -> Iterator[tuple[Path, Json]]:
+    """The same, one by one."""
+    if Wild.DEEP in pattern.segments:
+        return _find(pattern, pattern.start(), (), value)
+    return _along(pattern.segments, 0, (), value)
+
+
+def _along(
+    segments: tuple[Segment, ...], position: int, path: Path, value: Json
+) -> Iterator[tuple[Path, Json]]:
+    """Without `**` matching stands at one position at a time, and a name leads to one key at most."""
+    if position == len(segments):
+        yield path, value
+        return
+    segment = segments[position]
+    if isinstance(segment, str) and isinstance(value, dict):
+        if segment in value:
+            yield from _along(segments, position + 1, (*path, segment), value[segment])
+        return
+    for key, child in children(value):
+        if segment is Wild.ANY or fits(segment, key, child, len(value)):
+            yield from _along(segments, position + 1, (*path, key), child)
 
 
 def _find(
@@ -193,7 +217,7 @@ def roots(pattern: Pattern, output: Json) -> list[Path]:
 
 
 def leads_somewhere(pattern: Pattern, value: Json) -> bool:
-    return next(_find(pattern, pattern.start(), (), value), None) is not None
+    return next(found_in(pattern, value), None) is not None
 
 
 def covers(wide: Pattern, narrow: Pattern) -> bool:

@@ -145,3 +145,12 @@ def test_what_json_does_not_have_is_an_error(value: object, what: str) -> None:
 def test_the_same_value_twice_is_no_ring() -> None:
     shared = {"n": 1}
     assert as_json([shared, shared]) == [{"n": 1}, {"n": 1}]
+
+
+def test_a_value_that_is_json_is_copied() -> None:
+    """What a test changes afterwards is not what was compared."""
+    value = {"rows": [{"id": 1, "name": "Ada", "share": 0.5, "tags": [], "last": None}], "done": True}
+    told = as_json(value)
+    assert told == value
+    value["rows"][0]["tags"].append("late")
+    assert told["rows"][0]["tags"] == []

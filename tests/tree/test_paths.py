@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings, strategies as st
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.paths import find, parse, render, roots, suggest
+from baselinekit.tree.places import children
 
 DOC = {
     "users": [
@@ -227,6 +228,25 @@ def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json
 def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
     assert [path for path, _ in find(parse("**"), document)] == list(_places(document))
     assert [path for path, _ in find(parse("**.*"), document)] == list(_places(document))[1:]
+
+
+STEPS = st.sampled_from(["a", "b", "id", "users", '"0"', "*", "**", "[0]", "[-1]", "[*]"])
+
+
+@pytest.mark.slow
+@given(st.lists(STEPS, min_size=1, max_size=4).map(".".join), DOCUMENTS)
+@settings(max_examples=300)
+def test_what_is_found_is_what_matching_step_by_step_reaches(text: str, document: Json) -> None:
+    """The walk of a document with a rule at hand, and a search for the places of that rule."""
+    pattern = parse(text.replace(".[", "["))
+
+    def reached(value: Json, positions: tuple[int, ...], path: Path) -> "list[Path]":
+        found = [path] if pattern.done(positions) else []
+        for key, child in children(value):
+            found += reached(child, pattern.after(positions, key, child, len(value)), (*path, key))
+        return found
+
+    assert [path for path, _ in find(pattern, document)] == reached(document, pattern.start(), ())
 
 
 @pytest.mark.slow
