@@ -1,4 +1,7 @@
-"""Does it still answer as it did when we said that it was right?"""
+"""Does it still answer as it did when we said that it was right?
+
+PYTEST_DONT_REWRITE: who imports it before pytest begins is not warned that its assertions stay as they are.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

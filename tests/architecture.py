@@ -98,6 +98,7 @@ OWNERS = {
     "safetensors": ["models.minilm"],
     "tokenizers": ["models.embedding"],
     "distributed": ["workflow.cluster"],
+    "pytest": ["pytest_plugin"],
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 
@@ -254,6 +255,7 @@ TAKEN_APART = {
     "programs.gitaddress": "an address that a file of the project names",
     "programs.gitfiles": "the scheme of such an address",
     "programs.process": "what the kernel says of a process",
+    "pytest_plugin": "the node id of a test",
     "replaying.answer": "the type in a content type; name and path of a cookie: none of them is shown",
     "replaying.environment": "the first line of what a program prints: a line is masked alone too",
     "replaying.http": "names of cookies, the name of a file of the project",

@@ -78,11 +78,13 @@ def file_of(test: str, name: str | None = None, folder: str = "baselines") -> st
         and own == own.lower()  # an id is unique also where upper and lower case are one
         and not (_DOT_BEFORE_NAME.search(params) or (bracket and name and name[0].isdigit()))
         and not (bracket and not params)
+        and ".output." not in f"{stem}."  # so files are called that hold an output alone
     )
     parts = [part for part in path.removesuffix(".py").split("/") if part not in ("", ".", "..")]
     is_within = "/".join(parts) == path.removesuffix(".py")
     whole = f"{rest}\0{name or ''}" if is_within else f"{test}\0{name or ''}"
-    stem = _shortened(_OTHER.sub("-", stem), whole, _LONGEST_FILE, is_plain and is_within)
+    stem = _OTHER.sub("-", stem).replace(".output.", ".output-")
+    stem = _shortened(stem, whole, _LONGEST_FILE, is_plain and is_within)
     return posixpath.join(folder, *parts, f"{stem}.yaml")
 
 

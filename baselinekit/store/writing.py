@@ -62,10 +62,18 @@ def write_new(
 
 
 def write_file(
-    record: dict[str, Json], file: str, root: str, inline_limit: int, schema: str, *, new: bool = True
+    record: dict[str, Json],
+    file: str,
+    root: str,
+    inline_limit: int,
+    schema: str,
+    *,
+    new: bool = True,
+    sync: bool = True,
 ) -> None:
     """Write a record as a whole file, which must not be there yet unless it is no `new` one. An output that
-    is too long for it goes into a file of its own beside it, called like it."""
+    is too long for it goes into a file of its own beside it, called like it. `sync` may be left out for what
+    can be had again."""
     target = resolve(root, file)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -78,8 +86,8 @@ def write_file(
         known, beside = kept_short(record["baseline"], file, stem, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
         if beside:
-            atomic.replace_file(*beside)
-        atomic.replace_file(root, file, text.encode("utf-8"), new=new)
+            atomic.replace_file(*beside, sync=sync)
+        atomic.replace_file(root, file, text.encode("utf-8"), new=new, sync=sync)
 
 
 def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_limit: int) -> None:

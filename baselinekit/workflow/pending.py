@@ -19,7 +19,7 @@ from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children
 from baselinekit.variables import Redactor
-from baselinekit.workflow.project import CaptureEnvironment, environment_of, observed_for
+from baselinekit.workflow.project import CaptureEnvironment, Project, environment_of, observed_for
 
 # What is kept of a replay that did not match: all that a refresh needs, and no secret.
 
@@ -32,14 +32,25 @@ def seen_of(
     here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
 ) -> Seen:
     """What a refresh would approve. An environment that cannot be found out is left out."""
-    project = here.project
-    redactor = project.redactor.knowing(observation.output)
-    known = baseline.baseline
-    resolved, masked = without_secrets(comparison.resolved, known.output if known else None, redactor)
     around: dict[str, Json] = {}
     with suppress(BaselinekitError):
         here.environment()
         around = here.seen
+    return seen_around(here.project, baseline, comparison, observation, now, around)
+
+
+def seen_around(
+    project: Project,
+    baseline: Baseline,
+    comparison: Comparison,
+    observation: Observation,
+    now: str,
+    around: dict[str, Json],
+) -> Seen:
+    """The same, of who knows what was around it."""
+    redactor = project.redactor.knowing(observation.output)
+    known = baseline.baseline
+    resolved, masked = without_secrets(comparison.resolved, known.output if known else None, redactor)
     return Seen(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),

@@ -25,6 +25,8 @@ PLAIN = [
     ("tests/test_api.py::test_list[a::b/c[d]]", None, "tests/test_api/test_list-a--b-c-d-#"),
     ("tests/test_api.py::test_list[GET]", None, "tests/test_api/test_list-GET-#"),
     ("tests/test_api.py::test_list[a.json]", None, "tests/test_api/test_list-a.json-#"),
+    ("tests/test_api.py::test_list", "output", "tests/test_api/test_list.output-#"),
+    ("tests/test_api.py::test_list", "output.b", "tests/test_api/test_list.output-b-#"),
     ("tests/test_api.py::test_list[]", None, "tests/test_api/test_list-#"),
     ("../tests/test_api.py::test_list", None, "tests/test_api/test_list-#"),
 ]

@@ -1,0 +1,1 @@
+"""For pytest: the fixture `baseline`, and baselines as items of a run."""

@@ -1,0 +1,160 @@
+"""What a failed test shows of its baseline: what differs and where, what is known of the capture, and what to
+type next."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from baselinekit.errors import Problem
+from baselinekit.escape import one_line
+from baselinekit.model.baselines import Baseline, Comparison
+from baselinekit.model.recipes import Observation
+from baselinekit.model.results import Result, Spot
+from baselinekit.model.values import parse_time
+from baselinekit.pytest_plugin.files import OpenProject, Place
+from baselinekit.report.next_commands import command_line
+from baselinekit.report.terminal import difference_lines
+from baselinekit.report.wording import Style, format_lines
+from baselinekit.texts import many
+from baselinekit.workflow.loading import with_lines
+
+_SIDE = 4
+"""What pytest puts before each line."""
+
+
+@dataclass
+class Failure:
+    """`headline`: what pytest shows as the comparison that failed; `lines`: what belongs below it."""
+
+    headline: str
+    lines: Sequence[str]
+    is_shown: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n".join((self.headline, *self.lines))
+
+    def completed(self, said: str) -> str:
+        """The message of the failed assertion with all of it."""
+        self.is_shown = True
+        return "\n".join((said or self.headline, *(f"  {line}".rstrip() for line in self.lines)))
+
+
+class FailureReport:
+    """Failures of one value of a test."""
+
+    def __init__(self, project: OpenProject, place: Place, item: pytest.Item, config: pytest.Config):
+        self._project = project
+        self._place = place
+        self._item = item
+        self._config = config
+
+    def differing(
+        self, stated: Baseline, comparison: Comparison, observation: Observation, instead: Sequence[str] = ()
+    ) -> Failure:
+        """A value that is not as its file says. `instead`: what is said in the place of commands."""
+        result = self._result(stated, comparison, observation)
+        width = self._config.get_terminal_writer().fullwidth - _SIDE
+        text = format_lines(difference_lines(result, Style(width=width)))
+        shown = shown_path(self._place, self._config)
+        headline = f"value == {shown} ({many(comparison.count, 'difference')})"
+        lines = [*text.splitlines(), "", *self._since(stated)]
+        lines += instead or self._next()
+        return Failure(headline, lines)
+
+    def _next(self) -> list[str]:
+        update = f"{test_command(self._item, self._config)} --baseline-update=changed"
+        return ["to accept it:", f"  {update}", f"  {command_line('review', self._place.id)}"]
+
+    def _since(self, stated: Baseline) -> list[str]:
+        """What is known of the capture."""
+        known = stated.baseline
+        captured = parse_time(known.captured_at) if known else None
+        if known is None or captured is None:
+            return []
+        days = int(self._project.seconds_since(captured) // 86_400)
+        ago = f", {many(days, 'day')} ago" if days > 0 else ""
+        lines = [f"captured {one_line(str(known.captured_at))}{ago}"]
+        for name, (before, now) in self._project.drift(stated).items():
+            lines.append(f"  {one_line(name)}: {one_line(str(before))} -> {one_line(str(now))}")
+        return [*lines, ""]
+
+    def _result(self, stated: Baseline, comparison: Comparison, observation: Observation) -> Result:
+        redactor = self._project.project.redactor.knowing(observation.output)
+        mask = redactor.mask_value
+        spots = []
+        for one in comparison.differences:
+            is_required = one.rule is not None and one.rule.startswith("require_keys")
+            spots.append(
+                Spot(
+                    one.path,
+                    one.kind,
+                    mask(one.expected, one.path),
+                    mask(one.actual, one.path),
+                    stated.source.file,
+                    None,
+                    one.rule,
+                    redactor.mask_note(one.note, one.expected, one.actual),
+                    one.at if is_required else (*stated.output_path, *one.at),
+                )
+            )
+        result = Result(
+            stated.id,
+            stated.source.file,
+            None,
+            stated.current.kind,
+            "failed",
+            differences=tuple(spots),
+            difference_count=comparison.count,
+        )
+        (placed,) = with_lines([result], [stated.source], self._project.root)
+        return self._from_here(placed or result)
+
+    def _from_here(self, result: Result) -> Result:
+        """With files as they are called from where pytest was started."""
+        spots = [
+            replace(spot, file=relative(os.path.join(self._place.root, spot.file), self._config))
+            for spot in result.differences
+        ]
+        return replace(result, differences=tuple(spots))
+
+
+def of_missing(place: Place, item: pytest.Item, config: pytest.Config) -> Failure:
+    """In CI nothing is written."""
+    problem = Problem("BK560", "there is no such baseline, and in CI none is written")
+    command = f"{test_command(item, config)} --baseline-update=new"
+    lines = [
+        "",
+        str(problem),
+        "",
+        "to write it at a desk, where you look at it and commit it:",
+        f"  {command}",
+    ]
+    return Failure(f"value == {shown_path(place, config)} (missing)", lines)
+
+
+def of_second(earlier: str, place: Place) -> list[str]:
+    """A second value for a file that was written in this very run."""
+    if earlier in ("this test", place.test):
+        what = "this test has compared another value with it before, which was new"
+        return [str(Problem("BK561", what)), "to keep both, give each a name:", '  baseline("name")']
+    return [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
+
+
+def relative(path: str, config: pytest.Config) -> str:
+    """A file from where pytest was started."""
+    return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
+
+
+def shown_path(place: Place, config: pytest.Config) -> str:
+    return relative(place.path, config)
+
+
+def test_command(item: pytest.Item, config: pytest.Config) -> str:
+    """How this one test is run."""
+    file = relative(os.path.realpath(item.path), config)
+    rest = item.nodeid.partition("::")[2]
+    return one_line(f"pytest {shlex.quote(f'{file}::{rest}' if rest else file)}")

@@ -1,0 +1,238 @@
+"""Which project and file a value of a test belongs to; baselines read, made and written."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from baselinekit.cli.clients import timestamps
+from baselinekit.cli.entry import clock
+from baselinekit.errors import BaselinekitError, InvalidInput, Place as PlaceInFile, Refused
+from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import Json, Path
+from baselinekit.replaying.settings import Clients
+from baselinekit.store import writing
+from baselinekit.store.project import nearest_config, project_root, resolve
+from baselinekit.store.reading import LoadedFiles, locate, parse_record
+from baselinekit.store.results import drop_pending, pending_ids
+from baselinekit.tree.places import with_values
+from baselinekit.workflow.known_good import describe_hidden, hide_secrets
+from baselinekit.workflow.learning import Templating
+from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, drift_of, open_project
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value of a test is kept. `test`: its node id, the file from the project's root."""
+
+    root: str
+    file: str
+    id: str
+    test: str
+    name: str | None
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.root, self.file)
+
+    @property
+    def current(self) -> dict[str, Json]:
+        asked = {"test": self.test} | ({"name": self.name} if self.name is not None else {})
+        return {"input": asked, "execution": {"type": "pytest"}}
+
+
+class Projects:
+    """The projects of a run, each opened once: mostly one, and where tests of several folders run together
+    that of each folder, by the rule of the command line."""
+
+    def __init__(self, rootdir: str):
+        self._rootdir = os.path.realpath(rootdir)
+        self._by_folder: dict[str, OpenProject | BaselinekitError] = {}
+        self._by_root: dict[str, OpenProject | BaselinekitError] = {}
+
+    def of(self, folder: str) -> "OpenProject":
+        """The project of a folder with tests."""
+        found = self._by_folder.get(folder)
+        if found is None:
+            root = self._root(os.path.realpath(folder))
+            found = self._by_root.get(root)
+            if found is None:
+                found = self._by_root[root] = _opened(root)
+            self._by_folder[folder] = found
+        if isinstance(found, BaselinekitError):
+            raise found
+        return found
+
+    def _root(self, folder: str) -> str:
+        """The folder of the nearest configuration, else that of git, else pytest's own."""
+        config = nearest_config(folder)
+        root = project_root(config, folder)
+        return root if config or os.path.exists(os.path.join(root, ".git")) else self._rootdir
+
+    def opened(self) -> "Sequence[OpenProject]":
+        return [one for one in self._by_root.values() if isinstance(one, OpenProject)]
+
+
+def _opened(root: str) -> "OpenProject | BaselinekitError":
+    try:
+        operator = Operator(cwd=root, environ=os.environ, now=clock()(), work=time.thread_time)
+        return OpenProject(open_project(operator))
+    except BaselinekitError as error:
+        return error
+
+
+@dataclass
+class OpenProject:
+    """A project with what tests do in it."""
+
+    project: Project
+    written: dict[str, str] = field(default_factory=dict)
+    """The files that this run has written, each with the test that did."""
+
+    @property
+    def root(self) -> str:
+        return self.project.root
+
+    @property
+    def is_ci(self) -> bool:
+        return self.project.trust.ci
+
+    @cached_property
+    def environment(self) -> CaptureEnvironment:
+        from baselinekit.cli.clients import LazyProcesses
+
+        clients = Clients(_nothing_sent, LazyProcesses().execute, time.sleep, now=clock())
+        return CaptureEnvironment(self.project, clients)
+
+    @cached_property
+    def _pending(self) -> set[str]:
+        return set(pending_ids(self.root))
+
+    @cached_property
+    def _schema(self) -> str:
+        """Where editors find the schema, from the root."""
+        return writing.reference(self.root, "")
+
+    def place(self, item: pytest.Item, name: str | None) -> Place:
+        """Where a value of this test is kept."""
+        own = os.path.relpath(os.path.realpath(item.path), self.root).replace(os.sep, "/")
+        rest = item.nodeid.partition("::")[2]
+        test = f"{own}::{rest}" if rest else own
+        folder = self.project.folders[0].rstrip("/")
+        file = file_of(test, name, folder)
+        return Place(self.root, file, id_of(file, folder), test, name)
+
+    def load(self, place: Place) -> Baseline | None:
+        """The baseline as its file states it; None where there is no file."""
+        if not os.path.lexists(place.path):
+            return None
+        loaded = LoadedFiles()
+        loaded.read(place.file, self.root)
+        if loaded.problems:
+            raise InvalidInput(*loaded.problems, *loaded.refused)
+        if loaded.refused:
+            raise Refused(*loaded.refused)
+        chosen = [one for one in loaded.baselines if one.id == place.id] or loaded.baselines
+        return chosen[0]
+
+    def compiled(self, baseline: Baseline) -> Matcher:
+        words = self.project.words_of(baseline)
+        return compile_baseline(baseline, replace(words, now=clock()()))
+
+    def chosen(self, baseline: Baseline) -> Baseline:
+        """The baseline with the output that is meant for this place."""
+        known = baseline.baseline
+        return self.environment.chosen(baseline) if known is not None and known.variants else baseline
+
+    def now(self) -> str:
+        return timestamps(clock())()
+
+    def seconds_since(self, moment: datetime) -> float:
+        return clock()() - moment.timestamp()
+
+    def drift_around(self, baseline: Baseline) -> dict[str, Json]:
+        """What is noted of this place, where something is noted of that of the capture."""
+        known = baseline.baseline
+        if known is None or not known.environment:
+            return {}
+        self.environment.environment()
+        return self.environment.seen
+
+    def drift(self, baseline: Baseline) -> dict[str, tuple[Json, Json]]:
+        """What is no longer as it was noted at the capture."""
+        return drift_of(self.environment, baseline, Observation(None, 0.0))
+
+    def locate(self, baseline: Baseline) -> PlaceInFile:
+        return locate(baseline.source, baseline.output_path, self.root)
+
+    def draft(
+        self, place: Place, stated: Baseline | None, output: Json, placeholders: Mapping[Path, str]
+    ) -> "NewFile":
+        """What is to be written of a value that has no baseline yet: declared values by their names, and a
+        placeholder for whatever looks like a secret."""
+        templating = Templating(self.project.scope)
+        stored = with_values(templating.template(output), dict(placeholders))
+        stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
+        record = {
+            "id": place.id,
+            "baseline": {"output": stored, "captured_at": self.now()},
+            "current": place.current,
+            "metadata": {"last_passed": None, "failure_count": 0},
+        }
+        notes = (*templating.notes(), *describe_hidden(hidden))
+        baseline = parse_record(record, self.root)
+        if stated is not None:  # somebody has written its rules before there is a value
+            baseline = replace(stated, baseline=baseline.baseline)
+        return NewFile(place, record, baseline, notes)
+
+    def write(self, new: "NewFile") -> None:
+        """A new file; one that is there already stays, and that is an error. It can be had again from the
+        same test, so nothing waits for the disk."""
+        limit = self.project.config.inline_limit
+        if new.baseline.source.file:
+            writing.add_baseline(new.baseline.source, new.record["baseline"], self.root, limit)
+            return
+        folder = os.path.dirname(new.place.file)
+        schema = os.path.relpath(self._schema, folder)
+        writing.write_file(new.record, new.place.file, self.root, limit, schema, sync=False)
+        self.written[new.place.file] = new.place.test
+
+    def sync(self) -> None:
+        """What was written without waiting for the disk is on it. A file that is gone needs none of it."""
+        paths = (path for file in self.written for path in (file, os.path.dirname(file)))
+        for path in dict.fromkeys(paths):
+            with suppress(OSError, BaselinekitError):
+                handle = os.open(resolve(self.root, path), os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+    def forget(self, id: str) -> None:
+        """It passes: what was kept of an earlier failure is of no use any more."""
+        if id in self._pending:
+            self._pending.discard(id)
+            drop_pending(self.root, id)
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A baseline that is to be written. `baseline`: as it will be read."""
+
+    place: Place
+    record: dict[str, Json]
+    baseline: Baseline
+    notes: tuple[str, ...] = ()
+
+
+def _nothing_sent(*args: Any, **named: Any) -> Any:
+    raise NotImplementedError("a test's value is compared without a request")

@@ -1,0 +1,294 @@
+"""The fixture `baseline`: a value of a test on one side of `==`, its known-good value, which a file holds, on
+the other. What is new or was updated is written when its test has passed."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Literal
+
+import pytest
+
+from baselinekit.approval.planning import Permit, apply, forbidden, plan_of, with_output
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem
+from baselinekit.library.placeholders import Placeholder
+from baselinekit.library.values import NoJsonError, as_json
+from baselinekit.library.verdicts import Rules
+from baselinekit.matching.dispatch import Matcher
+from baselinekit.model.baselines import Baseline, Comparison
+from baselinekit.model.changes import Approval, Stamp
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.pytest_plugin.failures import Failure, FailureReport, of_missing, of_second
+from baselinekit.pytest_plugin.files import NewFile, OpenProject, Place, Projects
+from baselinekit.pytest_plugin.registry import Use, UsedFile
+from baselinekit.pytest_plugin.rules import CodeRules
+from baselinekit.workflow.judging import keep_seen
+from baselinekit.workflow.pending import seen_around
+
+_NO_RULES = Rules()
+
+
+class BaselineWarning(pytest.PytestWarning):
+    """A rule in the code of a test that its file contradicts."""
+
+
+class BaselineRun:
+    """What the tests of one process share: the projects, and what is to be written."""
+
+    def __init__(self, config: pytest.Config):
+        self.config = config
+        self.update: Literal["new", "changed", "all"] | None = config.getoption("baseline_update")
+        self.projects = Projects(str(config.rootpath))
+
+    def fixture_of(self, item: pytest.Item) -> "BaselineFixture":
+        return BaselineFixture(TestValues(self, item))
+
+    def writes_new(self, project: OpenProject) -> bool:
+        """At a desk what is not there yet is written; in CI only where somebody says so."""
+        return self.update in ("new", "all") or not project.is_ci
+
+    @property
+    def writes_changed(self) -> bool:
+        return self.update in ("changed", "all")
+
+    def explain(self, op: str, left: object, right: object) -> list[str] | None:
+        """The first line of what differs, where a comparison of ours failed; the others are added when pytest
+        does not cut them any more."""
+        expected = right if isinstance(right, Expected) else left
+        if op != "==" or not isinstance(expected, Expected) or expected.failure is None:
+            return None
+        return [expected.failure.headline]
+
+    def close(self) -> None:
+        """What was written without waiting for the disk is on it before the run ends."""
+        for project in self.projects.opened():
+            project.sync()
+
+
+class Expected:
+    """What stands on one side of `==`, with a value of the test on the other."""
+
+    __array_ufunc__ = None
+    __pandas_priority__ = 10_000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: "TestValues", name: str | None = None, rules: Rules = _NO_RULES):
+        self._values = values
+        self._name = name
+        self._rules = rules
+        self.failure: Failure | None = None
+
+    def __eq__(self, value: object) -> bool:
+        __tracebackhide__ = True
+        self.failure = None
+        try:
+            self.failure = self._values.compare(value, self._name, self._rules)
+        except BaselinekitError as error:
+            told: Exception = type(error)(*error.problems)
+        except (NoJsonError, BaselineWarning) as error:
+            told = type(error)(*error.args)
+        else:
+            return self.failure is None
+        raise told
+
+    def __ne__(self, value: object) -> bool:
+        __tracebackhide__ = True
+        return not self == value
+
+    def __repr__(self) -> str:
+        return f"<baseline {self._values.shown(self._name)}>"
+
+
+class BaselineFixture(Expected):
+    """`baseline` itself, and by a call one of several values of a test, or rules for it."""
+
+    def __init__(self, values: "TestValues"):
+        super().__init__(values)
+        self.complete, self.settle, self.told = values.complete, values.settle, values.told
+
+    def __call__(
+        self,
+        name: str | None = None,
+        *,
+        ignore: Sequence[str] = (),
+        ignore_values: Sequence[str] = (),
+        require: Sequence[str] = (),
+        tolerance: Mapping[str, object] | None = None,
+        arrays: Mapping[str, object] | None = None,
+        fields: Mapping[str, object] | None = None,
+        placeholders: Mapping[str, Placeholder | str] | None = None,
+        type: Literal["exact", "structural", "numeric", "semantic"] | None = None,
+    ) -> Expected:
+        """`name`: which of several values of this test; the others say what counts as the same, as a file's
+        `comparison:` does."""
+        rules = Rules(
+            type=type,
+            ignore=ignore,
+            ignore_values=ignore_values,
+            require=require,
+            tolerance=tolerance or {},
+            arrays=arrays or {},
+            fields=fields or {},
+            placeholders=placeholders or {},
+        )
+        return Expected(self._values, name, rules)
+
+
+class TestValues:
+    """What one test compares, and what is to be written for it."""
+
+    def __init__(self, run: BaselineRun, item: pytest.Item):
+        self._run = run
+        self._item = item
+        self._new: dict[str, NewFile] = {}
+        self._updates: dict[str, tuple[Baseline, Approval]] = {}
+        self._failures: list[Failure] = []
+        self._used: list[UsedFile] = []
+        self._is_unfit = False
+
+    @cached_property
+    def project(self) -> OpenProject:
+        return self._run.projects.of(os.path.dirname(self._item.path))
+
+    def shown(self, name: str | None) -> str:
+        try:
+            return self.project.place(self._item, name).file
+        except BaselinekitError:
+            return self._item.nodeid
+
+    def compare(self, value: object, name: str | None, rules: Rules) -> Failure | None:
+        """None where the value is as it should be, or becomes what it should be."""
+        project = self.project
+        place = project.place(self._item, name)
+        code = CodeRules(rules)
+        observation = Observation(as_json(value), 0.0)
+        stated = self._stated(place)
+        if stated is None or stated.baseline is None or stated.baseline.output is ABSENT:
+            return self._missing(place, stated, observation.output, code)
+        meant = project.chosen(stated)
+        merged, clashes = code.laid_over(meant, observation.output)
+        for clash in clashes:
+            self._item.warn(BaselineWarning(f"{place.file}: {clash}"))
+        matcher = project.compiled(merged)
+        comparison = settled(matcher, observation)
+        if comparison.passed:
+            self._note(place, "compared")
+            project.forget(stated.id)
+            return None
+        return self._differs(place, meant, merged, matcher, comparison, observation)
+
+    def _stated(self, place: Place) -> Baseline | None:
+        """As it will be when this test has passed."""
+        if place.file in self._updates:
+            return self._updates[place.file][0]
+        new = self._new.get(place.file)
+        return new.baseline if new else self.project.load(place)
+
+    def _missing(
+        self, place: Place, stated: Baseline | None, output: Json, code: CodeRules
+    ) -> Failure | None:
+        project = self.project
+        if not self._run.writes_new(project):
+            self._note(place, "compared")
+            return self._failed(of_missing(place, self._item, self._run.config))
+        new = project.draft(place, stated, output, code.placed(output))
+        merged, _ = code.laid_over(new.baseline, output)
+        comparison = settled(project.compiled(merged), Observation(output, 0.0))
+        if comparison.count:
+            first = comparison.differences[0]
+            raise InvalidInput(code.refusal(first))
+        self._new[place.file] = new
+        return None
+
+    def _differs(
+        self,
+        place: Place,
+        stated: Baseline,
+        merged: Baseline,
+        matcher: Matcher,
+        comparison: Comparison,
+        observation: Observation,
+    ) -> Failure | None:
+        project = self.project
+        earlier = "this test" if place.file in self._new else project.written.get(place.file)
+        report = FailureReport(project, place, self._item, self._run.config)
+        if earlier is not None:
+            self._note(place, "compared")
+            return self._failed(report.differing(stated, comparison, observation, of_second(earlier, place)))
+        around = project.drift_around(stated)
+        seen = seen_around(project.project, stated, comparison, observation, project.now(), around)
+        if self._run.writes_changed:
+            plan = plan_of(project.project, merged, replace(seen, compared_with=None, origin="replay"))
+            accepted = frozenset(change.number for change in plan.changes)
+            problem = forbidden(plan, accepted, Permit(high_risk=True))
+            if problem is not None:
+                raise InvalidInput(problem.placed(project.locate(stated)))
+            after = with_output(project.project, plan, accepted)
+            self._updates[place.file] = after, Approval(plan, accepted)
+            return None
+        keep_seen(project.root, seen, "")
+        self._note(place, "compared")
+        return self._failed(report.differing(stated, comparison, observation))
+
+    def _failed(self, failure: Failure) -> Failure:
+        self._failures.append(failure)
+        return failure
+
+    def _note(self, place: Place, use: Use, notes: Sequence[str] = ()) -> None:
+        self._used.append(UsedFile(place.root, place.file, use, tuple(notes)))
+
+    # What pytest tells, and is told, when a part of the test is over.
+
+    def complete(self, call: "pytest.CallInfo[None]") -> None:
+        """The message of a failed assertion gets the lines that pytest would have cut, or never asked for."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        if not isinstance(error, AssertionError):
+            return
+        said = str(error)
+        for failure in self._failures:
+            if not failure.is_shown and (failure.headline in said or not said):
+                said = failure.completed(said)
+                error.args = (said, *error.args[1:])
+
+    def settle(self, report: pytest.TestReport) -> None:
+        """What is new is written, if all of the test has passed so far."""
+        if report.failed:
+            texts = [failure.text for failure in self._failures if not failure.is_shown]
+            report.sections += [("baseline", text) for text in texts]
+        self._failures.clear()
+        self._is_unfit |= not report.passed or hasattr(report, "wasxfail")
+        if not self._is_unfit and report.when != "setup":
+            try:
+                self._write()
+            except BaselinekitError as error:
+                report.outcome, report.longrepr = "failed", f"baselinekit: {error}"
+                self._is_unfit = True
+
+    def _write(self) -> None:
+        new, updates = list(self._new.values()), list(self._updates.items())
+        self._new.clear()
+        self._updates.clear()
+        for one in new:
+            self.project.write(one)
+            self._note(one.place, "written", one.notes)
+        if not updates:
+            return
+        applied = apply(self.project.project, [approval for _, (_, approval) in updates], Stamp())
+        if applied.failures:
+            raise InvalidInput(*applied.failures)
+        for file, (stated, _) in updates:
+            self._note(Place(self.project.root, file, stated.id, "", None), "updated")
+
+    def told(self) -> list[list[object]]:
+        """What was done since this was last asked."""
+        used, self._used = self._used, []
+        return [one.as_json() for one in used]
+
+
+def settled(matcher: Matcher, observation: Observation) -> Comparison:
+    comparison = matcher.compare(observation)
+    if comparison.questions:
+        what = "whether two texts mean the same is a question to a model, and a test asks none"
+        raise CannotReplay(Problem("BK230", what, "compare its parts, or use `method: words`"))
+    return comparison

@@ -1,0 +1,154 @@
+"""What pytest loads at its start, in every project where baselinekit is installed: options, a fixture and a
+few hooks. It imports nothing but pytest; the rest comes with the first test that asks for the fixture."""
+
+import sys
+from collections.abc import Generator
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun
+    from baselinekit.pytest_plugin.registry import Registry
+
+UPDATES = {
+    "new": "only those that are not there yet, also in CI",
+    "changed": "those that changed",
+    "all": "as without a word",
+}
+GATHERING = "baselinekit-gathering"
+REPORTED = "baselinekit"
+"""The attribute of a report that says what its test did with baselines. It travels from xdist's workers."""
+
+
+class ImportedAsWritten:
+    """Finds our own modules before pytest does, which rewrites the assertions in all modules of a package
+    with a plugin: that takes seconds where it may not keep the result, and nobody sees our assertions."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        return PathFinder.find_spec(name, path, target) if name.startswith("baselinekit.") else None
+
+
+if ImportedAsWritten not in sys.meta_path:
+    sys.meta_path.insert(0, ImportedAsWritten)
+
+_RUN = pytest.StashKey["BaselineRun"]()
+_REGISTRY = pytest.StashKey["Registry"]()
+_FIXTURE = pytest.StashKey["BaselineFixture"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("baselinekit", "baselines (baselinekit)")
+    update = "--baseline-update"
+    group.addoption(
+        update,
+        action="store_const",
+        const="all",
+        dest="baseline_update",
+        help="write the values that tests compare with `baseline`: new ones, and those that changed",
+    )
+    for kind, what in UPDATES.items():  # a value of its own would swallow the path that follows the option
+        group.addoption(
+            f"{update}={kind}", action="store_const", const=kind, dest="baseline_update", help=what
+        )
+    group.addoption(
+        "--baseline-prune",
+        action="store_true",
+        help="remove the baselines that no test uses any more, if the run covered everything",
+    )
+    group.addoption(
+        "--baselinekit",
+        action="store_true",
+        help="collect the baselines of the project as tests, as `baselinekit compare` does",
+    )
+    parser.addini("baselinekit", "collect the baselines of the project as tests", type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "model_calls(folder): calls of models and of HTTP services are recorded there, and replayed",
+    )
+    config.pluginmanager.register(Gathering(config), GATHERING)
+
+
+@pytest.fixture
+def baseline(request: pytest.FixtureRequest) -> "BaselineFixture":
+    """The known-good value of this test, kept in a file: `assert value == baseline`."""
+    fixture = run_of(request.config).fixture_of(request.node)
+    request.node.stash[_FIXTURE] = fixture
+    return fixture
+
+
+def run_of(config: pytest.Config) -> "BaselineRun":
+    """The state of this run, made when a test first needs it."""
+    if _RUN not in config.stash:
+        from baselinekit.pytest_plugin.fixture import BaselineRun
+
+        config.stash[_RUN] = BaselineRun(config)
+    return config.stash[_RUN]
+
+
+def registry_of(config: pytest.Config) -> "Registry":
+    """What the tests of this run did with baselines, and how they ended; of xdist's workers in the process
+    that has started them."""
+    if _REGISTRY not in config.stash:
+        from baselinekit.pytest_plugin.registry import Registry
+
+        config.stash[_REGISTRY] = Registry()
+    return config.stash[_REGISTRY]
+
+
+def pytest_assertrepr_compare(
+    config: pytest.Config, op: str, left: object, right: object
+) -> list[str] | None:
+    run = config.stash.get(_RUN, None)
+    return None if run is None else run.explain(op, left, right)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure tells what differs, a test that passed has its new baselines written, and the report what it
+    used."""
+    fixture = item.stash.get(_FIXTURE, None)
+    if fixture is None:
+        return (yield)
+    fixture.complete(call)
+    report = yield
+    fixture.settle(report)
+    if told := fixture.told():
+        setattr(report, REPORTED, told)
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    run = session.config.stash.get(_RUN, None)
+    if run is not None:
+        run.close()
+
+
+class Gathering:
+    """Hears of all tests in the process that pytest was started as. `ended`: how each test that was run
+    ended, by its node id, where the last word on it that is no pass counts."""
+
+    def __init__(self, config: pytest.Config):
+        self.ended: dict[str, str] = {}
+        self._config = config
+        self._is_worker = hasattr(config, "workerinput")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome != "passed" or report.when == "call":
+            self.ended[report.nodeid] = report.outcome
+        told = getattr(report, REPORTED, None)
+        if told is not None and not self._is_worker:
+            registry_of(self._config).add(report.nodeid, told)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        registry = self._config.stash.get(_REGISTRY, None)
+        if registry is not None:
+            for line in registry.lines(self._config.invocation_params.dir):
+                terminalreporter.write_line(line)

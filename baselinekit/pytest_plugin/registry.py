@@ -1,0 +1,61 @@
+"""What the tests of a run did with baselines: which file each used, which were written, and what is to be
+told of that in the end. Plain data, for it comes from xdist's workers in the reports of their tests."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Use = Literal["compared", "written", "updated"]
+_MOST_NAMED = 8
+_VERBS: dict[Use, str] = {"written": "written", "updated": "updated"}
+
+
+@dataclass(frozen=True)
+class UsedFile:
+    """`root`: the project's folder; `file`: the name from there; `notes`: what is to be told of it."""
+
+    root: str
+    file: str
+    use: Use
+    notes: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.root, self.file)
+
+    def as_json(self) -> list[object]:
+        return [self.root, self.file, self.use, list(self.notes)]
+
+
+@dataclass
+class Registry:
+    """`tests`: by node id the files that a test used. A test that is run again adds to them."""
+
+    tests: dict[str, list[UsedFile]] = field(default_factory=dict)
+
+    def add(self, nodeid: str, told: Iterable[tuple[str, str, Use, list[str]]]) -> None:
+        used = (UsedFile(root, file, use, tuple(notes)) for root, file, use, notes in told)
+        self.tests.setdefault(nodeid, []).extend(used)
+
+    def files(self) -> dict[str, set[str]]:
+        """Each file that was used, with the tests that did."""
+        found: dict[str, set[str]] = {}
+        for nodeid, files in self.tests.items():
+            for one in files:
+                found.setdefault(one.path, set()).add(nodeid)
+        return found
+
+    def lines(self, folder: "os.PathLike[str]") -> Iterator[str]:
+        """What the end of a run says: files by their way from where it was started."""
+        every = [one for files in self.tests.values() for one in files]
+        for use, verb in _VERBS.items():
+            names = list(dict.fromkeys(os.path.relpath(one.path, folder) for one in every if one.use == use))
+            if names:
+                count = "1 baseline" if len(names) == 1 else f"{len(names):,} baselines"
+                yield f"{count} {verb}: {names[0]}" if len(names) == 1 else f"{count} {verb}:"
+                yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
+                if len(names) > _MOST_NAMED:
+                    yield f"  … and {len(names) - _MOST_NAMED:,} more"
+        for one in every:
+            yield from (f"{os.path.relpath(one.path, folder)}: {note}" for note in one.notes)

@@ -1,0 +1,137 @@
+"""Rules that stand in the code of a test, together with those of its file, which go before them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.library.verdicts import Rules
+from baselinekit.model import baselines as model
+from baselinekit.model.baselines import Baseline, Difference
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.schema.records import check
+from baselinekit.store.dialects.native import check_rules
+from baselinekit.tree.paths import Pattern, find, parse, render, suggest
+from baselinekit.tree.places import with_values
+
+_LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_keys": "require"}
+_BY_PATH = ("tolerance", "arrays", "fields")
+
+
+class CodeRules:
+    """The rules of a call `baseline(…)`."""
+
+    def __init__(self, stated: Rules):
+        self._placeholders = {text: str(one) for text, one in stated.placeholders.items()}
+        comparison = stated.as_comparison()
+        self._rules = _read(comparison) if comparison else None
+
+    def laid_over(self, baseline: Baseline, actual: Json) -> tuple[Baseline, list[str]]:
+        """The baseline by which a value is judged, and where the file says something else."""
+        clashes: list[str] = []
+        if self._rules is not None:
+            rules, clashes = merged(baseline.comparison, self._rules)
+            baseline = replace(baseline, comparison=rules)
+        known = baseline.baseline
+        if self._placeholders and known is not None:
+            found: dict[Path, Json] = {}
+            for text, one in self._placeholders.items():
+                pattern = parse(text)
+                places = list(find(pattern, known.output))
+                if not places and not any(find(pattern, actual)):
+                    _refuse_lost(text, pattern, known.output)
+                for path, value in places:
+                    if isinstance(value, str) and has_marker(value):
+                        if value != one:
+                            clashes.append(_clash(f"placeholders: {text}", value, one))
+                    else:
+                        found[path] = one
+            if found:
+                known = replace(known, output=with_values(known.output, found))
+                baseline = replace(baseline, baseline=known)
+        return baseline, clashes
+
+    def placed(self, value: Json) -> dict[Path, str]:
+        """Where in a value that is new a placeholder is to stand."""
+        found: dict[Path, str] = {}
+        for text, one in self._placeholders.items():
+            pattern = parse(text)
+            places = [path for path, _ in find(pattern, value)]
+            if not places:
+                _refuse_lost(text, pattern, value)
+            found |= dict.fromkeys(places, one)
+        return found
+
+    def refusal(self, difference: Difference) -> Problem:
+        """Of a value that its own rules do not accept."""
+        where = render(difference.path) or "the value"
+        what = f"{where}: {difference.expected!r} does not accept what was seen: {difference.actual!r}"
+        return Problem("BK524", what, "choose another placeholder or rule")
+
+
+def _read(comparison: dict[str, Json]) -> model.Rules:
+    """As the schema of a file reads them."""
+    rules, problems = check(model.Rules, comparison)
+    if rules is not None:
+        problems = [*problems, *check_rules(rules)]
+    if problems or rules is None:
+        raise InvalidInput(*(_in_code(problem) for problem in problems))
+    return rules
+
+
+def _in_code(problem: Problem) -> Problem:
+    """What is wrong stands in the test, whose line pytest shows."""
+    at = [part for part in problem.at or () if part != "comparison"]
+    words = [_LISTS.get(str(part), str(part)) for part in at]
+    return replace(problem, message=f"baseline({'.'.join(words)}): {problem.message}", at=None)
+
+
+def _refuse_lost(text: str, pattern: Pattern, value: Json) -> None:
+    """A path that names one place, which is not there. `*` may well meet nothing."""
+    if "*" in text:
+        return
+    what = f"baseline(placeholders): {text} leads nowhere in the value"
+    raise InvalidInput(Problem("BK204", what, suggest(pattern, value)))
+
+
+def merged(stated: model.Rules, code: model.Rules) -> tuple[model.Rules, list[str]]:
+    """Both together; where they say different things of the same, the file's, and that is told."""
+    clashes: list[str] = []
+    changed: dict[str, Any] = {}
+    if code.type is not None and stated.type is None:
+        changed["type"] = code.type
+    elif code.type not in (None, stated.type):
+        clashes.append(_clash("type", stated.type, code.type))
+    for name in _LISTS:
+        here, there = getattr(stated, name), getattr(code, name)
+        if there:
+            changed[name] = [*here, *(one for one in there if one not in here)]
+    for name in _BY_PATH:
+        here, there = getattr(stated, name), getattr(code, name)
+        if there:
+            changed[name] = {**there, **here}
+            clashes += [
+                _clash(f"{name}: {path}", here[path], value)
+                for path, value in there.items()
+                if path in here and here[path] != value
+            ]
+    return replace(stated, **changed), clashes
+
+
+def _clash(key: str, stated: object, code: object) -> str:
+    return f"{key} is {_short(stated)} in the file, which counts, and {_short(code)} in the test"
+
+
+def _short(value: object) -> str:
+    """A rule as somebody would write it: without what it does not state."""
+    if isinstance(value, model.Tolerance | model.FieldRule):
+        return "{" + ", ".join(_stated(value)) + "}"
+    return str(value)
+
+
+def _stated(value: "model.Tolerance | model.FieldRule") -> Iterator[str]:
+    for name in value.__dataclass_fields__:
+        part = getattr(value, name)
+        if part not in (None, {}, []):
+            yield f"{name}: {part}"

@@ -1,0 +1,309 @@
+"""The fixture `baseline` in projects of its own: what is written, what passes, what fails, how it is told."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from baselinekit.pytest_plugin.fixture import BaselineWarning
+
+pytest_plugins = ["pytester"]
+
+USERS = """\
+def test_users(baseline):
+    assert {"users": [{"name": "Ada", "id": 1}], "total": 1.5} == baseline
+"""
+FILE = "baselines/test_users/test_users.yaml"
+
+
+@contextmanager
+def in_ci() -> Iterator[None]:
+    os.environ["CI"] = "true"
+    try:
+        yield
+    finally:
+        del os.environ["CI"]
+
+
+def stored(pytester: pytest.Pytester, file: str = FILE) -> str:
+    return (pytester.path / file).read_text(encoding="utf-8")
+
+
+def edit(pytester: pytest.Pytester, old: str, new: str, file: str = FILE) -> None:
+    text = stored(pytester, file)
+    assert old in text
+    (pytester.path / file).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def files(pytester: pytest.Pytester) -> list[str]:
+    found = (pytester.path / "baselines").rglob("*.yaml")
+    return sorted(one.relative_to(pytester.path).as_posix() for one in found)
+
+
+def test_the_first_run_writes_and_the_second_compares(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    first = pytester.runpytest_inprocess()
+    first.assert_outcomes(passed=1)
+    first.stdout.fnmatch_lines([f"1 baseline written: {FILE}"])
+    lines = stored(pytester).splitlines()
+    assert [line for line in lines if "captured_at" not in line] == [
+        "# yaml-language-server: $schema=../../.baselinekit/baseline.schema.json",
+        "id: test_users.test_users",
+        "baseline:",
+        "  output:",
+        "    users:",
+        "      - name: Ada",
+        "        id: 1",
+        "    total: 1.5",
+        "current:",
+        "  input:",
+        "    test: test_users.py::test_users",
+        "  execution:",
+        "    type: pytest",
+        "metadata:",
+        "  last_passed: null",
+        "  failure_count: 0",
+    ]
+    second = pytester.runpytest_inprocess()
+    second.assert_outcomes(passed=1)
+    assert "written" not in second.stdout.str()
+    assert stored(pytester).splitlines() == lines
+
+
+def test_a_failure_tells_what_differs_where_and_what_to_type(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    pytester.makepyfile(test_users=USERS.replace("Ada", "Bob"))
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"E * assert value == {FILE} (1 difference)",
+            f"E *users[[]0].name   {FILE}:6",
+            'E *- "Ada"',
+            'E *+ "Bob"',
+            "E *captured 20*Z",
+            "E *pytest test_users.py::test_users --baseline-update=changed",
+            "E *baselinekit review test_users.test_users",
+        ]
+    )
+
+
+def test_a_long_diff_is_not_cut(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(baseline): assert {f'k{n}': n for n in range(40)} == baseline")
+    pytester.runpytest_inprocess()
+    pytester.makepyfile("def test_it(baseline): assert {f'k{n}': n + 1 for n in range(40)} == baseline")
+    result = pytester.runpytest_inprocess()
+    result.stdout.fnmatch_lines(["E *k39 *", "E *- 39", "E *+ 40"])
+    assert "truncated" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("how", ["--assert=plain", "--tb=short", "--tb=native", "--tb=auto"])
+def test_it_is_told_however_assertions_are_shown(pytester: pytest.Pytester, how: str) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    pytester.makepyfile(test_users=USERS.replace("Ada", "Bob"))
+    result = pytester.runpytest_inprocess(how)
+    result.stdout.fnmatch_lines([f"*value == {FILE} (1 difference)", '*- "Ada"', '*+ "Bob"'])
+
+
+def test_in_ci_nothing_is_written(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    with in_ci():
+        result = pytester.runpytest_inprocess()
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            ["E *BK560*", "E *pytest test_users.py::test_users --baseline-update=new"]
+        )
+        assert files(pytester) == []
+        pytester.runpytest_inprocess("--baseline-update=new").assert_outcomes(passed=1)
+    assert files(pytester) == [FILE]
+
+
+def test_what_a_failing_test_compares_is_not_written(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        def test_fails(baseline):
+            assert [1] == baseline
+            assert False
+
+        @pytest.mark.xfail
+        def test_is_expected_to_fail(baseline):
+            assert [1] == baseline
+            assert False
+
+        def test_is_skipped(baseline):
+            assert [1] == baseline
+            pytest.skip("later")
+        """
+    )
+    pytester.runpytest_inprocess().assert_outcomes(failed=1, xfailed=1, skipped=1)
+    assert files(pytester) == []
+
+
+def test_several_values_of_a_test_have_names(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_names="""
+        import pytest
+
+        class TestUsers:
+            @pytest.mark.parametrize("n", [1, "a b"])
+            def test_list(self, baseline, n):
+                assert baseline("first") == n
+                assert baseline("output") == [n]
+                assert baseline("first") == n
+        """
+    )
+    pytester.runpytest_inprocess().assert_outcomes(passed=2)
+    names = [one.removeprefix("baselines/test_names/TestUsers.test_list-") for one in files(pytester)]
+    assert len(names) == 4
+    assert names[0] == "1.first.yaml"
+    assert names[1].startswith("1.output-")
+    pytester.runpytest_inprocess().assert_outcomes(passed=2)
+
+
+def test_two_values_for_one_new_baseline_fail(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_it(baseline):
+            assert 1 == baseline
+            assert 2 == baseline
+        """
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *- 1", "E *+ 2", "E *BK561*", 'E *baseline("name")'])
+    assert files(pytester) == []
+
+
+def test_an_update_keeps_what_the_file_says_otherwise(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    edit(
+        pytester,
+        "      - name: Ada\n        id: 1\n",
+        "      - id: <<any_integer>>  # by hand\n        name: Ada\n",
+    )
+    pytester.makepyfile(test_users=USERS.replace("Ada", "Bob").replace('"id": 1', '"id": 7'))
+    pytester.runpytest_inprocess().assert_outcomes(failed=1)
+    pytester.runpytest_inprocess("--baseline-update=new").assert_outcomes(failed=1)
+    result = pytester.runpytest_inprocess("--baseline-update=changed")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"1 baseline updated: {FILE}"])
+    assert "      - id: <<any_integer>>  # by hand\n        name: Bob\n" in stored(pytester)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_an_update_loses_no_placeholder(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    edit(pytester, "name: Ada", "name: <<one_of('Ada', 'Eva')>>")
+    pytester.makepyfile(test_users=USERS.replace("Ada", "Bob"))
+    result = pytester.runpytest_inprocess("--baseline-update")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *BK533*one_of('Ada', 'Eva')*would be lost*"])
+    assert "one_of('Ada', 'Eva')" in stored(pytester)
+
+
+@pytest.mark.parametrize("value", ["float('nan')", "{'a': [object()]}", "{1: {(1,): 2}}"])
+def test_what_is_no_json_is_told_with_its_place(pytester: pytest.Pytester, value: str) -> None:
+    pytester.makepyfile(f"def test_it(baseline):\n    assert {value} == baseline")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([">*== baseline", "E *NoJsonError: *"])
+    assert "fixture.py" not in result.stdout.str()
+    assert files(pytester) == []
+
+
+def test_rules_of_the_code_hold_where_the_file_says_nothing(pytester: pytest.Pytester) -> None:
+    test = """
+        from baselinekit import any_uuid
+
+        def test_it(baseline):
+            value = {{"id": "{id}", "at": {at}, "n": {n}, "tags": {tags}}}
+            assert value == baseline(
+                ignore=["at"], tolerance={{"n": {{"abs": 0.5}}}}, arrays={{"tags": "unordered"}},
+                placeholders={{"id": any_uuid}},
+            )
+        """
+    first = test.format(id="1b4e28ba-2fa1-11d2-883f-0016d3cca427", at=1, n=1.0, tags=["a", "b"])
+    pytester.makepyfile(test_it=first)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    file = "baselines/test_it/test_it.yaml"
+    assert "id: <<any_uuid>>" in stored(pytester, file)
+    assert "comparison" not in stored(pytester, file)
+    second = test.format(id="2b4e28ba-2fa1-11d2-883f-0016d3cca427", at=2, n=1.4, tags=["b", "a"])
+    pytester.makepyfile(test_it=second)
+    pytester.runpytest_inprocess("-Werror").assert_outcomes(passed=1)
+    edit(pytester, "metadata:", "comparison:\n  tolerance:\n    n: {abs: 0.1}\nmetadata:", file)
+    told = f"*{file}: tolerance: n is {{abs: 0.1}} in the file*{{abs: 0.5}} in the test"
+    result = pytester.runpytest_inprocess("-Wdefault")
+    result.assert_outcomes(failed=1, warnings=1)
+    result.stdout.fnmatch_lines([f"*{BaselineWarning.__name__}: {told}"])
+    result = pytester.runpytest_inprocess("-Werror")
+    result.stdout.fnmatch_lines([">*assert value == baseline(", f"E {told}"])
+    assert "fixture.py" not in result.stdout.str()
+
+
+def test_a_rule_that_cannot_be_read_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(baseline):\n    assert 1 == baseline(arrays={'a': 'shuffled'})")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *BK10* baseline(arrays.a*"])
+
+
+def test_a_file_that_cannot_be_read_is_told_with_its_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    edit(pytester, "metadata:", "colour: red\nmetadata:")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E *BK103 {FILE}:15:1: unknown key 'colour'*"])
+
+
+def test_a_secret_is_not_written(pytester: pytest.Pytester) -> None:
+    token = "ghp_" + "a1B2" * 9
+    pytester.makepyfile(test_it=f"def test_it(baseline):\n    assert {{'token': '{token}'}} == baseline")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*what looks like a secret is stored as a placeholder: token"])
+    assert token not in stored(pytester, "baselines/test_it/test_it.yaml")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_what_a_failure_keeps_is_approved_by_refresh(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    pytester.makepyfile(test_users=USERS.replace("Ada", "Bob"))
+    pytester.runpytest_inprocess().assert_outcomes(failed=1)
+    kept = pytester.path / ".baselinekit" / "pending" / "test_users.test_users.json"
+    assert '"resolved"' in kept.read_text(encoding="utf-8")
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    assert not kept.exists()
+
+
+def test_a_run_without_the_fixture_loads_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_it():
+            ours = sorted(one for one in sys.modules if one.partition(".")[0] == "baselinekit")
+            assert ours == ["baselinekit", "baselinekit.pytest_plugin", "baselinekit.pytest_plugin.hooks"]
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_the_project_is_that_of_the_nearest_configuration(pytester: pytest.Pytester) -> None:
+    service = pytester.mkdir("service")
+    (service / "baselinekit.yaml").write_text("version: 1\nbaselines: stored\n", encoding="utf-8")
+    (service / "test_users.py").write_text(USERS, encoding="utf-8")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    assert (service / "stored" / "test_users" / "test_users.yaml").is_file()
+    assert not Path(pytester.path / "baselines").exists()
