@@ -46,8 +46,7 @@ class Recorder:
         self._lock = threading.Condition()
         self._waiting: dict[str, list[Mark]] = {}
         self._ready = 0
-        self._some = threading.Event()
-        self._closing = threading.Event()
+        self._has_news = self._is_closing = False
         self._hurry = hurry
         self._writer: threading.Thread | None = None
         self._broken: BaseException | None = None
@@ -64,7 +63,9 @@ class Recorder:
                 self._log.note(source, passed, self._now())
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
                 self._writer = self._writer or self._begun()
-                self._some.set()
+                if not self._has_news:
+                    self._has_news = True
+                    self._lock.notify_all()
             if not self._open[source.file] and source.file in self._waiting:
                 self._ready += 1
                 if self._ready >= _GROUP:
@@ -87,9 +88,8 @@ class Recorder:
         return writer
 
     def close(self) -> None:
-        self._closing.set()
-        self._some.set()
         with self._lock:
+            self._is_closing = True
             self._lock.notify_all()
         if self._writer is not None:
             self._writer.join()
@@ -113,11 +113,11 @@ class Recorder:
         self._tell(record_left(self._root, self._daily, self._hurry))
         due = time.monotonic() + _LONGEST
         while True:
-            self._some.wait(_LONGEST if self._waiting else None)
             with self._lock:
+                self._lock.wait_for(self._is_due, _LONGEST if self._waiting else None)
                 self._lock.wait_for(self._is_enough, _GATHERING)
-            last, began = self._closing.is_set(), time.monotonic()
-            batches = self._take(last or began >= due)
+                last, began = self._is_closing, time.monotonic()
+                batches = self._take(last or began >= due)
             for start in range(0, len(batches), _GROUP):
                 marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
                 for file, verdicts in Counter(mark.source.file for mark in marks).items():
@@ -129,17 +129,19 @@ class Recorder:
             if began >= due:
                 due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
 
+    def _is_due(self) -> bool:
+        return self._has_news or self._is_closing
+
     def _is_enough(self) -> bool:
-        return self._ready >= _GROUP or self._closing.is_set()
+        return self._ready >= _GROUP or self._is_closing
 
     def _take(self, unfinished: bool) -> list[list[Mark]]:
-        """What is to be written now, by file."""
-        with self._lock:
-            self._some.clear()
-            self._ready = 0
-            self._lock.notify_all()
-            files = [file for file in self._waiting if unfinished or not self._open[file]]
-            return [self._waiting.pop(file) for file in files]
+        """What is to be written now, by file. The lock is held since it was known whether this is the last
+        time: whoever closes meanwhile would not be heard."""
+        self._has_news, self._ready = False, 0
+        self._lock.notify_all()
+        files = [file for file in self._waiting if unfinished or not self._open[file]]
+        return [self._waiting.pop(file) for file in files]
 
     def _tell(self, done: Recorded) -> None:
         self.notes += done.notes

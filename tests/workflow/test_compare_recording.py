@@ -14,6 +14,7 @@ from baselinekit.store.atomic import lock_free
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.index import FileIndex
 from baselinekit.store.reading import load
+from baselinekit.store.record import Mark
 from baselinekit.workflow.chunks import entry_of
 from baselinekit.workflow.recording import _MOST_READY, Recorder
 
@@ -127,3 +128,29 @@ def test_what_it_wrote_the_index_knows_again(tmp_path: Path) -> None:
         writer.add(read[2].source, True)
     known = FileIndex(str(tmp_path)).known(discover_files(["."], str(tmp_path)))
     assert {file: [one.id for one in stated] for file, stated in known.items()} == {"a.yaml": ["a"]}
+
+
+class ClosedMeanwhile(Recorder):
+    """One that is closed when its writer knows already that this is not the last time, and begins to take."""
+
+    closer: threading.Thread | None = None
+
+    def _take(self, unfinished: bool) -> list[list[Mark]]:
+        if self.closer is None:
+            closer = threading.Thread(target=self.close, daemon=True)
+            closer.start()
+            self.closer = closer
+            time.sleep(0.1)
+        return super()._take(unfinished)
+
+
+def test_a_writer_that_is_closed_at_any_moment_ends(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", CASE.format(number=0))
+    (baseline,) = load(["a.yaml"], str(tmp_path))
+    writer = ClosedMeanwhile(str(tmp_path), lambda: "2024-02-01T00:00:00Z", False, [baseline.source])
+    writer.add(baseline.source, False)
+    until(lambda: writer.closer is not None)
+    assert writer.closer is not None
+    writer.closer.join(10)
+    assert not writer.closer.is_alive()
+    assert counts(tmp_path, "a.yaml") == [1]
