@@ -150,6 +150,9 @@ class RecipeKind:
     asks_nobody: ClassVar[bool] = False
     """Whether its output is at hand without anybody being asked."""
 
+    brought_by: ClassVar[str] = ""
+    """The program whose runs bring its output, where nobody can be asked for it."""
+
     asks_address: ClassVar[bool] = False
     """Whether it asks an address, which a base_url may give."""
 

@@ -40,6 +40,7 @@ class PytestKind(RecipeKind):
     execution = PytestExecution
     currents = (PytestCurrent,)
     asks_nobody = True
+    brought_by = "pytest"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"pytest {recipe.input.test}"

@@ -63,6 +63,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="collect the baselines of the project as tests, as `baselinekit compare` does",
     )
+    group.addoption(
+        "--baselinekit-base-url",
+        metavar="URL",
+        help="send the requests of collected baselines here, as --base-url does",
+    )
     parser.addini("baselinekit", "collect the baselines of the project as tests", type="bool", default=False)
 
 
@@ -72,6 +77,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "model_calls(folder): calls of models and of HTTP services are recorded there, and replayed",
     )
     config.pluginmanager.register(Gathering(config), GATHERING)
+    if config.getoption("baselinekit") or config.getini("baselinekit"):
+        from baselinekit.pytest_plugin.items import BaselineItems
+
+        base_url = config.getoption("baselinekit_base_url")
+        config.pluginmanager.register(BaselineItems(config, base_url), "baselinekit-items")
 
 
 @pytest.fixture
@@ -147,7 +157,7 @@ class Gathering:
         if told is not None and not self._is_worker:
             registry_of(self._config).add(report.nodeid, told)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         registry = self._config.stash.get(_REGISTRY, None)
         if registry is not None:
             for line in registry.lines(self._config.invocation_params.dir):

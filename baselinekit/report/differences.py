@@ -18,7 +18,7 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
 from baselinekit.report.sides import Stretch, apart, beside, changes, pair
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import count_differences, describe_unshown
+from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
 from baselinekit.texts import many
 from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.paths import of_any_row, render
@@ -260,6 +260,14 @@ def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     yield from (DiffLine(tones.get(line[0], "dim"), cut_line(line)) for line in changed[:most])
     yield from (DiffLine("dim", line) for line in describe_rest(changed, most))
+
+
+def describe_in_brief(result: Result) -> str:
+    """One line: where it differs, else the first line of why it did not pass."""
+    if result.outcome == "failed" and result.differences:
+        first, number = blocks(result)[0][0].path, count_differences(result)
+        return f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
+    return describe_reason(result).partition("\n")[0] or result.outcome
 
 
 def describe_differences(result: Result) -> Iterator[str]:

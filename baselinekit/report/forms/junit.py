@@ -16,11 +16,10 @@ from baselinekit.escape import log, one_line, visible, xml
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Revised
 from baselinekit.report import beside
-from baselinekit.report.differences import blocks, describe_differences
+from baselinekit.report.differences import describe_differences, describe_in_brief
 from baselinekit.report.wording import (
     collect_warnings,
     count_borderline,
-    count_differences,
     describe_reason,
     in_repository,
 )
@@ -114,11 +113,7 @@ def add_result(suite: Element, folder: str, result: Result) -> None:
     case = add_case(suite, result, result.id, result.seconds)
     if result.outcome in _ELEMENTS:
         reason = describe_reason(result)
-        message = reason.partition("\n")[0] or result.outcome
-        if result.outcome == "failed" and result.differences:
-            first, number = blocks(result)[0][0].path, count_differences(result)
-            message = f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
         head = f"{_place(folder, result)}  {one_line(result.target)}".rstrip()
         lines = [line for line in (head, reason, *describe_differences(result)) if line]
-        said = {"type": result.code or result.outcome, "message": message}
+        said = {"type": result.code or result.outcome, "message": describe_in_brief(result)}
         _add(case, _ELEMENTS[result.outcome], said, "\n".join(lines))

@@ -1,0 +1,257 @@
+"""`pytest --baselinekit`: the baselines of the project as items of pytest, each with the outcome that
+`baselinekit compare` gives it. What could not be asked or judged is an error of the setup, a difference the
+failure of the test."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTracebackNative
+
+from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.model.baselines import Entry
+from baselinekit.model.results import Result
+from baselinekit.pytest_plugin.replays import Replays, Worker, must_be_alone, start_of
+from baselinekit.report.differences import describe_in_brief
+from baselinekit.report.wording import Style
+
+NAME = "baselinekit items"
+_GROUP = "baselinekit"
+"""The group of pytest-xdist: with `--dist loadgroup` one worker has all of it, in its order."""
+
+_MEANT_FOR_PYTEST = frozenset(
+    ("skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings", "tryfirst", "trylast")
+)
+"""Marks with which pytest does something: a tag of such a name selects with -k, and is no mark."""
+
+
+_MARKS = pytest.StashKey[set[str]]()
+_MARK = re.compile(r"[A-Za-z0-9][\w.+/-]*")
+
+
+class BaselineWarning(pytest.PytestWarning):
+    """What should be looked at although the baseline passed."""
+
+
+class DidNotPass(Exception):
+    """An outcome, on its way to pytest's report. `told`: what is shown instead of a traceback."""
+
+    def __init__(self, message: str, told: str, file: str, line: int):
+        super().__init__(message)
+        self.message, self.told, self.file, self.line = message, told, file, line
+
+    def shown(self) -> ReprExceptionInfo:
+        """In the form that reports, JUnit files and the workers of pytest-xdist take apart."""
+        lines = f"{self.told}\n".splitlines(keepends=True)
+        traceback = ReprTracebackNative(lines)
+        traceback.reprentries = [ReprEntryNative(lines)]
+        return ReprExceptionInfo(traceback, ReprFileLocation(self.file, self.line, self.message))
+
+
+class BaselineFile(pytest.File):
+    """A file of the project in which baselines are."""
+
+    def __init__(self, *, replays: Replays, of_project: str, **stated: Any):
+        super().__init__(**stated)
+        self.replays, self.of_project = replays, of_project
+
+    def collect(self) -> Iterator["BaselineItem"]:
+        try:
+            entries = self.replays.entries(self.of_project)
+        except BaselinekitError as error:
+            raise self.CollectError(self.replays.describe_error(error)) from None
+        for entry, line in zip(entries, self.replays.lines(entries), strict=True):
+            item = BaselineItem.from_parent(self, name=entry.id, entry=entry, line=line)
+            item.add_words(self.replays.words_of(entry))
+            yield item
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Without a traceback, also where all of them are asked for: there is nothing of the user's in it."""
+        if isinstance(excinfo.value, self.CollectError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+class BaselineItem(pytest.Item):
+    """One baseline. It is replayed and judged in the setup, so that whatever keeps it from a verdict is an
+    error; the test itself is the verdict."""
+
+    parent: BaselineFile
+
+    def __init__(self, *, entry: Entry, line: int, **stated: Any):
+        super().__init__(**stated)
+        self.entry, self.line = entry, line
+        self.result: Result | None = None
+        self.refused: Problem | None = None
+
+    def add_words(self, words: Sequence[str]) -> None:
+        """Those by which it is selected, with -k and, where pytest can read one as a mark, with -m."""
+        self.extra_keyword_matches.update(words, [self.entry.name] if self.entry.name else [])
+        for word in words:
+            if _MARK.fullmatch(word) and word not in _MEANT_FOR_PYTEST:
+                known = self.config.stash.setdefault(_MARKS, set())
+                if word not in known:  # else --strict-markers would ask for a list of the tags
+                    self.config.addinivalue_line("markers", f"{word}: a tag of a baseline")
+                known.add(word)
+                self.add_marker(word)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.line - 1, self.name
+
+    def setup(self) -> None:
+        if self.config.getoption("setupplan", False):
+            return
+        replays = self.parent.replays
+        judged = replays.refuse(self.entry, self.refused) if self.refused else replays.judge(self.entry)
+        self.result = result = judged.result
+        for warning in judged.warnings:
+            self.warn(BaselineWarning(f"{self.name}: {warning}"))
+        if result.outcome == "skipped" and result.code is None:
+            pytest.skip(result.reason)
+        if result.outcome not in ("passed", "failed"):
+            raise self._did_not_pass(result)
+
+    def runtest(self) -> None:
+        if self.result is not None and self.result.outcome == "failed":
+            raise self._did_not_pass(self.result)
+
+    def _did_not_pass(self, result: Result) -> DidNotPass:
+        told = self.parent.replays.describe_result(result)
+        return DidNotPass(describe_in_brief(result), told, self._file(), result.line or self.line)
+
+    def _file(self) -> str:
+        return os.path.relpath(self.path, self.config.invocation_params.dir)
+
+    def report(self, report: pytest.TestReport, error: BaseException) -> None:
+        """What a report says of this item instead of a traceback of ours."""
+        if isinstance(error, BaselineWarning):  # which the user wants to be errors
+            error = DidNotPass(str(error), str(error), self._file(), self.line)
+        if isinstance(error, DidNotPass):
+            report.longrepr = error.shown()
+        elif isinstance(error, pytest.skip.Exception):
+            report.longrepr = str(self.path), self.line, f"Skipped: {error}"
+
+
+class BaselineItems:
+    """The hooks of a session that was asked for baselines."""
+
+    def __init__(self, config: pytest.Config, base_url: str | None):
+        self._config = config
+        self._base_url = base_url
+        self._replays: Replays | None = None
+        self._worker = _worker_of(config)
+
+    @property
+    def replays(self) -> Replays:
+        assert self._replays is not None
+        return self._replays
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """What is wrong with the configuration is said before anything is collected, or a worker is begun."""
+        config = self._config
+        start = start_of(str(config.rootpath), str(config.invocation_params.dir))
+        try:
+            style = Style(width=config.get_terminal_writer().fullwidth, verbose=config.get_verbosity() > 0)
+            self._replays = Replays(start, self._base_url, self._worker, style)
+        except BaselinekitError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        if self._replays is not None:
+            self._replays.close()
+
+    def pytest_report_header(self) -> str:
+        return f"baselinekit: {self.replays.describe()}"
+
+    # Which files.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Whoever names no paths means the whole project, whatever folder `testpaths` names for tests."""
+        config = self._config
+        here = os.path.realpath(config.invocation_params.dir)
+        whole = {os.path.realpath(config.rootpath), self.replays.root}
+        if config.args_source is config.ArgsSource.ARGS or here not in whole:
+            return
+        for folder in self.replays.folders:
+            if not any(_is_within(folder, os.path.abspath(arg)) for arg in config.args):
+                config.args.append(folder)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """A folder of baselines may be called `build` or `dist`, which pytest passes over."""
+        config, path = self._config, str(collection_path)
+        if not any(path != one and _is_within(path, one) for one in self.replays.folders):
+            return None
+        name = collection_path.name
+        is_passed_over = any(fnmatch.fnmatch(name, one) for one in config.getini("norecursedirs"))
+        if not is_passed_over or not self.replays.holds_baselines(path):
+            return None
+        ignored = [os.path.abspath(one) for one in config.getoption("ignore") or ()]
+        return None if path in ignored else False
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
+        name = self.replays.name_of(str(file_path), parent.session.isinitpath(file_path))
+        if name is None:
+            return None
+        return BaselineFile.from_parent(parent, path=file_path, replays=self.replays, of_project=name)
+
+    # Which order, and what is known before the first request.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """What must be replayed alone comes last, as in a compare: it would show in what others read."""
+        items.sort(key=lambda item: isinstance(item, BaselineItem) and must_be_alone(item.entry))
+        ours = [item for item in items if isinstance(item, BaselineItem)]
+        if self._worker.of > 1 and any(item.entry.claim is not None for item in ours):
+            for item in ours:
+                item.add_marker(pytest.mark.xdist_group(_GROUP))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Of all that is going to be replayed: a rule or a recipe that cannot work is told before the first
+        request is sent."""
+        if self._config.getoption("collectonly", False):
+            return
+        ours = [item for item in session.items if isinstance(item, BaselineItem)]
+        for item in ours if self._worker.of > 1 else ():
+            if item.entry.claim is not None and not item.nodeid.endswith(f"@{_GROUP}"):
+                item.refused = beside_others(item.entry)
+        nodes = {item.entry.source.file: item.parent for item in ours}
+        for file, error in self.replays.unfit([item.entry for item in ours]).items():
+            told = self.replays.describe_error(error)
+            report = pytest.CollectReport(nodes[file].nodeid, "failed", told, [])
+            self._config.hook.pytest_collectreport(report=report)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if isinstance(item, BaselineItem) and call.excinfo is not None:
+            item.report(report, call.excinfo.value)
+        return report
+
+
+def beside_others(entry: Entry) -> Problem:
+    """Why it is not replayed by one of several workers."""
+    claim = "it is to be replayed alone" if must_be_alone(entry) else f"it has {entry.claim!r} to itself"
+    what = f"{claim}, and other workers of pytest-xdist would replay others meanwhile"
+    return Problem("BK357", what, "run the baselines without -n: pytest --baselinekit FOLDER")
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def _worker_of(config: pytest.Config) -> Worker:
+    """As pytest-xdist says it."""
+    known: dict[str, Any] = getattr(config, "workerinput", {})
+    number = str(known.get("workerid", "gw0")).removeprefix("gw")
+    return Worker(int(number) if number.isdecimal() else 0, int(known.get("workercount", 1)))
