@@ -10,6 +10,8 @@ import pytest
 import quickness
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("pytester",)
+
 # An ordinary run tries the same examples each time, so that who broke something is who sees it; the thorough
 # one looks for others; that of every save tries a quarter of them, where a test names no number of its own.
 # In none does a busy machine fail a test: what has to be quick says so itself.

@@ -156,8 +156,7 @@ class BaselineItems:
         config = self._config
         start = start_of(str(config.rootpath), str(config.invocation_params.dir))
         try:
-            style = Style(width=config.get_terminal_writer().fullwidth, verbose=config.get_verbosity() > 0)
-            self._replays = Replays(start, self._base_url, self._worker, style)
+            self._replays = Replays(start, self._base_url, self._worker, _style_of(config))
         except BaselinekitError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -248,6 +247,13 @@ def beside_others(entry: Entry) -> Problem:
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def _style_of(config: pytest.Config) -> Style:
+    """Without colours: what is shown is also what a JUnit file holds."""
+    terminal: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
+    width = Style().width if terminal is None else config.get_terminal_writer().fullwidth
+    return Style(width=width, verbose=config.get_verbosity() > 0)
 
 
 def _worker_of(config: pytest.Config) -> Worker:

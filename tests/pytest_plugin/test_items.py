@@ -1,0 +1,336 @@
+"""`pytest --baselinekit`: baselines as items of pytest. Each outcome is that of `baselinekit compare`, and
+what is shown is what its terminal shows."""
+
+import os
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+import pytest
+from console import console
+
+from baselinekit.pytest_plugin import items, replays  # so that no inner session imports them anew
+
+IMPORTED = items, replays
+
+NOBODY = "http://127.0.0.1:9"
+PASSES = """\
+id: passes
+name: The sum of all
+baseline: {output: {sum: 3}}
+current: {input: {sum: 3}, execution: {type: echo}}
+metadata: {tags: [sums, smoke-test], criticality: critical}
+"""
+FAILS = """\
+# a comment
+id: fails
+baseline:
+  output:
+    sum: 4
+    name: one
+current: {input: {sum: 3, name: one}, execution: {type: echo}}
+metadata: {tags: [sums]}
+"""
+UNREACHABLE = f"""\
+id: unreachable
+baseline: {{output: {{status: 200}}}}
+current: {{input: {{endpoint: /x}}, execution: {{type: http, base_url: "{NOBODY}", retries: 0}}}}
+---
+id: out-for-lunch
+baseline: {{output: {{status: 200}}}}
+current: {{input: {{endpoint: /x}}, execution: {{type: http, base_url: "{NOBODY}"}}}}
+metadata: {{skip: until the new year}}
+"""
+DRAFT = "id: draft\ncurrent: {input: 1, execution: {type: echo}}\n"
+ALL = {"a/passes.yaml": PASSES, "a/fails.yaml": FAILS, "b/far.yaml": UNREACHABLE, "b/draft.yaml": DRAFT}
+CONFIG = "version: 1\n"
+
+
+def lay(pytester: pytest.Pytester, baselines: dict[str, str], **others: str) -> None:
+    """A project with these files of baselines, and others by their names."""
+    files = {f"baselines/{name}": text for name, text in baselines.items()}
+    files |= {"baselinekit.yaml": CONFIG, "pytest.ini": "[pytest]\n"} | {
+        name.replace("__", "/"): text for name, text in others.items()
+    }
+    for name, text in files.items():
+        path = pytester.path / (name if "." in name else f"{name}.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
+def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess("--baselinekit", "-W", "default", "-p", "no:cacheprovider", *args)
+
+
+def ids(result: pytest.RunResult) -> list[str]:
+    """Of `--collect-only -q`."""
+    return [line for line in result.outlines if "::" in line]
+
+
+def test_each_outcome_is_kept_apart(pytester: pytest.Pytester) -> None:
+    lay(pytester, ALL)
+    result = run(pytester, "-rsfE")
+    result.assert_outcomes(passed=1, failed=1, errors=2, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED baselines/a/fails.yaml::fails - differs at sum",
+            "ERROR baselines/b/draft.yaml::draft - BK223 it has no stored output yet: *",
+            "ERROR baselines/b/far.yaml::unreachable - BK301 *",
+        ],
+        consecutive=False,
+    )
+    result.stdout.fnmatch_lines(["SKIPPED [[]1[]] baselines/b/far.yaml:5: until the new year"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_difference_is_shown_as_the_terminal_shows_it(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a/fails.yaml": FAILS})
+    with console(pytester.path / "elsewhere") as terminal:
+        terminal.folder.rmdir()
+        (pytester.path / "elsewhere").symlink_to(pytester.path)
+        told = terminal.run("baselinekit compare --no-record").stdout
+    shown = run(pytester).stdout.str()
+    failure = told.partition("\n\n1 failed")[0]
+    assert "baselines/a/fails.yaml:5" in failure
+    assert failure in shown
+    for command in (line for line in told.splitlines() if line.startswith("next: ")):
+        assert command in shown
+    assert "Traceback" not in shown
+    assert "items.py" not in shown
+
+
+@pytest.mark.parametrize("style", ["auto", "long", "short", "line", "native", "no"])
+def test_in_every_style_there_is_no_traceback_of_ours(pytester: pytest.Pytester, style: str) -> None:
+    lay(pytester, ALL)
+    shown = run(pytester, f"--tb={style}").stdout.str()
+    assert "items.py" not in shown
+    assert "replays.py" not in shown
+    if style == "line":
+        assert "baselines/a/fails.yaml:2: differs at sum" in shown
+
+
+@pytest.mark.parametrize(
+    "args", [["--full-trace"], ["--showlocals"], ["-vv"], ["-q"], ["-s"], ["-p", "no:terminal"]]
+)
+def test_whatever_pytest_is_asked_for_the_outcomes_are_the_same(
+    pytester: pytest.Pytester, args: Sequence[str]
+) -> None:
+    lay(pytester, ALL)
+    result = pytester.inline_run("--baselinekit", *args)
+    passed, skipped, failed = result.listoutcomes()
+    assert [len(passed), len(skipped), len(failed)] == [1, 1, 3]
+
+
+def test_one_junit_file_holds_tests_and_baselines(pytester: pytest.Pytester) -> None:
+    lay(pytester, ALL, tests__test_one="def test_one(): pass\n")
+    run(pytester, "--junitxml=all.xml").assert_outcomes(passed=2, failed=1, errors=2, skipped=1)
+    (suite,) = ElementTree.parse(pytester.path / "all.xml").getroot()
+    cases = {case.get("name"): [(child.tag, child.get("message")) for child in case] for case in suite}
+    assert cases["test_one"] == cases["passes"] == []
+    assert cases["fails"] == [("failure", "differs at sum")]
+    assert cases["out-for-lunch"] == [("skipped", "until the new year")]
+    ((tag, message),) = cases["unreachable"]
+    assert tag == "error"
+    assert str(message).startswith('failed on setup with "BK301 ')
+    (failure,) = (case for case in suite if case.get("name") == "fails")
+    assert "baselines/a/fails.yaml:5" in "".join(failure.itertext())
+
+
+@pytest.mark.parametrize(
+    ("args", "chosen"),
+    [
+        ([], "passes fails unreachable out-for-lunch draft"),
+        (["-k", "sums"], "passes fails"),
+        (["-k", "the and all"], "passes"),
+        (["-k", "sums and not fails"], "passes"),
+        (["-k", "far.yaml"], "unreachable out-for-lunch"),
+        (["-m", "sums"], "passes fails"),
+        (["-m", "critical"], "passes"),
+        (["-m", "sums and not smoke-test"], "fails"),
+        (["baselines/b"], "draft unreachable out-for-lunch"),
+        (["baselines/b/far.yaml::out-for-lunch"], "out-for-lunch"),
+        (["--deselect", "baselines/a/passes.yaml::passes", "-m", "sums"], "fails"),
+        (["--ignore=baselines/b"], "passes fails"),
+        (["--strict-markers", "-m", "sums"], "passes fails"),
+    ],
+)
+def test_they_are_chosen_as_tests_are(pytester: pytest.Pytester, args: Sequence[str], chosen: str) -> None:
+    lay(pytester, ALL)
+    found = ids(run(pytester, "--collect-only", "-q", *args))
+    assert sorted(id.partition("::")[2] for id in found) == sorted(chosen.split())
+    assert all(id.startswith("baselines/") for id in found)
+
+
+@pytest.mark.parametrize(
+    "tag", ["skip", "xfail", "skipif", "usefixtures", "parametrize", "_hidden", "a b", "x:y"]
+)
+def test_a_tag_is_never_what_pytest_means_by_it(pytester: pytest.Pytester, tag: str) -> None:
+    lay(pytester, {"a.yaml": FAILS.replace("[sums]", f'["{tag}"]')})
+    run(pytester, "--strict-markers").assert_outcomes(failed=1)
+
+
+def test_it_is_asked_for_in_the_ini_file_as_well(pytester: pytest.Pytester) -> None:
+    lay(pytester, ALL, **{"pytest.ini": "[pytest]\nbaselinekit = true\n"})
+    pytester.runpytest_inprocess().assert_outcomes(passed=1, failed=1, errors=2, skipped=1)
+
+
+def test_where_it_is_not_asked_for_no_baseline_is_collected(pytester: pytest.Pytester) -> None:
+    lay(pytester, ALL, test_one="def test_one(): pass\n")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_testpaths_are_where_tests_are_and_not_where_baselines_are(pytester: pytest.Pytester) -> None:
+    ini = "[pytest]\ntestpaths = tests\n"
+    lay(
+        pytester,
+        {"dist/a.yaml": PASSES, "b.yaml": FAILS},
+        tests__test_one="def test_one(): pass\n",
+        **{"pytest.ini": ini},
+    )
+    run(pytester).assert_outcomes(passed=2, failed=1)
+    run(pytester, "tests").assert_outcomes(passed=1)
+    run(pytester, ".").assert_outcomes(passed=2, failed=1)
+    run(pytester, "baselines/dist").assert_outcomes(passed=1)
+    run(pytester, "--ignore=baselines/dist").assert_outcomes(passed=1, failed=1)
+
+
+def test_from_a_folder_below_only_what_is_there_is_collected(pytester: pytest.Pytester) -> None:
+    lay(pytester, ALL, tests__test_one="def test_one(): pass\n", **{"pytest.ini": "[pytest]\n"})
+    os.chdir(pytester.path / "tests")
+    run(pytester).assert_outcomes(passed=1)
+    os.chdir(pytester.path / "baselines" / "a")
+    run(pytester).assert_outcomes(passed=1, failed=1)
+
+
+def test_the_folders_are_those_of_the_configuration(pytester: pytest.Pytester) -> None:
+    config = "version: 1\nbaselines: [known, more]\n"
+    lay(
+        pytester,
+        {"a.yaml": FAILS},
+        **{"known__a.yaml": PASSES, "more__b.json": "[]", "baselinekit.yaml": config},
+    )
+    (pytester.path / "more" / "b.json").unlink()
+    run(pytester).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (
+            {"a.yaml": PASSES.replace("echo", "ecco")},
+            ["BK105 baselines/a.yaml:4:46: *'ecco'*: did you mean 'echo'?*"],
+        ),
+        ({"a.yaml": "id: [\n"}, ["BK101 baselines/a.yaml:2:1: *"]),
+        (
+            {"a.yaml": PASSES, "b.yaml": PASSES},
+            ["BK109 baselines/b.yaml:1:5: the id 'passes' occurs twice: it is at baselines/a.yaml:1:5 *"],
+        ),
+        (
+            {"a.yaml": PASSES.replace("sum: 3}}\nc", "sum: <<any_uid>>}}\nc")},
+            ["BK2* baselines/a.yaml:3:*: *any_uid*did you mean*"],
+        ),
+        (
+            {"a.yaml": PASSES.replace("input: {sum: 3}", 'input: "{{nobody}}"')},
+            ["BK* baselines/a.yaml:4:*nobody*"],
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_an_error_of_the_collection(
+    pytester: pytest.Pytester, files: dict[str, str], told: Sequence[str]
+) -> None:
+    """With its place and what to do, and nothing is replayed."""
+    lay(pytester, files | {"z.yaml": FAILS})
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [*told, "next: baselinekit explain BK*", "*Interrupted: 1 error during collection*"]
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert ".py" not in result.stdout.str().partition("= ERRORS =")[2]
+    going_on = run(pytester, "--continue-on-collection-errors")
+    assert going_on.parseoutcomes()["failed"] == 1
+
+
+def test_what_is_not_chosen_need_not_be_right(pytester: pytest.Pytester) -> None:
+    """As for a compare: whoever leaves out what needs a variable does not have to set it."""
+    needs = PASSES.replace("input: {sum: 3}", 'input: "{{nobody}}"').replace("id: passes", "id: needs")
+    lay(pytester, {"a.yaml": PASSES, "b.yaml": needs})
+    run(pytester, "-k", "not needs").assert_outcomes(passed=1, deselected=1)
+
+
+def test_a_configuration_that_is_wrong_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    lay(pytester, ALL, **{"baselinekit.yaml": "version: 1\nbase_ur: x\n"})
+    result = run(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: BK103 baselinekit.yaml:2:1: *did you mean 'base_url'?*"])
+
+
+def test_files_stay_as_they_are_and_what_came_is_kept(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": FAILS, "b.yaml": PASSES})
+    before = (pytester.path / "baselines" / "a.yaml").read_bytes()
+    run(pytester).assert_outcomes(passed=1, failed=1)
+    assert (pytester.path / "baselines" / "a.yaml").read_bytes() == before
+    assert (pytester.path / "baselines" / "b.yaml").read_text("utf-8") == PASSES
+    with console(pytester.path / "x") as terminal:
+        ran = terminal.run(f"cd {pytester.path} && baselinekit refresh fails --yes")
+    assert ran.exit_code == 0, ran.stderr
+    run(pytester).assert_outcomes(passed=2)
+
+
+def test_a_rule_that_matches_nothing_is_a_warning(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": PASSES + "comparison: {ignore_fields: [nothing.*.at]}\n"})
+    result = run(pytester)
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*BaselineWarning: passes: *nothing.[*].at*"])
+    strict = run(pytester, "-W", "error")
+    strict.assert_outcomes(errors=1)
+    assert "items.py" not in strict.stdout.str()
+
+
+def test_the_limit_of_a_run_is_an_error_and_no_pass(pytester: pytest.Pytester) -> None:
+    """What could not fail is not a pass."""
+    asks = (
+        "id: asks\nbaseline: {output: {text: hi}}\n"
+        "current: {input: {prompt: a.md}, execution: {type: prompt, model: small}}\n"
+    )
+    model = f"models: {{small: {{openai: x, base_url: '{NOBODY}', key: k}}}}"
+    config = f"version: 1\n{model}\nvariables: {{k: v}}\nlimits: {{calls: 0}}\n"
+    lay(pytester, {"a.yaml": asks, "a.md": "hello"}, **{"baselinekit.yaml": config})
+    result = run(pytester)
+    result.stdout.fnmatch_lines(["ERROR*BK620*"])
+
+
+def test_it_is_judged_again_where_it_is_run_again(pytester: pytest.Pytester) -> None:
+    """As by pytest-rerunfailures, or by a loop in a hook: nothing is used up by the first time."""
+    again = (
+        "from _pytest.runner import runtestprotocol\n"
+        "def pytest_runtest_protocol(item, nextitem):\n"
+        "    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)\n"
+        "    runtestprotocol(item, nextitem=item, log=False)\n"
+        "    runtestprotocol(item, nextitem=nextitem, log=True)\n"
+        "    return True\n"
+    )
+    lay(pytester, ALL, conftest=again)
+    run(pytester).assert_outcomes(passed=1, failed=1, errors=2, skipped=1)
+
+
+def test_what_writes_comes_last(pytester: pytest.Pytester) -> None:
+    """It would show in what others read."""
+    writes = (
+        "id: a-write\nbaseline: {output: {status: 200}}\n"
+        "current: {input: {method: POST, endpoint: /x}, "
+        f"execution: {{type: http, base_url: '{NOBODY}', retries: 0}}}}\n"
+    )
+    lay(pytester, {"0.yaml": writes, "a.yaml": PASSES}, tests__test_one="def test_one(): pass\n")
+    result = run(pytester, "-v")
+    lines = [line for line in result.outlines if "::" in line and "%]" in line]
+    assert lines[-1].startswith("baselines/0.yaml::a-write ERROR")
+
+
+def test_the_words_of_pytest_find_the_project_of_the_command_line(pytester: pytest.Pytester) -> None:
+    """From where it is started upwards; where that is elsewhere, from pytest's rootdir."""
+    lay(pytester, {"a.yaml": PASSES})
+    elsewhere = pytester.path.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    os.chdir(elsewhere)
+    run(pytester, f"--rootdir={pytester.path}", str(pytester.path)).assert_outcomes(passed=1)
+    run(pytester, str(pytester.path / "baselines" / "a.yaml")).assert_outcomes(passed=1)
