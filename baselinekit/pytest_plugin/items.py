@@ -4,7 +4,7 @@ failure of the test."""
 
 import fnmatch
 import os
-import re
+import shlex
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTracebackNative
 
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Result
 from baselinekit.pytest_plugin.replays import Replays, Worker, must_be_alone, start_of
@@ -30,7 +31,7 @@ _MEANT_FOR_PYTEST = frozenset(
 
 
 _MARKS = pytest.StashKey[set[str]]()
-_MARK = re.compile(r"[A-Za-z0-9][\w.+/-]*")
+_MARK = lazy_pattern(r"[A-Za-z0-9][\w.+/-]*")
 
 
 class BaselineWarning(pytest.PytestWarning):
@@ -240,9 +241,9 @@ class BaselineItems:
 
 def beside_others(entry: Entry) -> Problem:
     """Why it is not replayed by one of several workers."""
-    claim = "it is to be replayed alone" if must_be_alone(entry) else f"it has {entry.claim!r} to itself"
-    what = f"{claim}, and other workers of pytest-xdist would replay others meanwhile"
-    return Problem("BK357", what, "run the baselines without -n: pytest --baselinekit FOLDER")
+    claim = "it writes" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
+    what = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
+    return Problem("BK357", what, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
 
 
 def _is_within(path: str, folder: str) -> bool:
