@@ -241,7 +241,7 @@ class BaselineItems:
 
 def beside_others(entry: Entry) -> Problem:
     """Why it is not replayed by one of several workers."""
-    claim = "it writes" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
+    claim = "it is to be replayed alone" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
     what = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
     return Problem("BK357", what, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
 

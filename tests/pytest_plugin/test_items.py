@@ -1,6 +1,7 @@
 """`pytest --baselinekit`: baselines as items of pytest. Each outcome is that of `baselinekit compare`, and
 what is shown is what its terminal shows."""
 
+import json
 import os
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -334,3 +335,21 @@ def test_the_words_of_pytest_find_the_project_of_the_command_line(pytester: pyte
     os.chdir(elsewhere)
     run(pytester, f"--rootdir={pytester.path}", str(pytester.path)).assert_outcomes(passed=1)
     run(pytester, str(pytester.path / "baselines" / "a.yaml")).assert_outcomes(passed=1)
+
+
+def test_the_value_of_a_test_is_left_to_its_test(pytester: pytest.Pytester) -> None:
+    """By a compare as well: a project in which tests have baselines is no run with errors."""
+    of_test = (
+        "id: of-a-test\nbaseline: {output: 1}\n"
+        "current: {input: {test: 'tests/test_a.py::test_one'}, execution: {type: pytest}}\n"
+    )
+    lay(pytester, {"a.yaml": PASSES, "tests/test_a/test_one.yaml": of_test})
+    run(pytester).assert_outcomes(passed=1)
+    with console(pytester.path / "x") as terminal:
+        ran = terminal.run(f"cd {pytester.path} && baselinekit compare --no-record -o results.json")
+    assert ran.exit_code == 0
+    report = json.loads((pytester.path / "results.json").read_text("utf-8"))
+    told = {result["id"]: result for result in report["results"]}
+    assert told["passes"]["outcome"] == "passed"
+    assert told["of-a-test"]["outcome"] == "skipped"
+    assert told["of-a-test"]["reason"] == "its test compares it: python -m pytest tests/test_a.py::test_one"
