@@ -65,7 +65,7 @@ class Quickness:
         elif self._told() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         terminalreporter.write_line(f"{sum(self.spent.values()):.0f} s of processor time in all")
         for line in self._told():
             terminalreporter.write_line(line)

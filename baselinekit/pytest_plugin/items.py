@@ -254,7 +254,7 @@ def _style_of(config: pytest.Config) -> Style:
     """Without colours: what is shown is also what a JUnit file holds."""
     terminal: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     width = Style().width if terminal is None else config.get_terminal_writer().fullwidth
-    return Style(width=width, verbose=config.get_verbosity() > 0)
+    return Style(width=width, verbose=config.getoption("verbose", 0) > 0)
 
 
 def _worker_of(config: pytest.Config) -> Worker:
