@@ -21,16 +21,12 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.pytest_plugin.failures import Failure, FailureReport, of_missing, of_second
 from baselinekit.pytest_plugin.files import NewFile, OpenProject, Place, Projects
-from baselinekit.pytest_plugin.registry import Use, UsedFile
+from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.workflow.judging import keep_seen
 from baselinekit.workflow.pending import seen_around
 
 _NO_RULES = Rules()
-
-
-class BaselineWarning(pytest.PytestWarning):
-    """A rule in the code of a test that its file contradicts."""
 
 
 class BaselineRun:

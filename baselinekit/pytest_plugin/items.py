@@ -16,11 +16,11 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Result
+from baselinekit.pytest_plugin.registry import BaselineWarning
 from baselinekit.pytest_plugin.replays import Replays, Worker, must_be_alone, start_of
 from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.wording import Style
 
-NAME = "baselinekit items"
 _GROUP = "baselinekit"
 """The group of pytest-xdist: with `--dist loadgroup` one worker has all of it, in its order."""
 
@@ -32,10 +32,6 @@ _MEANT_FOR_PYTEST = frozenset(
 
 _MARKS = pytest.StashKey[set[str]]()
 _MARK = lazy_pattern(r"[A-Za-z0-9][\w.+/-]*")
-
-
-class BaselineWarning(pytest.PytestWarning):
-    """What should be looked at although the baseline passed."""
 
 
 class DidNotPass(Exception):

@@ -6,9 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pytest
+
 Use = Literal["compared", "written", "updated"]
 _MOST_NAMED = 8
 _VERBS: dict[Use, str] = {"written": "written", "updated": "updated"}
+
+
+class BaselineWarning(pytest.PytestWarning):
+    """What should be looked at although nothing failed: a rule in code that the file contradicts, or one that
+    matches nothing."""
 
 
 @dataclass(frozen=True)
