@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from compare.factpairs import KEPT, REGRESSIONS, UNSEEN
+from matching.factpairs import KEPT, REGRESSIONS, UNSEEN
 
 from benchmarks import embedding
 from benchmarks.topics import TOPICS
