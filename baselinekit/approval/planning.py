@@ -327,10 +327,11 @@ def preview(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> tu
     return previewed([renewal for renewal, _ in fit], project.root).files
 
 
-def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> Applied:
-    """Write what was accepted, and forget what was kept of it. What was not accepted stays kept."""
+def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp, sync: bool = True) -> Applied:
+    """Write what was accepted, and forget what was kept of it. What was not accepted stays kept. `sync` may
+    be left out by who waits for the disk once, after many."""
     fit, failures = _renewals(project, approvals, stamp)
-    applied = renew([renewal for renewal, _ in fit], project.root)
+    applied = renew([renewal for renewal, _ in fit], project.root, sync)
     done = set(applied.ids)
     for renewal, approval in fit:
         plan = approval.plan

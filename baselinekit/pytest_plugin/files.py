@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,12 +22,14 @@ from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import writing
 from baselinekit.store.project import nearest_config, project_root, resolve
-from baselinekit.store.reading import LoadedFiles, locate, parse_record
+from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
 from baselinekit.tree.places import with_values
 from baselinekit.workflow.known_good import describe_hidden, hide_secrets
 from baselinekit.workflow.learning import Templating
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, drift_of, open_project
+
+_MOST_ASKED = 10
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,10 @@ class OpenProject:
     project: Project
     written: dict[str, str] = field(default_factory=dict)
     """The files that this run has written, each with the test that did."""
+    unsynced: dict[str, None] = field(default_factory=dict)
+    """The files whose bytes may not be on the disk yet."""
+    _asked_git: int = 0
+    _names: dict[str, str] = field(default_factory=dict)
 
     @property
     def root(self) -> str:
@@ -124,8 +130,10 @@ class OpenProject:
 
     def place(self, item: pytest.Item, name: str | None) -> Place:
         """Where a value of this test is kept."""
-        own = os.path.relpath(os.path.realpath(item.path), self.root).replace(os.sep, "/")
-        rest = item.nodeid.partition("::")[2]
+        path = str(item.path)
+        if path not in self._names:
+            self._names[path] = os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
+        own, rest = self._names[path], item.nodeid.partition("::")[2]
         test = f"{own}::{rest}" if rest else own
         folder = self.project.folders[0].rstrip("/")
         file = file_of(test, name, folder)
@@ -171,8 +179,14 @@ class OpenProject:
         """What is no longer as it was noted at the capture."""
         return drift_of(self.environment, baseline, Observation(None, 0.0))
 
-    def locate(self, baseline: Baseline) -> PlaceInFile:
-        return locate(baseline.source, baseline.output_path, self.root)
+    def places(self, baseline: Baseline, paths: Sequence[Path]) -> list[PlaceInFile]:
+        """Where values of the output stand in the file."""
+        return locate_all(baseline.source, [(*baseline.output_path, *path) for path in paths], self.root)
+
+    def may_ask_git(self) -> bool:
+        """Whether the few questions that a run puts to git are not used up: each takes as long as a test."""
+        self._asked_git += 1
+        return self._asked_git <= _MOST_ASKED
 
     def draft(
         self, place: Place, stated: Baseline | None, output: Json, placeholders: Mapping[Path, str]
@@ -181,7 +195,11 @@ class OpenProject:
         placeholder for whatever looks like a secret."""
         templating = Templating(self.project.scope)
         stored = with_values(templating.template(output), dict(placeholders))
-        stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
+        try:
+            stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
+        except Refused as error:  # what stands in a key
+            hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
+            raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
         record = {
             "id": place.id,
             "baseline": {"output": stored, "captured_at": self.now()},
@@ -205,17 +223,25 @@ class OpenProject:
         schema = os.path.relpath(self._schema, folder)
         writing.write_file(new.record, new.place.file, self.root, limit, schema, sync=False)
         self.written[new.place.file] = new.place.test
+        self.unsynced[new.place.file] = None
 
     def sync(self) -> None:
-        """What was written without waiting for the disk is on it. A file that is gone needs none of it."""
-        paths = (path for file in self.written for path in (file, os.path.dirname(file)))
-        for path in dict.fromkeys(paths):
-            with suppress(OSError, BaselinekitError):
-                handle = os.open(resolve(self.root, path), os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+        """What was written without waiting for the disk is on its way there, and then the folders are waited
+        for, with which a journalling file system writes what was begun: to wait for each of 2,000 files takes
+        longer than their tests. What a power cut takes all the same, the same command writes again."""
+        for file in self.unsynced:
+            self._open(file, lambda handle: os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED))
+        for folder in {os.path.dirname(file) for file in self.unsynced}:
+            self._open(folder, os.fsync)
+        self.unsynced.clear()
+
+    def _open(self, name: str, act: Callable[[int], None]) -> None:
+        with suppress(OSError, AttributeError, BaselinekitError):  # gone; a system without such advice
+            handle = os.open(resolve(self.root, name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                act(handle)
+            finally:
+                os.close(handle)
 
     def forget(self, id: str) -> None:
         """It passes: what was kept of an earlier failure is of no use any more."""

@@ -3,28 +3,25 @@ the other. What is new or was updated is written when its test has passed."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from baselinekit.approval.planning import Permit, apply, forbidden, plan_of, with_output
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import NoJsonError, as_json
 from baselinekit.library.verdicts import Rules
 from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Comparison
-from baselinekit.model.changes import Approval, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.pytest_plugin.failures import Failure, FailureReport, of_missing, of_second
 from baselinekit.pytest_plugin.files import NewFile, OpenProject, Place, Projects
 from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
-from baselinekit.workflow.judging import keep_seen
-from baselinekit.workflow.pending import seen_around
+
+if TYPE_CHECKING:  # where all passes, nothing of it is loaded
+    from baselinekit.pytest_plugin.differing import Failure, Update
 
 _NO_RULES = Rules()
 
@@ -52,9 +49,12 @@ class BaselineRun:
         """The first line of what differs, where a comparison of ours failed; the others are added when pytest
         does not cut them any more."""
         expected = right if isinstance(right, Expected) else left
-        if op != "==" or not isinstance(expected, Expected) or expected.failure is None:
+        if op != "==" or not isinstance(expected, Expected):
             return None
-        return [expected.failure.headline]
+        if expected.failure is not None:
+            return [expected.failure.headline]
+        name = type(left).__qualname__
+        return [f"{name} == {expected!r}", f"{name} has an == of its own: write `baseline == …`"]
 
     def close(self) -> None:
         """What was written without waiting for the disk is on it before the run ends."""
@@ -81,9 +81,11 @@ class Expected:
         try:
             self.failure = self._values.compare(value, self._name, self._rules)
         except BaselinekitError as error:
-            told: Exception = type(error)(*error.problems)
+            told: BaseException = type(error)(*error.problems)
         except (NoJsonError, BaselineWarning) as error:
             told = type(error)(*error.args)
+        except pytest.skip.Exception as error:
+            told = pytest.skip.Exception(str(error))
         else:
             return self.failure is None
         raise told
@@ -138,7 +140,7 @@ class TestValues:
         self._run = run
         self._item = item
         self._new: dict[str, NewFile] = {}
-        self._updates: dict[str, tuple[Baseline, Approval]] = {}
+        self._updates: dict[str, Update] = {}
         self._failures: list[Failure] = []
         self._used: list[UsedFile] = []
         self._is_unfit = False
@@ -153,17 +155,21 @@ class TestValues:
         except BaselinekitError:
             return self._item.nodeid
 
-    def compare(self, value: object, name: str | None, rules: Rules) -> Failure | None:
+    def compare(self, value: object, name: str | None, rules: Rules) -> "Failure | None":
         """None where the value is as it should be, or becomes what it should be."""
         project = self.project
         place = project.place(self._item, name)
         code = CodeRules(rules)
         observation = Observation(as_json(value), 0.0)
         stated = self._stated(place)
+        if stated is not None:
+            stated = project.chosen(stated)
         if stated is None or stated.baseline is None or stated.baseline.output is ABSENT:
             return self._missing(place, stated, observation.output, code)
-        meant = project.chosen(stated)
-        merged, clashes = code.laid_over(meant, observation.output)
+        if stated.metadata.skip is not None:
+            self._note(place, "compared")
+            pytest.skip(f"{place.file}: {stated.metadata.skip}")
+        merged, clashes = code.laid_over(stated, observation.output)
         for clash in clashes:
             self._item.warn(BaselineWarning(f"{place.file}: {clash}"))
         matcher = project.compiled(merged)
@@ -172,28 +178,29 @@ class TestValues:
             self._note(place, "compared")
             project.forget(stated.id)
             return None
-        return self._differs(place, meant, merged, matcher, comparison, observation)
+        return self._differs(place, stated, merged, comparison, observation)
 
     def _stated(self, place: Place) -> Baseline | None:
         """As it will be when this test has passed."""
         if place.file in self._updates:
-            return self._updates[place.file][0]
+            return self._updates[place.file].after
         new = self._new.get(place.file)
         return new.baseline if new else self.project.load(place)
 
     def _missing(
         self, place: Place, stated: Baseline | None, output: Json, code: CodeRules
-    ) -> Failure | None:
+    ) -> "Failure | None":
         project = self.project
         if not self._run.writes_new(project):
+            from baselinekit.pytest_plugin.differing import of_missing
+
             self._note(place, "compared")
             return self._failed(of_missing(place, self._item, self._run.config))
         new = project.draft(place, stated, output, code.placed(output))
         merged, _ = code.laid_over(new.baseline, output)
         comparison = settled(project.compiled(merged), Observation(output, 0.0))
         if comparison.count:
-            first = comparison.differences[0]
-            raise InvalidInput(code.refusal(first))
+            raise InvalidInput(code.refusal(comparison.differences[0]))
         self._new[place.file] = new
         return None
 
@@ -202,32 +209,26 @@ class TestValues:
         place: Place,
         stated: Baseline,
         merged: Baseline,
-        matcher: Matcher,
         comparison: Comparison,
         observation: Observation,
-    ) -> Failure | None:
+    ) -> "Failure | None":
+        from baselinekit.pytest_plugin.differing import FailureReport, keep, of_second, planned
+
         project = self.project
-        earlier = "this test" if place.file in self._new else project.written.get(place.file)
         report = FailureReport(project, place, self._item, self._run.config)
+        is_own = place.file in self._new or place.file in self._updates
+        earlier = place.test if is_own else project.written.get(place.file)
         if earlier is not None:
             self._note(place, "compared")
             return self._failed(report.differing(stated, comparison, observation, of_second(earlier, place)))
-        around = project.drift_around(stated)
-        seen = seen_around(project.project, stated, comparison, observation, project.now(), around)
+        seen = keep(project, stated, comparison, observation)
         if self._run.writes_changed:
-            plan = plan_of(project.project, merged, replace(seen, compared_with=None, origin="replay"))
-            accepted = frozenset(change.number for change in plan.changes)
-            problem = forbidden(plan, accepted, Permit(high_risk=True))
-            if problem is not None:
-                raise InvalidInput(problem.placed(project.locate(stated)))
-            after = with_output(project.project, plan, accepted)
-            self._updates[place.file] = after, Approval(plan, accepted)
+            self._updates[place.file] = planned(project, merged, seen)
             return None
-        keep_seen(project.root, seen, "")
         self._note(place, "compared")
         return self._failed(report.differing(stated, comparison, observation))
 
-    def _failed(self, failure: Failure) -> Failure:
+    def _failed(self, failure: "Failure") -> "Failure":
         self._failures.append(failure)
         return failure
 
@@ -251,7 +252,8 @@ class TestValues:
         """What is new is written, if all of the test has passed so far."""
         if report.failed:
             texts = [failure.text for failure in self._failures if not failure.is_shown]
-            report.sections += [("baseline", text) for text in texts]
+            report.sections += [("baseline", text) for text in dict.fromkeys(texts)]
+            self._shorten(report)
         self._failures.clear()
         self._is_unfit |= not report.passed or hasattr(report, "wasxfail")
         if not self._is_unfit and report.when != "setup":
@@ -260,6 +262,13 @@ class TestValues:
             except BaselinekitError as error:
                 report.outcome, report.longrepr = "failed", f"baselinekit: {error}"
                 self._is_unfit = True
+
+    def _shorten(self, report: pytest.TestReport) -> None:
+        """The summary of a run has a line for each failure: that is the first one of its message."""
+        crash = getattr(report.longrepr, "reprcrash", None)
+        headlines = [failure.headline for failure in self._failures if failure.is_shown]
+        if crash is not None and any(headline in crash.message for headline in headlines):
+            crash.message = crash.message.partition("\n")[0]
 
     def _write(self) -> None:
         new, updates = list(self._new.values()), list(self._updates.items())
@@ -270,11 +279,11 @@ class TestValues:
             self._note(one.place, "written", one.notes)
         if not updates:
             return
-        applied = apply(self.project.project, [approval for _, (_, approval) in updates], Stamp())
-        if applied.failures:
-            raise InvalidInput(*applied.failures)
-        for file, (stated, _) in updates:
-            self._note(Place(self.project.root, file, stated.id, "", None), "updated")
+        from baselinekit.pytest_plugin.differing import write_updates
+
+        write_updates(self.project, [update for _, update in updates])
+        for file, update in updates:
+            self._note(Place(self.project.root, file, update.after.id, "", None), "updated")
 
     def told(self) -> list[list[object]]:
         """What was done since this was last asked."""

@@ -215,7 +215,7 @@ def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: 
     replace_one(_Copy(target, file, _place(root, os.path.dirname(target)), data), new, sync)
 
 
-def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, BaselinekitError]:
+def replace_files(root: str, contents: Mapping[str, bytes], sync: bool = True) -> dict[str, BaselinekitError]:
     """The same for many files, which takes less time than one by one: all are written, then all synced, then
     all renamed, and each folder is synced once. Given back is why some of them are still as they were."""
     failed: dict[str, BaselinekitError] = {}
@@ -230,7 +230,7 @@ def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, Baselin
             folder = os.path.dirname(target)
             place = places[folder] = places.get(folder) or _place(root, folder)
             copies.append(_Copy(target, file, place, data))
-    return failed | _replace(copies)
+    return failed | _replace(copies, sync=sync)
 
 
 def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = None) -> None:

@@ -164,9 +164,10 @@ def preview(renewals: Sequence[Renewal], root: str) -> Applied:
     return writer.result()
 
 
-def renew(renewals: Sequence[Renewal], root: str) -> Applied:
-    """Write them: together those that nobody else is writing, the others one by one."""
-    writer = RenewalWriter(root, renewals)
+def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
+    """Write them: together those that nobody else is writing, the others one by one. `sync` may be left out
+    by who waits for the disk once, after many."""
+    writer = RenewalWriter(root, renewals, sync)
     for error in atomic.write_locked(root, writer.by_file, writer.write):
         writer.failures += error.problems
     return writer.result()
@@ -185,8 +186,9 @@ class RenewedFile:
 class RenewalWriter:
     """Puts renewals into their files. One record that cannot be renewed does not stop the others."""
 
-    def __init__(self, root: str, renewals: Sequence[Renewal]):
+    def __init__(self, root: str, renewals: Sequence[Renewal], sync: bool = True):
         self.root = root
+        self._sync = sync
         self.by_file: dict[str, list[Renewal]] = {}
         for renewal in renewals:
             self.by_file.setdefault(renewal.source.file, []).append(renewal)
@@ -233,14 +235,14 @@ class RenewalWriter:
                 continue
             try:
                 for folder, name, _, data in renewed_file.beside:
-                    atomic.replace_file(folder, name, data)
+                    atomic.replace_file(folder, name, data, sync=self._sync)
             except BaselinekitError as error:
                 self._fail(file, error)
                 del self._renewed[file]
             else:
                 if renewed_file.after != renewed_file.before:
                     contents[file] = renewed_file.after
-        for file, failure in atomic.replace_files(self.root, contents).items():
+        for file, failure in atomic.replace_files(self.root, contents, self._sync).items():
             self._fail(file, failure)
             del self._renewed[file]
 

@@ -1,28 +1,85 @@
-"""What a failed test shows of its baseline: what differs and where, what is known of the capture, and what to
-type next."""
+"""What becomes of a value that is not as its file says: an update of the file, or a failure that shows what
+differs and where, what is known of the capture, and what to type next. Imported when there is one."""
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pytest
 
-from baselinekit.errors import Problem
+from baselinekit.approval.planning import Permit, apply, forbidden, plan_of, with_output
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.model.baselines import Baseline, Comparison
+from baselinekit.model.changes import Approval, Change, Seen, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result, Spot
-from baselinekit.model.values import parse_time
+from baselinekit.model.values import Path, parse_time
+from baselinekit.programs.git import Git
 from baselinekit.pytest_plugin.files import OpenProject, Place
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
+from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.texts import many
+from baselinekit.workflow.judging import keep_seen
 from baselinekit.workflow.loading import with_lines
+from baselinekit.workflow.pending import seen_around
 
 _SIDE = 4
 """What pytest puts before each line."""
+
+
+# An update: what a refresh of the file would do.
+
+
+@dataclass(frozen=True)
+class Update:
+    """A file as it is to be once its test has passed. `after`: the baseline that it will hold."""
+
+    after: Baseline
+    approval: Approval
+
+
+def keep(project: OpenProject, stated: Baseline, comparison: Comparison, observation: Observation) -> Seen:
+    """What came is kept, so that `refresh` and `review` take it without another run."""
+    around = project.drift_around(stated)
+    seen = seen_around(project.project, stated, comparison, observation, project.now(), around)
+    keep_seen(project.root, seen, "")
+    return seen
+
+
+def planned(project: OpenProject, merged: Baseline, seen: Seen) -> Update:
+    """All of it is accepted, however much changes: whoever asks for an update sees it in git. What guards a
+    value is not dropped on the way: a placeholder that does not accept what came."""
+    plan = plan_of(project.project, merged, replace(seen, compared_with=None))
+    accepted = frozenset(change.number for change in plan.changes)
+    problem = forbidden(plan, accepted, Permit(high_risk=True))
+    if problem is not None:
+        (place,) = project.places(merged, [_first_lost(plan.changes)])
+        if problem.code == "BK533":
+            hint = f"edit the file, or {command_line('refresh', merged.id, '--drop-placeholders')}"
+            problem = replace(problem, hint=hint)
+        raise InvalidInput(problem.placed(place))
+    return Update(with_output(project.project, plan, accepted), Approval(plan, accepted))
+
+
+def _first_lost(changes: Iterable[Change]) -> Path:
+    """Where the first placeholder stands that would be lost, in the output."""
+    return next((lost.path for change in changes for lost in change.lost), ())
+
+
+def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:
+    """In one go; the end of the run waits for the disk."""
+    applied = apply(project.project, [update.approval for update in updates], Stamp(), sync=False)
+    project.unsynced |= dict.fromkeys(file.file for file in applied.files)
+    if applied.failures:
+        raise InvalidInput(*applied.failures)
+
+
+# A failure, as pytest shows it.
 
 
 @dataclass
@@ -58,7 +115,9 @@ class FailureReport:
         """A value that is not as its file says. `instead`: what is said in the place of commands."""
         result = self._result(stated, comparison, observation)
         width = self._config.get_terminal_writer().fullwidth - _SIDE
-        text = format_lines(difference_lines(result, Style(width=width)))
+        text = format_lines(
+            difference_lines(result, Style(width=width, verbose=self._config.get_verbosity() > 1))
+        )
         shown = shown_path(self._place, self._config)
         headline = f"value == {shown} ({many(comparison.count, 'difference')})"
         lines = [*text.splitlines(), "", *self._since(stated)]
@@ -69,18 +128,32 @@ class FailureReport:
         update = f"{test_command(self._item, self._config)} --baseline-update=changed"
         return ["to accept it:", f"  {update}", f"  {command_line('review', self._place.id)}"]
 
-    def _since(self, stated: Baseline) -> list[str]:
-        """What is known of the capture."""
+    def _since(self, stated: Baseline) -> Iterator[str]:
+        """What is known of the capture, and what is no longer as it was then."""
         known = stated.baseline
         captured = parse_time(known.captured_at) if known else None
         if known is None or captured is None:
-            return []
+            return
         days = int(self._project.seconds_since(captured) // 86_400)
         ago = f", {many(days, 'day')} ago" if days > 0 else ""
-        lines = [f"captured {one_line(str(known.captured_at))}{ago}"]
+        yield f"captured {one_line(str(known.captured_at))}{ago}{self._commits(stated.source.file)}"
         for name, (before, now) in self._project.drift(stated).items():
-            lines.append(f"  {one_line(name)}: {one_line(str(before))} -> {one_line(str(now))}")
-        return [*lines, ""]
+            yield f"  {one_line(name)}: {short(before)} -> {short(now)}"
+        yield ""
+
+    def _commits(self, file: str) -> str:
+        """How many commits came after the one that brought the file, as far as git says."""
+        if not self._project.may_ask_git():
+            return ""
+        git = Git(self._project.environment.clients.execute, self._project.root)
+        with suppress(BaselinekitError, ValueError):
+            commit = git.ask("log", "-1", "--format=%h", "--", file).decode().strip()
+            number = int(git.ask("rev-list", "--count", f"{commit}..HEAD")) if commit else 0
+            if commit:
+                return f"; committed as {commit}" + (
+                    f", {many(number, 'commit')} before this one" if number else ""
+                )
+        return ""
 
     def _result(self, stated: Baseline, comparison: Comparison, observation: Observation) -> Result:
         redactor = self._project.project.redactor.knowing(observation.output)
@@ -139,7 +212,7 @@ def of_missing(place: Place, item: pytest.Item, config: pytest.Config) -> Failur
 def of_second(earlier: str, place: Place) -> list[str]:
     """A second value for a file that was written in this very run."""
     if earlier in ("this test", place.test):
-        what = "this test has compared another value with it before, which was new"
+        what = "this test has compared another value with it before, which is to be written"
         return [str(Problem("BK561", what)), "to keep both, give each a name:", '  baseline("name")']
     return [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
 
@@ -157,4 +230,6 @@ def test_command(item: pytest.Item, config: pytest.Config) -> str:
     """How this one test is run."""
     file = relative(os.path.realpath(item.path), config)
     rest = item.nodeid.partition("::")[2]
-    return one_line(f"pytest {shlex.quote(f'{file}::{rest}' if rest else file)}")
+    named = shlex.quote(f"{file}::{rest}" if rest else file)
+    is_in_module = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
+    return one_line(f"pytest {'--doctest-modules ' if is_in_module else ''}{named}")
