@@ -9,8 +9,6 @@ import pytest
 
 from baselinekit.pytest_plugin.fixture import BaselineWarning
 
-pytest_plugins = ["pytester"]
-
 USERS = """\
 def test_users(baseline):
     assert {"users": [{"name": "Ada", "id": 1}], "total": 1.5} == baseline

@@ -6,8 +6,6 @@ import pytest
 
 from baselinekit.pytest_plugin.fixture import Expected
 
-pytest_plugins = ["pytester"]
-
 
 def files(pytester: pytest.Pytester) -> list[str]:
     found = (pytester.path / "baselines").rglob("*.yaml")
