@@ -182,6 +182,7 @@ CUT_ELSEWHERE = {
     "programs.confined": "runs beside generated code: twice what is shown is handed to who knows the secrets",
     "programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
     "matching.arrays": "rows of an array",
+    "importers.syrupy": "the name of a file, which is that of a test",
     "importers.drafts": "an id, of a request in which variables stand for its secrets",
     "cli.demo": "lines of the demo's own page",
     "report.reviewing": "lines of a page",

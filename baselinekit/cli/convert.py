@@ -70,21 +70,25 @@ class ConvertOptions:
 
 @frozen
 class ImportOptions:
-    """Write the eval file of another tool as a file of test cases: a configuration of promptfoo, or the
-    evals.json of a skill.
+    """Take over what another tool keeps: an eval file (a configuration of promptfoo, the evals.json of a
+    skill) as a file of test cases; snapshots and cassettes of pytest as baselines.
 
     \b
     baselinekit import promptfooconfig.yaml                     evals/NAME.yaml
     baselinekit import skills/pdf/evals/evals.json -o evals/pdf.yaml
+    baselinekit import syrupy tests                             baselines/tests/…
+    baselinekit import pytest-regressions tests
+    baselinekit import inline-snapshot tests
+    baselinekit import vcr tests/cassettes
 
-    Nothing of theirs is run. What is a program, or is computed by one, is listed, and then nothing is written
-    unless --partial wants it.
+    Nothing of theirs is run, and nobody is asked. What does not carry over is listed with its line, and then
+    nothing is written unless --partial wants it.
 
     \b
     Exit code: 0 it is written; 1 something does not carry over; 2 it cannot be read, or is there already.
     """
 
-    path: str = argument(metavar="FILE")
+    words: tuple[str, ...] = argument(metavar="[TOOL] PATH…", nargs=-1, required=True)
     to: str = option("--to", type=_FORM, default="cases", show_default=True, help="The form to write.")
     output: str | None = option("-o", "--output", metavar="PATH", help=_OUTPUT_HELP)
     partial: bool = flag(help=_PARTIAL_HELP)
@@ -92,6 +96,10 @@ class ImportOptions:
     dry_run: bool = flag(help="Write nothing: print what would be written.")
     as_json: bool = flag("--json", help="Print what was written, and what is lost, as JSON.")
     project: ProjectOptions = including(ProjectOptions)
+
+    @property
+    def path(self) -> str:
+        return self.words[0]
 
 
 def convert(options: ConvertOptions | ImportOptions) -> int:

@@ -153,6 +153,33 @@ def events(body: str, *, pure: bool = False) -> Iterator[Event]:
             return
 
 
+def nodes(body: str) -> Iterator[tuple[int, int, str, str | None, bool, str | None]]:
+    """Every event with what else a reader of other forms of YAML has to know: its kind, its line, its text
+    (of an alias the name), its tag, whether it is a plain scalar, its anchor. What cannot be read is an
+    InvalidInput of no place but its line."""
+    text, restore = shelter(body)
+    get = _parser(text, False).get_event
+    while True:
+        try:
+            event = get()
+        except yaml.YAMLError as error:
+            raise InvalidInput(_explained(error, body, "")) from None
+        kind, line = event.__class__, event.start_mark.line + 1
+        if kind is ScalarEvent:
+            value = restore(event.value) if restore else event.value
+            yield SCALAR, line, value, event.tag, not event.style, event.anchor
+        elif kind is MappingStartEvent or kind is SequenceStartEvent:
+            yield MAPPING if kind is MappingStartEvent else SEQUENCE, line, "", event.tag, False, event.anchor
+        elif kind is MappingEndEvent or kind is SequenceEndEvent:
+            yield END, line, "", None, False, None
+        elif kind is AliasEvent:
+            yield ALIAS, line, event.anchor, None, False, None
+        elif kind is DocumentStartEvent:
+            yield DOCUMENT, line, "", None, False, None
+        elif kind is StreamEndEvent:
+            return
+
+
 def _parser(text: str, pure: bool) -> Any:
     return yaml.SafeLoader(text) if pure or _C_PARSER is None else _C_PARSER(text)
 

@@ -38,7 +38,7 @@ FORM = "a HAR file"
 
 _OPENS = lazy_pattern(r'\s*\{\s*"log"\s*:\s*\{')
 _API_TYPES = ("json", "xml")
-_OF_THE_BROWSER = lazy_pattern(
+OF_THE_CLIENT = lazy_pattern(
     r"(?i):.*|sec-.*|host|connection|content-length|accept-encoding|user-agent|priority|dnt|te|cookie|pragma"
     r"|upgrade-insecure-requests|cache-control|referer|origin|if-(none-match|modified-since)|x-requested-with"
 )
@@ -138,7 +138,7 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
     headers = {
         str(header["name"]): unexpanded(str(header["value"]))
         for header in request.get("headers") or ()
-        if not _OF_THE_BROWSER.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
+        if not OF_THE_CLIENT.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
     }
     asked: dict[str, Any] = {"method": str(request["method"]).upper(), "url": unexpanded(url)}
     body, unsent = dict[str, Json](), ""

@@ -115,7 +115,8 @@ def summarize(
     for source, raw in taken.values():
         if (other := read_record(raw, source)[0]) is not None:
             captured.setdefault(digest(other.current.input), []).append(other)
-            stated.update([base] if (base := other.current.execution.base_url) else [])
+            base = getattr(other.current.execution, "base_url", None)  # who asks nobody has none
+            stated.update([base] if base else [])
     problems: list[BaselinekitError] = []
     drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
     askable, unmet = with_variables(drafts, project)

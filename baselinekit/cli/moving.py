@@ -1,0 +1,285 @@
+"""`baselinekit import`: the eval file of another tool, or what another tool of pytest keeps."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from itertools import islice
+
+from baselinekit.cli import screen
+from baselinekit.cli.clients import open_clients
+from baselinekit.cli.convert import ImportOptions, convert
+from baselinekit.cli.entry import clock
+from baselinekit.cli.options import project_of
+from baselinekit.documents.languages import dump_yaml
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.importers import vcr
+from baselinekit.importers.drafts import ImportChoices
+from baselinekit.importers.testcode import CodeChange, FilesOfTests, Moving
+from baselinekit.model.values import Json
+from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
+from baselinekit.texts import many
+from baselinekit.trust import check_inside
+from baselinekit.variables import names_in
+from baselinekit.workflow.context import Stop
+from baselinekit.workflow.movingin import (
+    OUTSIDE,
+    TOOLS,
+    VCR,
+    MovedIn,
+    moved_cassettes,
+    moved_values,
+    write_moved,
+)
+from baselinekit.workflow.project import Project
+
+_PASSED_OVER = frozenset(
+    (
+        ".git",
+        ".hg",
+        ".venv",
+        "venv",
+        "node_modules",
+        "__pycache__",
+        ".tox",
+        ".nox",
+        ".baselinekit",
+        ".mypy_cache",
+    )
+)
+_SHOWN = 10
+
+_PLAIN = ("baseline", "assert … == baseline")
+"""What the line above says of all tests."""
+
+_IN_TESTS = {
+    "syrupy": "in the tests, `== snapshot` becomes `== baseline`",
+    "inline-snapshot": "in the tests, `== snapshot(…)` becomes `== baseline`",
+    "pytest-regressions": "in the tests, `data_regression.check(value)` becomes `assert value == baseline`",
+}
+
+
+def import_files(options: ImportOptions) -> int:
+    """By the first word: a tool with its paths, or one file that says what it is."""
+    tool, *paths = options.words
+    if tool not in (*TOOLS, VCR):
+        if paths:
+            hint = nearest(tool, [*TOOLS, VCR]) or f"the tools are {', '.join((*TOOLS, VCR))}"
+            raise InvalidInput(Problem("BK508", f"{tool} is no tool whose files are taken over", hint))
+        return convert(options)
+    if options.output is not None or options.to != "cases":
+        flag = "-o" if options.output is not None else "--to"
+        what = f"{flag} is for eval files: baselines of {tool} have their places by their tests"
+        raise InvalidInput(Problem("BK508", what, "leave it out"))
+    return _Import(options, tool, paths or ["."]).run()
+
+
+class _Import:
+    """One import, from the paths to the screen."""
+
+    def __init__(self, options: ImportOptions, tool: str, paths: Sequence[str]):
+        self._options, self._tool, self._paths = options, tool, paths
+        self._project: Project = project_of(options.project)
+        self._changes: Sequence[CodeChange] = ()
+
+    def run(self) -> int:
+        moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        moved, seen = self._cassettes(moment) if self._tool == VCR else self._values(moment)
+        if not seen:
+            what = f"{' '.join(self._paths)}: nothing of {self._tool} there"
+            hint = f"name {_KEPT[self._tool]}"
+            raise InvalidInput(Problem("BK776", what, hint))
+        return MovedDelivery(self._options, self._tool, moved, self._changes).delivered()
+
+    def _values(self, moment: str) -> tuple[MovedIn, int]:
+        moving = Moving()
+        files = FilesOfTests(self._files, self._read, partial(_below, self._project.root, OUTSIDE))
+        TOOLS[self._tool](files, moving)
+        self._changes = moving.changes
+        return moved_values(self._project, moving, moment), moving.seen + len(moving.left_out)
+
+    def _cassettes(self, moment: str) -> tuple[MovedIn, int]:
+        project, texts = self._project, dict[str, str]()
+        for file in self._files:
+            try:
+                text = self._read(file).decode("utf-8-sig")
+            except (UnicodeDecodeError, BaselinekitError):
+                continue  # of another kind, or a link that leads out of the project
+            if vcr.recognises(file, text):
+                texts[file] = text
+        choices = ImportChoices(
+            base_url=project.override_base_url or project.base_url,
+            unsafe=True,
+            known=frozenset((*project.scope.values, *project.scope.secrets)),
+        )
+        with open_clients(clock(), None, Stop()) as context:
+            return moved_cassettes(project, texts, choices, context.clients, moment)
+
+    def _read(self, file: str) -> bytes:
+        return read(self._project.root, file, MAX_OUTPUT_BYTES)
+
+    @cached_property
+    def _files(self) -> list[str]:
+        """All files below the paths, from the project's root. No link is followed into another folder."""
+        root = os.path.realpath(self._project.root)
+        found: dict[str, None] = {}
+        most = limits_of(root).files
+        for path in self._paths:
+            here = os.path.realpath(path)
+            check_inside(root, here, path)
+            if os.path.isfile(here):
+                found[os.path.relpath(here, root)] = None
+                continue
+            if not os.path.isdir(here):
+                what = f"there is no {path}"
+                raise InvalidInput(Problem("BK776", what, f"name {_KEPT[self._tool]}"))
+            for file in _walked(here):
+                found[os.path.relpath(file, root)] = None
+                if len(found) > most:
+                    what = f"more than {most:,} files below {path}"
+                    raise InvalidInput(Problem("BK106", what, "name a folder with fewer"))
+        return [*found]
+
+
+_KEPT = {
+    "syrupy": "a test folder with __snapshots__ in it, such as tests",
+    "pytest-regressions": "a folder of test files with their data folders, such as tests",
+    "inline-snapshot": "test files with `snapshot(…)` in them, such as tests",
+    VCR: "a folder with cassettes, such as tests/cassettes",
+}
+
+
+def _walked(folder: str) -> Iterator[str]:
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _PASSED_OVER)
+        yield from (os.path.join(above, name) for name in sorted(names))
+
+
+def _below(root: str, folders: Sequence[str]) -> list[str]:
+    """The files of a project in the folders that are called so."""
+    return [
+        os.path.relpath(file, root)
+        for file in _walked(root)
+        if {*folders} & {*os.path.relpath(file, root).split(os.sep)}
+    ]
+
+
+class MovedDelivery:
+    """What was moved in, on its way to files and to the screen."""
+
+    def __init__(self, options: ImportOptions, tool: str, moved: MovedIn, changes: Sequence[CodeChange]):
+        self._options, self._tool, self._moved, self._changes = options, tool, moved, changes
+        self._lost = [(str(Place(one.file, one.line or None)), one) for one in moved.left_out]
+
+    def delivered(self) -> int:
+        options, moved = self._options, self._moved
+        files = moved.new if options.partial or not self._lost else []
+        in_the_way = [one.file for one in files if one.file in moved.there]
+        if in_the_way and not (options.overwrite or options.dry_run):
+            hint = "it holds another value: keep it, or replace it with --overwrite"
+            raise InvalidInput(
+                *(Problem("BK775", "it is there already", hint, Place(name)) for name in in_the_way)
+            )
+        written = [one.file for one in files]
+        if not options.dry_run:
+            written = [*write_moved(moved, files, options.overwrite)]
+        if options.as_json:
+            screen.show_json(json.dumps(self._document(written)) + "\n")
+        else:
+            self._print(written)
+        return 1 if self._lost and not options.partial else 0
+
+    def _print(self, written: Sequence[str]) -> None:
+        moved, options = self._moved, self._options
+        if options.dry_run:
+            for one in moved.new if written else ():
+                screen.line(screen.safe_line(f"--- {one.file}"))
+                screen.line(screen.safe(dump_yaml(one.record).removesuffix("\n")))
+        else:
+            for text in _told(written):
+                screen.line(screen.safe_line(f"wrote {text}"))
+        is_stopped = bool(self._lost) and not options.partial
+        if not is_stopped:
+            verb = "would be carried over" if options.dry_run else "carried over"
+            noun = "answer" if self._tool == VCR else "value"
+            parts = [f"{many(len(written), noun)} {verb}"]
+            parts += [f"{moved.known:,} there already"] if moved.known else []
+            parts += [f"{moved.again:,} recorded again"] if moved.again else []
+            screen.line(", ".join(parts))
+        for note in self._notes() if written else ():
+            screen.line(screen.safe_line(f"note: {note}"))
+        if self._lost:
+            screen.line(f"{many(len(self._lost), 'thing')} not carried over:", err=is_stopped)
+            for text in self._lost_lines():
+                screen.line(f"  {text}", err=is_stopped)
+        if is_stopped:
+            hint = ": --partial writes the rest" if moved.new else ""
+            screen.line(f"nothing was written{hint}", err=True)
+            return
+        self._print_changes()
+        if written and not options.dry_run:
+            screen.next_commands([self._next(written)])
+
+    def _notes(self) -> Iterator[str]:
+        moved = self._moved
+        yield from moved.notes
+        if moved.writes:
+            what = f"{many(moved.writes, 'request')} may write: compare sends them, as it sends the others"
+            yield what
+        names = sorted(
+            {name for one in moved.new for name in names_in(one.record["current"])} & {*moved.secrets}
+        )
+        if names:
+            told = ", ".join(f"{{{{{name}}}}}" for name in names)
+            verb = "stands" if len(names) == 1 else "stand"
+            yield f"{told} {verb} for what was a credential: baselinekit compare --secret {names[0]} gives it"
+
+    def _lost_lines(self) -> Iterator[str]:
+        for place, one in self._lost:
+            hint = f" ({one.hint})" if one.hint else ""
+            yield screen.safe_line(f"{place}: {one.what}{hint}")
+
+    def _print_changes(self) -> None:
+        if self._tool not in _IN_TESTS:
+            return
+        screen.line(_IN_TESTS[self._tool])
+        special = [one for one in self._changes if one.new not in _PLAIN]
+        for one in islice(special, _SHOWN):
+            screen.line(screen.safe_line(f"  {one.place}: {one.old} → {one.new}"))
+        if len(special) > _SHOWN:
+            screen.line(f"  … and {len(special) - _SHOWN:,} more: --dry-run --json lists all")
+
+    def _next(self, written: Sequence[str]) -> str:
+        if self._tool == VCR:
+            folder = os.path.commonpath([os.path.dirname(name) for name in written])
+            return f"baselinekit compare {folder}"
+        return f"pytest {' '.join(self._moved.tests[:3])}"
+
+    def _document(self, written: Sequence[str]) -> dict[str, Json]:
+        lost: list[Json] = [{"what": one.what, "hint": one.hint, "at": place} for place, one in self._lost]
+        changes: list[Json] = [
+            {"at": str(one.place), "old": one.old, "new": one.new} for one in self._changes
+        ]
+        return {
+            "from": self._tool,
+            "written": [] if self._options.dry_run else [*written],
+            "would_write": [one.file for one in self._moved.new] if self._options.dry_run else [],
+            "there_already": self._moved.known,
+            "lost": lost,
+            "notes": [*self._notes()],
+            "changes": changes,
+        }
+
+
+def _told(files: Sequence[str]) -> Iterator[str]:
+    """A few files by their names, many by their folders."""
+    if len(files) <= _SHOWN:
+        yield from files
+        return
+    by_folder: dict[str, int] = {}
+    for file in files:
+        folder = os.path.dirname(file)
+        by_folder[folder] = by_folder.get(folder, 0) + 1
+    for folder, count in by_folder.items():
+        yield f"{many(count, 'file')} in {folder}"

@@ -1,0 +1,179 @@
+"""The values that inline-snapshot keeps in the source of the tests: read, and never executed."""
+
+import ast
+import fnmatch
+import posixpath
+from collections.abc import Mapping
+from typing import Any
+
+from baselinekit.documents.languages import JSON
+from baselinekit.errors import BaselinekitError, Place
+from baselinekit.importers.classcode import ClassesOfSource, named_arguments
+from baselinekit.importers.pyvalues import LostValue, PythonReader, dotted, of_bytes, parted
+from baselinekit.importers.testcode import (
+    CodeChange,
+    FilesOfTests,
+    Moving,
+    OneTest,
+    TestsOfFile,
+    ValueDraft,
+)
+
+TITLE = "inline-snapshot"
+FOLDERS = (".inline-snapshot", "__inline_snapshot__")
+"""Where the values stand that a source names by `external(…)`."""
+
+_PACKAGE = "inline_snapshot"
+_CHECKS = ("dirty_equals", _PACKAGE)
+
+
+def read(files: FilesOfTests, moving: Moving) -> None:
+    """All `snapshot(…)` in the Python files that were named."""
+    for file in files.files:
+        if not file.endswith(".py"):
+            continue
+        try:
+            text = files.text(file)
+            if _PACKAGE not in text:
+                continue
+            tests = TestsOfFile(file, text)
+        except BaselinekitError as error:
+            problem = error.problems[0]
+            moving.leave_out(problem.place or Place(file), problem.message, problem.hint)
+            continue
+        if names := _names(tests.tree):
+            _Source(files, moving, tests, names).read()
+
+
+def _names(tree: ast.Module) -> set[str]:
+    """What `snapshot` is called in a file."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == _PACKAGE:
+            found |= {one.asname or one.name for one in node.names if one.name == "snapshot"}
+        elif isinstance(node, ast.Import):
+            found |= {f"{one.asname or one.name}.snapshot" for one in node.names if one.name == _PACKAGE}
+    return found
+
+
+class _Source:
+    """One file with tests."""
+
+    def __init__(self, files: FilesOfTests, moving: Moving, tests: TestsOfFile, names: set[str]):
+        self._files, self._moving, self._tests, self._names = files, moving, tests, names
+        imported = {one.module for one in ast.walk(tests.tree) if isinstance(one, ast.ImportFrom)}
+        self._classes = ClassesOfSource(tests.file, tests.tree, files.tree)
+        checks = bool(imported & {*_CHECKS})
+        self._reader = PythonReader(self._classes.member, self._record, checks, self._outside)
+        self._parents: Mapping[ast.AST, ast.AST] = {
+            child: node for node in ast.walk(tests.tree) for child in ast.iter_child_nodes(node)
+        }
+
+    def read(self) -> None:
+        before = len(self._moving.values), len(self._moving.left_out)
+        in_tests = set[int]()
+        told = set[ast.Call]()
+        for test in self._tests.tests:
+            for number, call in enumerate(self._snapshots(test)):
+                in_tests.add(id(call))
+                self._take(test, call, number, told)
+        for node in ast.walk(self._tests.tree):
+            if isinstance(node, ast.Call) and self._is_snapshot(node) and id(node) not in in_tests:
+                what = "a snapshot outside of a test function: which test's value it is, only a run can tell"
+                self._moving.leave_out(
+                    self._place(node), what, "compare it in the test: assert … == baseline"
+                )
+        self._moving.seen += before != (len(self._moving.values), len(self._moving.left_out))
+
+    def _record(self, call: ast.Call) -> Mapping[str, ast.expr]:
+        """What a call that makes a record says of it, with the defaults that are left out."""
+        name = dotted(call.func).rpartition(".")[2]
+        fields = self._classes.fields(name)
+        if fields is None:
+            what = f"{name or 'a call'}(…): what it makes only the test's run can tell"
+            raise LostValue(what, "write the value itself, or let the first run of pytest write it")
+        return named_arguments(call, fields)
+
+    def _is_snapshot(self, node: ast.Call) -> bool:
+        return dotted(node.func) in self._names
+
+    def _snapshots(self, test: OneTest) -> list[ast.Call]:
+        found = [
+            node
+            for statement in test.node.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Call) and self._is_snapshot(node)
+        ]
+        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+    def _place(self, node: ast.expr) -> Place:
+        return Place(self._tests.file, node.lineno)
+
+    def _take(self, test: OneTest, call: ast.Call, number: int, told: set[ast.Call]) -> None:
+        place, name = self._place(call), str(number + 1) if number else None
+        is_first = call not in told
+        told.add(call)
+        try:
+            self._check(call)
+            given = call.args[0] if call.args else None
+            if given is None or (isinstance(given, ast.Constant) and given.value is Ellipsis):
+                self._moving.note(
+                    f"{place}: snapshot() holds no value yet: the first run of pytest writes one"
+                )
+                return
+            if test.params is None:
+                raise LostValue(
+                    "a test whose parameters only pytest can tell", "the first run with == baseline writes it"
+                )
+            value, placeholders = parted(self._reader.read(given))
+        except LostValue as error:
+            if is_first:
+                line = error.at or place.line
+                self._moving.leave_out(Place(place.file, line), f"{test.name}: {error.what}", error.hint)
+            return
+        except BaselinekitError as error:
+            problem = error.problems[0]
+            self._moving.leave_out(place, f"{test.name}: {problem.message}", problem.hint)
+            return
+        for param in test.params:
+            draft = ValueDraft(test.node_id(param), name, value, placeholders, place)
+            self._moving.values.append(draft)
+        if is_first:
+            new = f'baseline("{name}")' if name else "baseline"
+            self._moving.change(CodeChange(place, "snapshot(…)", new))
+
+    def _check(self, call: ast.Call) -> None:
+        """Whether the value itself is compared with it."""
+        parent = self._parents[call]
+        if isinstance(parent, ast.Subscript) and parent.value is call:
+            raise LostValue(
+                "a snapshot of parts: snapshot(…)[…]", "compare each part with a baseline of its own"
+            )
+        if isinstance(parent, ast.Attribute):
+            raise LostValue("a snapshot of which an attribute is asked", "compare it with == baseline")
+        if isinstance(parent, ast.Compare) and any(not isinstance(one, ast.Eq) for one in parent.ops):
+            what = "`<=`, `>=`, `!=` or `in` with a snapshot, which is no equality"
+            raise LostValue(what, "write the bound itself")
+
+    def _outside(self, name: str) -> Any:
+        """The value of `external("hash:…")`, by its name or its beginning."""
+        storage, _, path = name.rpartition(":")
+        stem, dot, suffix = path.partition(".")
+        fitting = [
+            file
+            for file in self._files.outside()
+            if fnmatch.fnmatchcase(posixpath.basename(file), path)
+            and FOLDERS[storage == "uuid"] in file.split("/")
+        ]
+        if not stem or not dot or len(fitting) != 1:
+            count = "no file" if not fitting else f"{len(fitting)} files"
+            raise LostValue(
+                f"external({name!r}), for which there is {count}", "run the tests with --fix first"
+            )
+        return self._content(fitting[0], suffix)
+
+    def _content(self, file: str, suffix: str) -> Any:
+        if suffix == "json":
+            (value,) = JSON.load(self._files.text(file), file)
+            return value
+        return self._files.text(file) if suffix == "txt" else of_bytes(self._files.data(file))

@@ -1,0 +1,274 @@
+"""The files of pytest-regressions: a folder beside each test file, in it a file for each value."""
+
+import ast
+import csv
+import datetime
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baselinekit.documents import yaml11
+from baselinekit.errors import BaselinekitError, Place
+from baselinekit.frozen import frozen
+from baselinekit.importers.pyvalues import (
+    LostValue,
+    PythonReader,
+    dotted,
+    finite,
+    key_of,
+    of_bytes,
+    sorted_set,
+)
+from baselinekit.importers.testcode import (
+    CodeChange,
+    FilesOfTests,
+    Moving,
+    OneTest,
+    TestsOfFile,
+    ValueDraft,
+)
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import Json
+from baselinekit.tree.paths import render
+
+TITLE = "pytest-regressions"
+_CARRIED = ("data_regression", "file_regression", "num_regression", "dataframe_regression")
+_FIXTURES = (*_CARRIED, "image_regression", "ndarrays_regression")
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff")
+_LEFT_BEHIND = lazy_pattern(r".*\.obtained\.[^.]*|.*\.diff\.html")
+_CLOSE: Mapping[str, Json] = {"abs": 1e-08, "rel": 1e-05}
+"""What numpy's isclose takes for equal, by which tables are compared there."""
+
+
+def read(files: FilesOfTests, moving: Moving) -> None:
+    """All files in the folders that are called like a test file beside them."""
+    by_folder: dict[str, list[str]] = {}
+    for file in files.files:
+        folder = posixpath.dirname(file)
+        if posixpath.basename(folder) and not _LEFT_BEHIND.fullmatch(file):
+            by_folder.setdefault(folder, []).append(file)
+    for folder, names in sorted(by_folder.items()):
+        tests = files.tests(f"{folder}.py")
+        if tests is not None and any(_fixtures(test) for test in tests.tests) | _is_used(tests):
+            _Folder(files, moving, tests).read(names)
+            _tell_code(tests, moving)
+
+
+def _fixtures(test: OneTest) -> set[str]:
+    return {*test.arguments} & {*_FIXTURES}
+
+
+def _is_used(tests: TestsOfFile) -> bool:
+    """Whether a fixture of its own asks for one of them."""
+    arguments = (node.arg for node in ast.walk(tests.tree) if isinstance(node, ast.arg))
+    return any(name in _FIXTURES for name in arguments)
+
+
+def _tell_code(tests: TestsOfFile, moving: Moving) -> None:
+    for test in tests.tests:
+        for call in test.calls:
+            owner, _, method = dotted(call.func).rpartition(".")
+            if owner in _CARRIED and method.lower() == "check":
+                name = _stated(call, "basename")
+                new = f'assert … == baseline("{name}")' if name else "assert … == baseline"
+                place = Place(test.file, call.lineno)
+                moving.change(CodeChange(place, f"{owner}.check(…)", new))
+
+
+def _stated(call: ast.Call, keyword: str) -> str | None:
+    value = next((one.value for one in call.keywords if one.arg == keyword), None)
+    text = getattr(value, "value", None)
+    return text if isinstance(text, str) else None
+
+
+@frozen
+class OwnerOfFile:
+    """A test with the parameters and the name under which a file is its."""
+
+    test: OneTest
+    param: str | None
+    name: str | None
+
+
+class _Folder:
+    """The folder of one test file."""
+
+    def __init__(self, files: FilesOfTests, moving: Moving, tests: TestsOfFile):
+        self._files, self._moving, self._tests = files, moving, tests
+        self._owners = _owners(tests)
+        self._taken = set[tuple[str, str | None]]()
+
+    def read(self, names: Sequence[str]) -> None:
+        strangers = []
+        order = {".yml": 0, ".csv": 1}
+        for file in sorted(names, key=lambda name: (order.get(posixpath.splitext(name)[1], 2), name)):
+            stem, suffix = posixpath.splitext(posixpath.basename(file))
+            owners = self._owners.get(stem) or self._guessed(stem)
+            if not owners:
+                if self._looks_owned(stem, suffix):
+                    what = f"no test of {self._tests.file} is called so, nor names it: which value is it?"
+                    self._moving.leave_out(Place(file), what, "compare it with == baseline: pytest writes it")
+                else:
+                    strangers.append(posixpath.basename(file))
+                continue
+            self._moving.seen += 1
+            self._take(file, stem, suffix, owners)
+        if strangers:
+            shown = ", ".join(strangers[:3]) + (", …" if len(strangers) > 3 else "")
+            folder = posixpath.dirname(names[0])
+            self._moving.note(f"{folder}: {len(strangers)} of no test, left as they are: {shown}")
+
+    def _guessed(self, stem: str) -> list[OwnerOfFile]:
+        """The test whose name it begins with; its parameters where they can be told: a `_` may have been any
+        character."""
+        for test in sorted(self._tests.tests, key=lambda one: -len(one.name)):
+            inner = stem.removeprefix(f"{test.name}_")
+            if inner != stem and inner.endswith("_") and "_" not in inner[:-1] and _fixtures(test):
+                return [OwnerOfFile(test, inner[:-1], None)]
+        return []
+
+    def _looks_owned(self, stem: str, suffix: str) -> bool:
+        """Whether it is more than an input of the tests, which may lie there as well."""
+        if any(stem.startswith(f"{test.name}_") or stem == test.name for test in self._tests.tests):
+            return True
+        computed = any(True for test in self._tests.tests for _ in test.keywords("basename", "fullpath"))
+        return computed and suffix in (".yml", ".csv")
+
+    def _take(self, file: str, stem: str, suffix: str, owners: list[OwnerOfFile]) -> None:
+        place, fixtures = Place(file), _fixtures(owners[0].test)
+        try:
+            rules: Mapping[str, Json] = {}
+            if suffix in _IMAGES and ("image_regression" in fixtures or "file_regression" not in fixtures):
+                raise LostValue("an image", "compare what it is made of")
+            if suffix == ".npz":
+                raise LostValue("arrays of numpy in a file of its own", "compare them with == baseline")
+            if suffix == ".yml" and ("data_regression" in fixtures or "file_regression" not in fixtures):
+                value = self._yaml(file)
+            elif suffix == ".csv" and "file_regression" not in fixtures - {"num_regression"}:
+                value, rules = self._table(file, owners[0], fixtures)
+            else:
+                value = of_bytes(self._files.data(file))
+        except LostValue as error:
+            self._moving.leave_out(Place(file, error.at or None), error.what, error.hint)
+            return
+        except BaselinekitError as error:
+            problem = error.problems[0]
+            self._moving.leave_out(problem.place or place, problem.message, problem.hint)
+            return
+        for owner in owners:
+            test, name = owner.test.node_id(owner.param), owner.name
+            if (test, name) in self._taken:
+                name = f"{name}{suffix}" if name else suffix[1:]
+                self._moving.note(f'{file}: a second value of {owner.test.name}: baseline("{name}")')
+            self._taken.add((test, name))
+            self._moving.values.append(ValueDraft(test, name, value, {}, place, rules))
+
+    def _yaml(self, file: str) -> Json:
+        documents = yaml11.load(self._files.text(file), file)
+        if len(documents) != 1:
+            raise LostValue(f"{len(documents)} documents", "one value is compared")
+        return json_of_yaml(documents[0])
+
+    def _table(self, file: str, owner: OwnerOfFile, fixtures: set[str]) -> tuple[Json, Mapping[str, Json]]:
+        """Columns by their names, or the rows of a frame; and how near a number has to be."""
+        rows = list(csv.reader(re.findall(r"[^\n]*\n|[^\n]+", self._files.text(file))))
+        if not rows or len(rows[0]) < 2:
+            raise LostValue("a table without columns")
+        header, cells = rows[0][1:], rows[1:]
+        if any(len(row) != len(rows[0]) for row in cells):
+            raise LostValue("a table whose rows are of different lengths")
+        if len({*header}) != len(header):
+            raise LostValue("a table with two columns of one name")
+        is_frame = "dataframe_regression" in fixtures and "num_regression" not in fixtures
+        if [row[0] for row in cells] != [str(number) for number in range(len(cells))]:
+            self._moving.note(f"{file}: the index of the table is not compared")
+        columns = {
+            name: _column([row[number] for row in cells], is_frame, number)
+            for number, name in enumerate(header, 1)
+        }
+        rules = _tolerance(owner.test, is_frame)
+        if not is_frame:
+            return columns, rules
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], rules
+
+
+def _owners(tests: TestsOfFile) -> dict[str, list[OwnerOfFile]]:
+    """The files of the tests, by the names that pytest-regressions gives them."""
+    found: dict[str, list[OwnerOfFile]] = {}
+    for test in tests.tests:
+        for param in test.params or ():
+            node = test.name if param is None else f"{test.name}[{param}]"
+            own = re.sub(r"\W", "_", node)
+            owner = OwnerOfFile(test, param, None)
+            found.setdefault(own, []).append(owner)
+            if test.classes:
+                found.setdefault(f"{re.sub(r'[^a-zA-Z0-9_]', '_', test.classes[-1])}_{own}", []).append(owner)
+            for _, keyword in test.keywords("basename"):
+                if isinstance(name := getattr(keyword.value, "value", None), str):
+                    found.setdefault(name, []).append(OwnerOfFile(test, param, name))
+    return found
+
+
+def json_of_yaml(value: Any) -> Json:
+    """What PyYAML reads, as the plugin writes it."""
+    if isinstance(value, yaml11.OddNode):
+        what = f"a value with the tag !!{value.tag}, which would build an object"
+        raise LostValue(what, "compare its parts", value.line)
+    if isinstance(value, yaml11.YamlSet):
+        return sorted_set([json_of_yaml(item) for item in value])
+    if isinstance(value, list | tuple):
+        return [json_of_yaml(item) for item in value]
+    if isinstance(value, dict):
+        return {key_of(json_of_yaml(key)): json_of_yaml(item) for key, item in value.items()}
+    if isinstance(value, bytes):
+        return of_bytes(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return finite(value) if isinstance(value, float) else value
+
+
+def _column(cells: list[str], is_frame: bool, number: int) -> list[Json]:
+    """The values of a column: shorter ones were filled up with nothing."""
+    if not is_frame:
+        while cells and not cells[-1]:
+            cells = cells[:-1]
+    if all(cell in ("True", "False") for cell in cells):
+        return [cell == "True" for cell in cells]
+    try:
+        if all(re.fullmatch(r"[-+]?\d+", cell) for cell in cells):
+            return [int(cell) for cell in cells]
+        return [finite(float(cell)) for cell in cells]
+    except ValueError:
+        if "" in cells:
+            raise LostValue(
+                f"column {number} has an empty cell, and NaN is no JSON", "leave it out"
+            ) from None
+        return [*cells]
+
+
+def _tolerance(test: OneTest, is_frame: bool) -> Mapping[str, Json]:
+    """As the test states it, else as numpy does."""
+    usual, stated = dict(_CLOSE), dict[str, Any]()
+    for call in test.calls:
+        if dotted(call.func) in ("num_regression.check", "dataframe_regression.check"):
+            named = {one.arg: one.value for one in call.keywords}
+            try:
+                if "default_tolerance" in named:
+                    usual = _bounds(PythonReader().read(named["default_tolerance"]))
+                if "tolerances" in named:
+                    stated = PythonReader().read(named["tolerances"])
+            except LostValue:
+                continue
+    rules: dict[str, Json] = {"*": usual}
+    if isinstance(stated, dict):
+        for column, bounds in stated.items():
+            path = render((column,))
+            rules[f"*.{path}" if is_frame else f"{path}[*]"] = _bounds(bounds)
+    return {"tolerance": rules}
+
+
+def _bounds(stated: Any) -> dict[str, Json]:
+    """`{atol: …, rtol: …}`, of which numpy adds what is not said."""
+    given = stated if isinstance(stated, dict) else {}
+    return {"abs": given.get("atol", _CLOSE["abs"]), "rel": given.get("rtol", _CLOSE["rel"])}

@@ -1,0 +1,308 @@
+"""Snapshots of syrupy: amber files, and files with one value each, by the names that syrupy gives them."""
+
+import ast
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from baselinekit.documents.languages import JSON
+from baselinekit.errors import BaselinekitError, Place
+from baselinekit.frozen import frozen
+from baselinekit.importers import amber
+from baselinekit.importers.pyvalues import LostValue, of_bytes, parted, value_of_repr
+from baselinekit.importers.testcode import (
+    CodeChange,
+    FilesOfTests,
+    Moving,
+    OneTest,
+    TestsOfFile,
+    ValueDraft,
+)
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import Json
+
+TITLE = "syrupy"
+FOLDER = "__snapshots__"
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+_NAME = lazy_pattern(r"(?s)([^\[]+?)(\[.*\])?((?:\.\d+)?)")
+_REMOVED = lazy_pattern(r'[\\/?*:|"<>\x00-\x1f\x7f-\x9f]')
+_LONGEST = 255
+_MOMENT = lazy_pattern(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})(?:([+-]\d\d)(\d\d))?")
+_REPR = lazy_pattern(
+    r"(?s)(?:UUID|Decimal|Fraction|datetime\.\w+|[A-Z]\w*Path|[a-z]?set|deque|(?:[\w.]+\.)?[A-Z]\w*(?=\(\w+=))\(.+\)"
+    r"|b(?:'.*'|\".*\")|<[A-Za-z_][\w.|]*: .+>"
+)
+_IN_CODE = ("matcher", "exclude", "include", "extension_class")
+
+
+def read(files: FilesOfTests, moving: Moving) -> None:
+    """All snapshots among the files that were named."""
+    tested = set[str]()
+    for file in files.files:
+        folder, name = posixpath.split(file)
+        stem, suffix = posixpath.splitext(name)
+        is_one = posixpath.basename(posixpath.dirname(folder)) == FOLDER
+        if suffix == ".ambr":
+            tests = posixpath.join(posixpath.dirname(posixpath.dirname(folder) if is_one else folder), "")
+            module = f"{tests}{posixpath.basename(folder) if is_one else stem}.py"
+            AmberSnapshots(files, moving, module).read(file)
+        elif is_one:
+            module = posixpath.join(
+                posixpath.dirname(posixpath.dirname(folder)), f"{posixpath.basename(folder)}.py"
+            )
+            _OneValue(files, moving, module).read(file, stem, suffix)
+        else:
+            continue
+        moving.seen += 1
+        tested.add(module)
+    for module in sorted(tested):
+        _tell_code(files.tests(module), moving)
+
+
+@frozen
+class NameOfSnapshot:
+    """What a snapshot is called, taken apart. `order`: which of the values of its test, from 0."""
+
+    classes: tuple[str, ...]
+    function: str
+    param: str | None
+    custom: str | None
+    order: int
+
+    @property
+    def name(self) -> str | None:
+        return self.custom or (str(self.order) if self.order else None)
+
+
+def taken_apart(text: str, tests: TestsOfFile | None) -> NameOfSnapshot:
+    """`TestX.test_y[a][custom].1`. Whether brackets hold parameters or a name is for the test to say."""
+    match = _NAME.fullmatch(text)
+    if match is None:
+        raise LostValue(f"a snapshot called {text!r}", "no test of pytest is called so")
+    *classes, function = match[1].split(".")
+    inner = match[2][1:-1] if match[2] else None
+    test = tests.called(classes, function) if tests is not None else None
+    param, custom = _told_apart(inner, test)
+    return NameOfSnapshot(tuple(classes), function, param, custom, int(match[3][1:] or 0) if match[3] else 0)
+
+
+def _told_apart(inner: str | None, test: OneTest | None) -> tuple[str | None, str | None]:
+    """The parameters and the name in brackets."""
+    if inner is None:
+        return None, None
+    literal, computed = _names_in(test)
+    if test is not None and test.params is not None:
+        if inner in test.params and inner not in literal:
+            return inner, None
+        for param in test.params:
+            if param is not None and inner.startswith(f"{param}]["):
+                return param, inner[len(param) + 2 :]
+        if test.params == (None,) and (inner in literal or computed):
+            return None, inner
+    for name in sorted(literal, key=len, reverse=True):
+        if inner == name:
+            return None, inner
+        if inner.endswith(f"][{name}"):
+            return inner[: -len(name) - 2], name
+    if computed or test is None:
+        param, between, name = inner.rpartition("][")
+        if between:
+            return param, name
+    return inner, None
+
+
+def _names_in(test: OneTest | None) -> tuple[set[str], bool]:
+    """The names that a test gives to snapshots, and whether it computes some."""
+    literal, computed = set[str](), False
+    for _, keyword in test.keywords("name") if test is not None else ():
+        value = getattr(keyword.value, "value", None)
+        if isinstance(value, str):
+            literal.add(value)
+        else:
+            computed = True
+    return literal, computed
+
+
+def _node_id(module: str, name: NameOfSnapshot) -> str:
+    own = "::".join((module, *name.classes, name.function))
+    return own if name.param is None else f"{own}[{name.param}]"
+
+
+def _tell_code(tests: TestsOfFile | None, moving: Moving) -> None:
+    """What of a comparison stands in the code of a test, and has to be written anew there."""
+    for test in tests.tests if tests is not None else ():
+        for call, keyword in test.keywords(*_IN_CODE):
+            new = {
+                "exclude": "baseline(ignore=[…]) with the paths that it leaves out",
+                "include": "baseline of the part that it takes: value[…] == baseline",
+                "matcher": "baseline; the classes that it put into the file stand there as placeholders",
+                "extension_class": "baseline: one form for all",
+            }[keyword.arg or ""]
+            place = Place(test.file, call.lineno)
+            moving.change(CodeChange(place, f"snapshot({keyword.arg}=…)", new))
+
+
+def _tell_names(name: NameOfSnapshot, test: OneTest | None, moving: Moving) -> None:
+    if name.name is None:
+        return
+    if test is None:
+        return
+    place = Place(test.file, _line_of(name, test))
+    how = (
+        f"snapshot(name={name.custom!r})" if name.custom else f"snapshot, value {name.order + 1} of the test"
+    )
+    moving.change(CodeChange(place, how, f'baseline("{name.name}")'))
+
+
+def _line_of(name: NameOfSnapshot, test: OneTest) -> int:
+    """Where the test compares it: by its name, else by counting."""
+    for call, keyword in test.keywords("name"):
+        if name.custom and getattr(keyword.value, "value", None) == name.custom:
+            return call.lineno
+    used = [
+        node.lineno
+        for statement in test.node.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and node.id == "snapshot"
+    ]
+    return sorted(used)[name.order] if name.order < len(used) else test.node.lineno
+
+
+class AmberSnapshots:
+    """One amber file."""
+
+    def __init__(self, files: FilesOfTests, moving: Moving, module: str):
+        self._files, self._moving, self._module = files, moving, module
+        self._tests = files.tests(module)
+
+    def read(self, file: str) -> None:
+        try:
+            text = self._files.text(file)
+        except BaselinekitError as error:
+            self._moving.leave_out(Place(file), error.problems[0].message, error.problems[0].hint)
+            return
+        known = set[str]()
+        is_empty = True
+        for entry in amber.entries(text):
+            is_empty = False
+            if entry.name in known:
+                self._moving.leave_out(
+                    Place(file, entry.line), f"{entry.name}: a second snapshot of this name"
+                )
+                continue
+            known.add(entry.name)
+            self._take(entry, file)
+        if is_empty and text.strip() and not text.startswith("# serializer version"):
+            self._moving.leave_out(Place(file, 1), "no amber file: it holds no snapshot", "write it anew")
+
+    def _take(self, entry: amber.AmberEntry, file: str) -> None:
+        moving = self._moving
+        try:
+            name = taken_apart(entry.name, self._tests)
+            value, loose = amber.value_of(entry)
+        except LostValue as error:
+            moving.leave_out(Place(file, error.at or entry.line), f"{entry.name}: {error.what}", error.hint)
+            return
+        for line, kind in loose:
+            moving.note(
+                f"{file}:{line}: {entry.name}: <<any>> stands for a {kind}, and anything passes there"
+            )
+        plain, placeholders = parted(value)
+        place = Place(file, entry.line)
+        test = self._tests.called(name.classes, name.function) if self._tests is not None else None
+        if self._tests is not None and test is None:
+            moving.note(f"{place}: {entry.name}: there is no such test in {self._module}")
+        _tell_names(name, test, moving)
+        moving.values.append(ValueDraft(_node_id(self._module, name), name.name, plain, placeholders, place))
+
+
+class _OneValue:
+    """A file of one value: JSON, or the bytes of a text. Of its name syrupy leaves out what a file system may
+    not like, so the test has to say what that was."""
+
+    def __init__(self, files: FilesOfTests, moving: Moving, module: str):
+        self._files, self._moving, self._module = files, moving, module
+        self._tests = files.tests(module)
+
+    def read(self, file: str, stem: str, suffix: str) -> None:
+        place = Place(file)
+        if suffix in _IMAGES:
+            what, hint = "an image", "compare what it is made of"
+            self._moving.leave_out(place, what, hint)
+            return
+        try:
+            name = self._name(stem, suffix)
+            value = self._json(file) if suffix == ".json" else of_bytes(self._files.data(file))
+        except LostValue as error:
+            self._moving.leave_out(Place(file, error.at or None), error.what, error.hint)
+            return
+        except BaselinekitError as error:
+            problem = error.problems[0]
+            self._moving.leave_out(problem.place or place, problem.message, problem.hint)
+            return
+        test = self._tests.called(name.classes, name.function) if self._tests is not None else None
+        _tell_names(name, test, self._moving)
+        plain, placeholders = parted(value)
+        test_id = _node_id(self._module, name)
+        self._moving.values.append(ValueDraft(test_id, name.name, plain, placeholders, place))
+
+    def _name(self, stem: str, suffix: str) -> NameOfSnapshot:
+        """By the ids of the parameters, where they are written out; else as the file says it."""
+        for test in self._tests.tests if self._tests is not None else ():
+            own = ".".join((*test.classes, test.name))
+            if not stem.startswith(own):
+                continue
+            for param in test.params or ():
+                lead = _cleaned(own if param is None else f"{own}[{param}]", suffix)
+                rest = stem.removeprefix(lead)
+                if stem.startswith(lead) and (found := re.fullmatch(r"(?:\[(.*)\])?(?:\.(\d+))?", rest)):
+                    order = int(found[2] or 0)
+                    return NameOfSnapshot(test.classes, test.name, param, found[1], order)
+        if len(stem) + len(suffix) >= _LONGEST:
+            raise LostValue("a name that syrupy cut", "write it anew: the first run of pytest does")
+        return taken_apart(stem, self._tests)
+
+    def _json(self, file: str) -> Any:
+        (value,) = JSON.load(self._files.text(file), file)
+        found = [*self._in_other_words(value)]
+        if found:
+            told = ", ".join(dict.fromkeys(found))
+            self._moving.note(f"{file}: taken for what they were before syrupy made texts of them: {told}")
+        return _as_before(value)
+
+    def _in_other_words(self, value: Json) -> Iterator[str]:
+        if isinstance(value, str) and _as_before(value) != value:
+            name = re.match(r"<?([\w.]+)[(:|]", value)
+            yield "a time" if _MOMENT.fullmatch(value) else name[1] if name else "bytes"
+        elif isinstance(value, dict | list):
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from self._in_other_words(item)
+
+
+def _cleaned(text: str, suffix: str) -> str:
+    return _REMOVED.sub("", text)[: _LONGEST - len(suffix)]
+
+
+def _as_before(value: Json) -> Json:
+    """What the plugin writes of the values that syrupy's JSON has as a `repr`, and of times with the
+    microseconds of which `isoformat` has none."""
+    if isinstance(value, dict):
+        return {key: _as_before(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_before(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    if (moment := _MOMENT.fullmatch(value)) and (moment[2] == "000000" or moment[3]):
+        fraction = "" if moment[2] == "000000" else f".{moment[2]}"
+        return f"{moment[1]}{fraction}{f'{moment[3]}:{moment[4]}' if moment[3] else ''}"
+    if _REPR.fullmatch(value):
+        try:
+            return value_of_repr(value)
+        except LostValue:
+            return value
+    if re.fullmatch(r"<class '[\w.]+'>", value):
+        raise LostValue(
+            f"an object of {value[8:-2]}, of which syrupy wrote the class alone", "compare its parts"
+        )
+    return value

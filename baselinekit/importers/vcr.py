@@ -1,0 +1,247 @@
+"""Cassettes of vcrpy and pytest-recording, YAML or JSON: each request with the answer that was recorded, so
+that nobody has to be asked."""
+
+import base64
+import binascii
+import json
+import posixpath
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from baselinekit.documents import yaml11
+from baselinekit.documents.languages import JSON
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.frozen import frozen
+from baselinekit.importers.credentials import HiddenValues
+from baselinekit.importers.drafts import (
+    FORM_TYPE,
+    DraftRecipe,
+    ImportChoices,
+    ImportedFile,
+    LeftOut,
+    SourceText,
+    body_of,
+)
+from baselinekit.importers.har import OF_THE_CLIENT
+from baselinekit.importers.lines import draft_of
+from baselinekit.importers.pyvalues import LostValue
+from baselinekit.model.recipes import Response
+from baselinekit.variables import unexpanded, unexpanded_in
+
+TITLE = "vcr"
+_SUFFIXES = (".yaml", ".yml", ".json")
+_MOST_BYTES = 10_000_000
+_BUFFER = "python/object/new:_io.BytesIO"
+
+
+@frozen
+class RecordedAnswer:
+    """What a cassette holds of an answer, and when it was given, if it says so."""
+
+    response: Response
+    moment: str | None
+
+
+@frozen
+class Cassette:
+    """A file's requests, each with its answer, in one order."""
+
+    imported: ImportedFile
+    answers: tuple[RecordedAnswer, ...]
+
+
+def recognises(file: str, text: str) -> bool:
+    """Whether a file may be a cassette: what other files of the name are is no matter of ours."""
+    return posixpath.splitext(file)[1] in _SUFFIXES and "interactions" in text
+
+
+def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
+    """None: it is no cassette."""
+    value = _value(source)
+    if not isinstance(value, dict) or not isinstance(value.get("interactions"), list):
+        if isinstance(value, dict) and isinstance(value.get("http_interactions"), list):
+            what, hint = "a cassette of Ruby's VCR, whose form is another one", "record it with vcrpy"
+            raise InvalidInput(Problem("BK776", what, hint, Place(source.name)))
+        return None
+    taken: dict[str, RecordedAnswer] = {}
+    drafts: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
+    left: list[tuple[int, str, str]] = []
+    credentials = HiddenValues()
+    for number, one in enumerate(value["interactions"]):
+        try:
+            request, answer = _request(one["request"]), _answer(one["response"])
+            about = json.dumps(request, sort_keys=True, default=str)
+            known = taken.setdefault(about, answer)
+            if known is answer:
+                drafts.append((number, _draft(request, answer, credentials, choices), answer))
+            elif (known.response.status, known.response.body) != (
+                answer.response.status,
+                answer.response.body,
+            ):
+                called = f"{request['method']} {request['url'].partition('?')[0]}"
+                what = f"{called}: asked again, and answered otherwise"
+                left.append((number, what, "of two answers to one request the first was taken"))
+        except LostValue as error:
+            left.append((number, error.what, error.hint))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            left.append((number, "an interaction that cannot be read", "record it again"))
+    numbers = [number for number, *_ in (*drafts, *left)]
+    lines = source.lines([("interactions", number) for number in numbers])
+    return Cassette(
+        ImportedFile(
+            tuple(replace(draft, line=line) for (_, draft, _), line in zip(drafts, lines, strict=False)),
+            tuple(LeftOut(line, *told) for (_, *told), line in zip(left, lines[len(drafts) :], strict=True)),
+            secrets=credentials.found,
+        ),
+        tuple(answer for *_, answer in drafts),
+    )
+
+
+def _value(source: SourceText) -> Any:
+    if not source.is_json:
+        documents = yaml11.load(source.text, source.name)
+        return documents[0] if documents else None
+    return JSON.load(source.text, source.name)[0]
+
+
+def _draft(
+    request: dict[str, Any], answer: RecordedAnswer, credentials: HiddenValues, choices: ImportChoices
+) -> DraftRecipe:
+    draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
+    return replace(draft, status=answer.response.status)
+
+
+# The request.
+
+
+def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
+    url = str(raw["uri"]).partition("#")[0]
+    if not url.startswith(("http://", "https://")):
+        raise LostValue("a request of no http address")
+    asked: dict[str, Any] = {"method": str(raw["method"]).upper(), "url": unexpanded(url)}
+    headers = {
+        name: unexpanded(value)
+        for name, value in _headers(raw.get("headers"))
+        if not OF_THE_CLIENT.fullmatch(name) and value not in ("", "*/*")
+    }
+    media = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    kind = media.partition(";")[0].strip().lower()
+    body = _sent(raw.get("body"), kind, f"{asked['method']} {url.partition('?')[0]}")
+    if body.keys() & {"json", "form"} and kind in ("application/json", FORM_TYPE):
+        headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
+    cookies = next((value for name, value in _headers(raw.get("headers")) if name.lower() == "cookie"), "")
+    asked |= {"headers": headers} if headers else {}
+    asked |= body
+    pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
+    jar = {name: unexpanded(value) for name, equals, value in pairs if equals and name}
+    return asked | ({"cookies": jar} if jar else {})
+
+
+def _headers(raw: Any) -> Iterator[tuple[str, str]]:
+    """Names with their values, of which there may be several."""
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        values = value if isinstance(value, list | tuple) else [value]
+        yield _text(name), ", ".join(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _sent(raw: Any, kind: str, called: str) -> dict[str, Any]:
+    if isinstance(raw, yaml11.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
+        state = raw.value.get("state") or [b""]
+        raw = state[0] if isinstance(state, list) and state else b""
+    if raw in (None, "", b""):
+        return {}
+    if kind.startswith("multipart/"):
+        raise LostValue(f"{called}: a body of {kind}", "capture it with --form: baselinekit capture http")
+    if isinstance(raw, dict | list):  # an older recorder wrote what it had sent as JSON
+        return {"json": unexpanded_in(raw)}
+    try:
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+    except UnicodeDecodeError:
+        text = None
+    if not isinstance(text, str):
+        raise LostValue(f"{called}: a body that is no text", "capture it: baselinekit capture http -d @FILE")
+    body: dict[str, Any] = unexpanded_in(body_of(text, kind))
+    return body
+
+
+# The answer.
+
+
+def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
+    status = raw.get("status", raw.get("status_code"))
+    code = status["code"] if isinstance(status, dict) else status
+    if isinstance(code, bool) or not isinstance(code, int):
+        raise LostValue("an answer without a status", "record it again")
+    headers = [(name, value) for name, value in _headers(raw.get("headers"))]
+    body = _received(raw.get("body", raw.get("content")))
+    coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
+    plain = _decoded(body, coding.strip().lower())
+    kept = [pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")]
+    given = next((value for name, value in headers if name.lower() == "date"), "")
+    return RecordedAnswer(Response(code, tuple(kept), plain), _moment(given))
+
+
+def _received(raw: Any) -> bytes:
+    if isinstance(raw, dict):
+        if isinstance(packed := raw.get("base64_string"), str):
+            try:
+                return base64.b64decode(packed)
+            except binascii.Error:
+                raise LostValue("an answer whose base64 is none", "record it again") from None
+        raw = raw.get("string")
+    if raw is None:
+        return b""
+    if isinstance(raw, str):
+        return raw.encode("utf-8", "surrogateescape")
+    if isinstance(raw, bytes):
+        return raw
+    raise LostValue("an answer whose body is no text and no bytes", "record it again")
+
+
+def _decoded(body: bytes, coding: str) -> bytes:
+    """The body without its compression; many recorders have undone it already."""
+    if coding in ("", "identity") or not body:
+        return body
+    if coding in ("gzip", "x-gzip") and not body.startswith(b"\x1f\x8b"):
+        return body
+    if coding in ("gzip", "x-gzip", "deflate"):
+        for bits in (16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS):
+            stage = zlib.decompressobj(bits)
+            try:
+                plain = stage.decompress(body, _MOST_BYTES + 1)
+            except zlib.error:
+                continue
+            if len(plain) > _MOST_BYTES:
+                raise LostValue(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
+            if not stage.eof:
+                raise LostValue(f"an answer whose {coding} data ends in the middle", "record it again")
+            return plain
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        hint = "record it with decode_compressed_response=True"
+        raise LostValue(f"an answer that is encoded as {coding}", hint) from None
+    return body
+
+
+def _moment(header: str) -> str | None:
+    """When it was answered."""
+    try:
+        moment = parsedate_to_datetime(header)
+    except (ValueError, TypeError):
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
+
+
+def problem_of(error: BaselinekitError, file: str) -> LeftOut:
+    """Why a file could not be read."""
+    problem = error.problems[0]
+    line = problem.place.line if problem.place is not None else None
+    return LeftOut(line or 0, problem.message, problem.hint, file)
