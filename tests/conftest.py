@@ -11,6 +11,7 @@ import quickness
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("pytester",)
+collect_ignore_glob = ["golden/*"]  # files of users' projects, among them tests of theirs
 
 # An ordinary run tries the same examples each time, so that who broke something is who sees it; the thorough
 # one looks for others; that of every save tries a quarter of them, where a test names no number of its own.
