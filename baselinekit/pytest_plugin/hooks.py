@@ -2,6 +2,7 @@
 few hooks. It imports nothing but pytest; the rest comes with the first test that asks for the fixture."""
 
 import sys
+import time
 from collections.abc import Generator
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
@@ -142,23 +143,71 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 class Gathering:
-    """Hears of all tests in the process that pytest was started as. `ended`: how each test that was run
-    ended, by its node id, where the last word on it that is no pass counts."""
+    """Hears of all that is looked at and run in the process that pytest was started as, and in a worker of
+    xdist of what that looked at. What it says of tests: `pytest_plugin/unused.py`, class Covered."""
 
     def __init__(self, config: pytest.Config):
-        self.ended: dict[str, str] = {}
+        self.began = time.monotonic()
+        self.looked: dict[str, str] = {}
+        self.collected: set[str] = set()
+        self.ended: set[str] = set()
+        self.unproven: set[str] = set()
+        self.left_out = ""
         self._config = config
+        self._seen = 0
+        self._told: list[str] = []
         self._is_worker = hasattr(config, "workerinput")
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.left_out = f"{report.nodeid or 'something'} could not be collected"
+        elif "::" not in report.nodeid:
+            self.looked[report.nodeid] = report.outcome
+
+    def pytest_itemcollected(self) -> None:
+        self._seen += 1
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if self._seen > len(session.items):
+            self.left_out = f"of {self._seen:,} tests {len(session.items):,} were run"
+        if not self._is_worker:
+            self.collected.update(item.nodeid for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        self.collected.update(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """A worker has ended; one that has crashed tells nothing."""
+        looked, left_out = getattr(node, "workeroutput", {}).get(REPORTED, ({}, ""))
+        self.looked |= looked
+        self.left_out = self.left_out or left_out
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.outcome != "passed" or report.when == "call":
-            self.ended[report.nodeid] = report.outcome
+        if self._is_worker:
+            return
+        if report.when == "teardown":
+            self.ended.add(report.nodeid)
+        if report.outcome in ("failed", "skipped"):
+            self.unproven.add(report.nodeid)
         told = getattr(report, REPORTED, None)
-        if told is not None and not self._is_worker:
+        if told is not None:
             registry_of(self._config).add(report.nodeid, told)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        option = self._config.option
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[REPORTED] = (self.looked, self.left_out)
+        elif not option.collectonly and (option.baseline_prune or _REGISTRY in self._config.stash):
+            from baselinekit.pytest_plugin.unused import settled
+
+            self._told = settled(self._config, self, registry_of(self._config), exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         registry = self._config.stash.get(_REGISTRY, None)
-        if registry is not None:
-            for line in registry.lines(self._config.invocation_params.dir):
-                terminalreporter.write_line(line)
+        lines = list(registry.lines(self._config.invocation_params.dir)) if registry is not None else []
+        for line in [*lines, *self._told]:
+            terminalreporter.write_line(line)

@@ -1,0 +1,382 @@
+"""Baselines that no test uses any more: claimed by a run that covered everything, listed, and removed where
+that is asked for.
+
+Claimed is a file that holds one value of a test, that no test of this run used, and whose test is gone or
+passed without it. A test that was skipped, failed or did not finish says nothing of its files, and a run that
+left anything out says nothing at all."""
+
+import difflib
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pytest
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.pytest import KIND
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline
+from baselinekit.pytest_plugin.files import Projects
+from baselinekit.pytest_plugin.registry import Registry
+from baselinekit.store import atomic, reading, records
+from baselinekit.store.project import nearest_config
+from baselinekit.store.results import drop_pending
+from baselinekit.texts import many
+
+_MOST_LIKENED, _MOST_NAMED = 100, 20
+_LIKE = 0.75
+_EMPTY = "[NOTSET]"
+_HARMLESS = {
+    *("--quiet", "--verbose", "--exitfirst", "--maxfail", "--capture", "--tb", "--color"),
+    *("--durations", "--durations-min", "--junitxml", "--junit-xml", "--junit-prefix"),
+    *("--log-cli-level", "--log-level", "--log-file", "--log-cli-format", "--config-file"),
+    *("--rootdir", "--basetemp", "--strict-markers", "--strict-config", "--strict"),
+    *("--pythonwarnings", "--ff", "--failed-first", "--nf", "--new-first", "--no-header"),
+    *("--no-summary", "--show-capture", "--full-trace", "--code-highlight", "--cache-clear"),
+    *("--disable-warnings", "--import-mode", "--numprocesses", "--maxprocesses", "--dist"),
+    *("--max-worker-restart", "--tx", "--cov", "--cov-report", "--cov-config", "--cov-append"),
+    *("--cov-branch", "--no-cov", "--cov-fail-under", "--reruns", "--reruns-delay", "--only-rerun"),
+    *("--timeout", "--baseline-update", "--baseline-prune", "--baselinekit", "--xfail-tb"),
+    *("--showlocals", "--html", "--self-contained-html"),
+    *("--ignore", "--ignore-glob", "--deselect", "--lf", "--last-failed", "--sw", "--stepwise"),
+    *("-k", "-m", "-q", "-v", "-x", "-s", "-r", "-p", "-c", "-W", "-n", "-l"),
+}
+"""Options that leave the parameters of tests as they are. Whether tests are left out is seen."""
+
+
+@dataclass
+class Covered:
+    """What a run looked at, by node ids as pytest writes them.
+
+    `began`: when, as files have it. `options`: the words of the command line. `looked`: the files that were
+    looked into; "skipped" are those that say so as a whole. `collected`: the tests that were to run; `ended`:
+    those that did, to their end; `unproven`: those of which a part failed or was skipped. `left_out`: why
+    there is more than these."""
+
+    rootdir: str
+    began: float
+    options: Sequence[str] = ()
+    looked: dict[str, str] = field(default_factory=dict)
+    collected: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+    unproven: set[str] = field(default_factory=set)
+    left_out: str = ""
+
+    def why_partial(self) -> str:
+        """Why this run says nothing of what it did not use; empty where it does."""
+        unfinished = len(self.collected - self.ended)
+        if self.left_out:
+            return self.left_out
+        return f"{many(unfinished, 'test')} did not finish" if unfinished else ""
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A baseline in `file` of the project at `root`. `beside`: the file of its output, if that has one.
+    `like`: where the value of a new test stands that looks like this one."""
+
+    root: str
+    file: str
+    id: str
+    test: str
+    why: str
+    beside: str | None = None
+    like: str | None = None
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.root, self.file)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`partial`: why nothing is claimed."""
+
+    found: tuple[Unused, ...] = ()
+    partial: str = ""
+
+
+class PartialError(Exception):
+    """Something was left out: nothing can be said of anything."""
+
+
+def find_unused(
+    covered: Covered, used: Collection[str], written: Iterable[str], folders: Mapping[str, str]
+) -> Claim:
+    """`used`: the paths of the files that tests used, and `written` those of them that are new. `folders`: of
+    each project's root the folder of its baselines."""
+    if partial := covered.why_partial():
+        return Claim(partial=partial)
+    search = Search(covered)
+    found = []
+    try:
+        for root, folder in folders.items():
+            values = unused_values(root, folder, used, covered.began)
+            found += [one for value in values if (one := search.judged(value, root)) is not None]
+    except PartialError as error:
+        return Claim(partial=str(error))
+    return Claim(tuple(likened(found, [path for path in written if os.path.exists(path)])))
+
+
+class Heard(Protocol):
+    """What the hooks of a run have heard: as Covered has it, in the node ids of xdist, and from the start by
+    the clock that never goes back."""
+
+    began: float
+    looked: dict[str, str]
+    collected: set[str]
+    ended: set[str]
+    unproven: set[str]
+    left_out: str
+
+
+def file_time() -> float:
+    """The present as files have it, whatever a run takes for today."""
+    with tempfile.TemporaryFile() as made:
+        return os.fstat(made.fileno()).st_mtime
+
+
+def settled(config: pytest.Config, heard: Heard, registry: Registry, exit_status: int) -> list[str]:
+    """What there is to say of unused baselines when a run has ended; where that was asked for, they are gone
+    then."""
+    folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
+    projects = Projects(str(config.rootpath))
+    folders = {}
+    try:
+        used = {one.path: one for files in registry.tests.values() for one in files}
+        for root in dict.fromkeys([str(config.rootpath), *(one.root for one in used.values())]):
+            project = projects.of(root)
+            folders[project.root] = project.project.folders[0].rstrip("/")
+    except BaselinekitError as error:
+        return [f"unused baselines are not looked for: {error}"] if prune else []
+    covered = Covered(
+        str(config.rootpath),
+        file_time() - (time.monotonic() - heard.began),
+        options_of(config),
+        {plain(config, nodeid): outcome for nodeid, outcome in heard.looked.items()},
+        {plain(config, nodeid) for nodeid in heard.collected},
+        {plain(config, nodeid) for nodeid in heard.ended},
+        {plain(config, nodeid) for nodeid in heard.unproven},
+        heard.left_out or left_out(config, exit_status),
+    )
+    written = [path for path, one in used.items() if one.use == "written"]
+    claim = find_unused(covered, used, written, folders)
+    failed = list(remove(claim)) if prune else []
+    return [*lines(claim, folder, prune, verbose=config.option.verbose > 0), *failed]
+
+
+def options_of(config: pytest.Config) -> list[str]:
+    """The words by which this run was started, without those that stand in the project's configuration."""
+    return [*config.invocation_params.args, *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+
+
+def left_out(config: pytest.Config, exit_status: int) -> str:
+    """Why a run is of a part, where no test that was left out tells it."""
+    if exit_status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        return (
+            "no test was run" if exit_status == pytest.ExitCode.NO_TESTS_COLLECTED else "the run was stopped"
+        )
+    if getattr(config.option, "lf", False):
+        return "--lf runs what failed"
+    named = next((str(word) for word in config.args if "::" in str(word)), "")
+    return f"of its file only {named} was run" if named else ""
+
+
+def plain(config: pytest.Config, nodeid: str) -> str:
+    """The node id without the group that xdist's `--dist loadgroup` writes behind it."""
+    test, mark, group = nodeid.rpartition("@")
+    grouped = mark and "]" not in group and getattr(config.option, "dist", "") == "loadgroup"
+    return test if grouped else nodeid
+
+
+def unused_values(root: str, folder: str, used: Collection[str], began: float) -> Iterator[Baseline]:
+    """The files of values of tests that were not used. What somebody has written meanwhile is in use, what
+    cannot be read is for `compare` and `doctor` to tell, and what stands below another configuration is
+    another project's."""
+    configured = {}
+    for place, inside, names in os.walk(os.path.join(root, folder)):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        for path in (os.path.join(place, name) for name in sorted(names) if name.endswith(".yaml")):
+            if path in used or os.path.islink(path):
+                continue
+            if place not in configured:
+                configured[place] = os.path.dirname(nearest_config(place) or "") in ("", root)
+            one = read_value(root, path, began) if configured[place] else None
+            if one is not None:
+                yield one
+
+
+def read_value(root: str, path: str, began: float = float("inf")) -> Baseline | None:
+    """The value of a test that a file holds, and nothing else, since before that moment."""
+    file = os.path.relpath(path, root)
+    try:
+        with open(path, "rb") as opened:
+            data, changed = opened.read(), os.fstat(opened.fileno()).st_mtime
+        if b"pytest" not in data or changed >= began or len(reading.records_in(data, file)) != 1:
+            return None
+        (one,) = reading.load([file], root)
+    except (BaselinekitError, OSError):
+        return None
+    return one if kind_of(one.current) is KIND else None
+
+
+class Search:
+    """Looks for the tests of baselines among those of a run."""
+
+    def __init__(self, covered: Covered):
+        self._covered = covered
+        self._tests = self.placed(covered.collected)
+        self._files = self.placed(covered.looked)
+        self._functions = {(path, without_parameters(rest)) for path, rest in self._tests}
+        self._left_out: dict[str, Collection[str]] = {}
+
+    def placed(self, nodeids: Iterable[str]) -> dict[tuple[str, str], str]:
+        """Node ids by the path of the file and what follows it."""
+        paths: dict[str, str] = {}
+        found = {}
+        for nodeid in nodeids:
+            file, _, rest = nodeid.partition("::")
+            if file not in paths:
+                paths[file] = os.path.realpath(os.path.join(self._covered.rootdir, file))
+            found[paths[file], rest] = nodeid
+        return found
+
+    def judged(self, one: Baseline, root: str) -> Unused | None:
+        """The baseline, if no test uses it."""
+        test = one.current.input.test
+        file, _, rest = test.partition("::")
+        path = os.path.realpath(os.path.join(root, file))
+        unused = Unused(root, one.source.file, one.id, test, f"{test} is gone", output_beside(one, root))
+        nodeid = self._tests.get((path, rest))
+        if nodeid is not None:
+            passed = nodeid not in self._covered.unproven
+            return replace(unused, why=f"{test} passed without it") if passed else None
+        looked = self._files.get((path, ""))
+        function = (path, without_parameters(rest))
+        other = next((one for one in self._covered.options if chooses(one)), None)
+        if "[" in rest and function in self._functions and other:
+            raise PartialError(f"{other} may have chosen the parameters of {without_parameters(test)}")
+        if looked is None and (os.path.exists(path) or file in self.sparse(root)):
+            raise PartialError(f"{file} was not collected")
+        skipped = looked is not None and self._covered.looked[looked] == "skipped"
+        no_values = (path, function[1] + _EMPTY) in self._tests
+        return None if skipped or no_values else unused
+
+    def sparse(self, root: str) -> Collection[str]:
+        """The files that a sparse checkout leaves out: they are in the project, and not on the disk."""
+        if root not in self._left_out:
+            from baselinekit.cli.clients import LazyProcesses
+            from baselinekit.programs.git import Git
+
+            try:
+                self._left_out[root] = Git(LazyProcesses().execute, root).left_out()
+            except BaselinekitError:  # no git, or no repository
+                self._left_out[root] = ()
+        return self._left_out[root]
+
+
+def without_parameters(test: str) -> str:
+    function, _, _ = test.partition("[")
+    return function
+
+
+def chooses(option: str) -> bool:
+    """Whether an option may give tests other parameters. A short one may hold its value."""
+    name, _, _ = option.partition("=")
+    if option.startswith("--"):
+        return name not in _HARMLESS
+    return option.startswith("-") and name[:2] not in _HARMLESS
+
+
+def output_beside(one: Baseline, root: str) -> str | None:
+    """The file of its output, if that stands beside it and is called as such."""
+    known = one.baseline
+    if known is None or not known.output_file or known.variants:
+        return None
+    folder, name = records.beside(root, one.source.file, known.output_file)
+    plain = os.path.dirname(name) == os.path.dirname(one.source.file) and records.MARK in name
+    return name if folder == root and plain else None
+
+
+def likened(found: Sequence[Unused], written: Sequence[str]) -> Iterator[Unused]:
+    """With the new baseline that looks like it, where a test is gone: the same value, or nearly the same name
+    in the same file."""
+    for one in found:
+        is_gone = one.why.endswith("is gone")
+        yield replace(one, like=like_of(one, written[:_MOST_LIKENED])) if is_gone and written else one
+
+
+def like_of(one: Unused, written: Sequence[str]) -> str | None:
+    old = read_value(one.root, one.path)
+    new = {path: read_value(one.root, path) for path in written if path.startswith(one.root + os.sep)}
+    found = [value for value in new.values() if value is not None]
+    likeness = {
+        value.source.file: difflib.SequenceMatcher(None, one.test, value.current.input.test).ratio()
+        for value in found
+    }
+    found.sort(key=lambda value: -likeness[value.source.file])
+    same = next((value.source.file for value in found if old is not None and agrees(old, value)), None)
+    if same is not None or not found:
+        return same
+    nearest = found[0].source.file
+    return nearest if likeness[nearest] >= _LIKE else None
+
+
+def agrees(old: Baseline, new: Baseline) -> bool:
+    """Whether the value of a test passes as that of another one."""
+    from baselinekit.library.verdicts import judge
+
+    try:
+        return new.baseline is not None and judge(old, new.baseline.output).passed
+    except BaselinekitError:
+        return False
+
+
+def remove(claim: Claim) -> Iterator[str]:
+    """Remove what was claimed, and the folders that are empty then. What cannot be removed is told."""
+    for one in claim.found:
+        try:
+            with atomic.lock(one.root, one.file):
+                atomic.remove(one.root, one.file)
+                if one.beside:
+                    atomic.remove(one.root, one.beside)
+        except BaselinekitError as error:
+            yield from (f"{one.file} is still there: {problem.message}" for problem in error.problems)
+            continue
+        drop_pending(one.root, one.id)
+        folder = os.path.dirname(one.file)
+        while os.path.dirname(folder):  # the first folder, of all baselines, stays
+            try:
+                os.rmdir(os.path.join(one.root, folder))
+            except OSError:
+                break
+            folder = os.path.dirname(folder)
+
+
+def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Iterator[str]:
+    """What the end of a run says; files by their way from `folder`."""
+    most = len(claim.found) if verbose else _MOST_NAMED
+    if claim.partial:
+        if pruned:
+            yield f"no baseline was removed: {claim.partial}; only a run of everything tells what is unused"
+        return
+    if not claim.found:
+        if pruned:
+            yield "no baseline was removed: each is used by a test"
+        return
+    count, is_one = many(len(claim.found), "baseline"), len(claim.found) == 1
+    if pruned:
+        yield f"{count} that no test used {'was' if is_one else 'were'} removed:"
+    else:
+        yield f"{count} {'is' if is_one else 'are'} used by no test (to remove: pytest --baseline-prune):"
+    for one in claim.found[:most]:
+        yield f"  {os.path.relpath(one.path, folder)}: {one.why}"
+        if one.like:
+            like = os.path.relpath(os.path.join(one.root, one.like), folder)
+            yield f"    was it renamed? {like} is new and looks like it"
+    if len(claim.found) > most:
+        yield f"  … and {len(claim.found) - most:,} more (all of them: -v)"
