@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+import baselinekit
 from baselinekit.approval.planning import Permit, apply, forbidden, plan_of, with_output
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
@@ -17,6 +18,8 @@ from baselinekit.model.changes import Approval, Change, Seen, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import Path, parse_time
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.programs.git import Git
 from baselinekit.pytest_plugin.files import OpenProject, Place
 from baselinekit.report.next_commands import command_line
@@ -24,9 +27,10 @@ from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.texts import many
+from baselinekit.tree.paths import of_any_row, render
 from baselinekit.workflow.judging import keep_seen
 from baselinekit.workflow.loading import with_lines
-from baselinekit.workflow.pending import seen_around
+from baselinekit.workflow.pending import seen_around, span_of
 
 _SIDE = 4
 """What pytest puts before each line."""
@@ -120,9 +124,27 @@ class FailureReport:
         )
         shown = shown_path(self._place, self._config)
         headline = f"value == {shown} ({many(comparison.count, 'difference')})"
-        lines = [*text.splitlines(), "", *self._since(stated)]
-        lines += instead or self._next()
+        lines = [*text.splitlines(), ""]
+        if instead:
+            return Failure(headline, [*lines, *instead])
+        lines += [*self._since(stated), *self._varying(stated, comparison), *self._next()]
         return Failure(headline, lines)
+
+    def _varying(self, stated: Baseline, comparison: Comparison) -> Iterator[str]:
+        """What another run would have otherwise again: the placeholders that let it pass."""
+        known = stated.baseline
+        span = span_of(stated, self._project.seconds())
+        found: dict[str, str] = {}
+        for one in comparison.differences:
+            is_leaf = one.kind == "value" and not isinstance(one.actual, dict | list)
+            if known and is_leaf and nature_of_change(one.at, one.expected, one.actual, span, known.output):
+                text = narrowest([one.expected, one.actual])[0].text
+                found.setdefault(render(of_any_row(one.path)), text)
+        if found:
+            each = ", ".join(f'"{path}": {_in_python(text)}' for path, text in found.items())
+            yield "ids and times vary by nature; with placeholders they do not fail:"
+            yield f"  baseline(placeholders={{{each}}})"
+            yield ""
 
     def _next(self) -> list[str]:
         update = f"{test_command(self._item, self._config)} --baseline-update=changed"
@@ -134,7 +156,7 @@ class FailureReport:
         captured = parse_time(known.captured_at) if known else None
         if known is None or captured is None:
             return
-        days = int(self._project.seconds_since(captured) // 86_400)
+        days = int((self._project.seconds() - captured.timestamp()) // 86_400)
         ago = f", {many(days, 'day')} ago" if days > 0 else ""
         yield f"captured {one_line(str(known.captured_at))}{ago}{self._commits(stated.source.file)}"
         for name, (before, now) in self._project.drift(stated).items():
@@ -150,9 +172,8 @@ class FailureReport:
             commit = git.ask("log", "-1", "--format=%h", "--", file).decode().strip()
             number = int(git.ask("rev-list", "--count", f"{commit}..HEAD")) if commit else 0
             if commit:
-                return f"; committed as {commit}" + (
-                    f", {many(number, 'commit')} before this one" if number else ""
-                )
+                ago = f", {many(number, 'commit')} ago" if number else ""
+                return f"; committed in {commit}{ago}"
         return ""
 
     def _result(self, stated: Baseline, comparison: Comparison, observation: Observation) -> Result:
@@ -193,6 +214,14 @@ class FailureReport:
             for spot in result.differences
         ]
         return replace(result, differences=tuple(spots))
+
+
+def _in_python(text: str) -> str:
+    """A placeholder as a test may write it."""
+    written = text.removeprefix("<<").removesuffix(">>")
+    name, _, arguments = written.partition("(")
+    is_plain = name in baselinekit.__all__ and set(arguments) <= set("0123456789, )")
+    return written if is_plain else f'"{text}"'
 
 
 def of_missing(place: Place, item: pytest.Item, config: pytest.Config) -> Failure:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -164,8 +163,8 @@ class OpenProject:
     def now(self) -> str:
         return timestamps(clock())()
 
-    def seconds_since(self, moment: datetime) -> float:
-        return clock()() - moment.timestamp()
+    def seconds(self) -> float:
+        return clock()()
 
     def drift_around(self, baseline: Baseline) -> dict[str, Json]:
         """What is noted of this place, where something is noted of that of the capture."""

@@ -98,6 +98,31 @@ def test_a_long_diff_is_not_cut(pytester: pytest.Pytester) -> None:
     assert "truncated" not in result.stdout.str()
 
 
+def test_what_varies_by_nature_is_told_with_placeholders_for_it(pytester: pytest.Pytester) -> None:
+    test = """
+        def test_it(baseline):
+            rows = [{"id": "%s", "at": "%s", "name": "Ada"} for n in range(2)]
+            assert {"rows": rows} == baseline
+    """
+    pytester.makepyfile(test_it=test % ("1b4e28ba-2fa1-41d2-883f-0016d3cca427", "2026-11-23T10:44:03Z"))
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    new = ("2b4e28ba-2fa1-41d2-883f-0016d3cca427", "2026-11-23T10:44:09Z")
+    file = pytester.path / "baselines/test_it/test_it.yaml"
+    text = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    captured = [line for line in text if "captured_at" in line]
+    file.write_text(
+        "".join(text).replace(captured[0], '  captured_at: "2026-11-23T10:44:03Z"\n'), encoding="utf-8"
+    )
+    source = pytester.makepyfile(test_it=test % new)
+    result = pytester.runpytest_inprocess()
+    told = 'baseline(placeholders={"rows.*.id": any_uuid(4), "rows.*.at": any_iso_datetime})'
+    assert told in result.stdout.str()
+    code = source.read_text(encoding="utf-8").replace("== baseline", f"== {told}")
+    source.write_text(f"from baselinekit import any_iso_datetime, any_uuid\n{code}", encoding="utf-8")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--baseline-update").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize("how", ["--assert=plain", "--tb=short", "--tb=native", "--tb=auto"])
 def test_it_is_told_however_assertions_are_shown(pytester: pytest.Pytester, how: str) -> None:
     pytester.makepyfile(test_users=USERS)
