@@ -11,6 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun
+    from baselinekit.pytest_plugin.model_calls import ToldCalls
     from baselinekit.pytest_plugin.registry import Registry
 
 UPDATES = {
@@ -21,6 +22,9 @@ UPDATES = {
 GATHERING = "baselinekit-gathering"
 REPORTED = "baselinekit"
 """The attribute of a report that says what its test did with baselines. It travels from xdist's workers."""
+MARK = "model_calls"
+CALLS = "baselinekit_calls"
+"""The same for recorded calls."""
 
 
 class ImportedAsWritten:
@@ -38,6 +42,7 @@ if ImportedAsWritten not in sys.meta_path:
 _RUN = pytest.StashKey["BaselineRun"]()
 _REGISTRY = pytest.StashKey["Registry"]()
 _FIXTURE = pytest.StashKey["BaselineFixture"]()
+_TOLD_CALLS = pytest.StashKey["ToldCalls"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,7 +80,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "model_calls(folder): calls of models and of HTTP services are recorded there, and replayed",
+        f"{MARK}(place, *, ignore, headers, pass_through, only): the test's calls through httpx and requests "
+        "are recorded in this YAML file, or folder, and answered from there",
     )
     config.pluginmanager.register(Gathering(config), GATHERING)
     if config.getoption("baselinekit") or config.getini("baselinekit"):
@@ -110,6 +116,22 @@ def registry_of(config: pytest.Config) -> "Registry":
 
         config.stash[_REGISTRY] = Registry()
     return config.stash[_REGISTRY]
+
+
+def told_calls_of(config: pytest.Config) -> "ToldCalls":
+    """What the tests of this run did with recorded calls."""
+    if _TOLD_CALLS not in config.stash:
+        from baselinekit.pytest_plugin.model_calls import ToldCalls
+
+        config.stash[_TOLD_CALLS] = ToldCalls()
+    return config.stash[_TOLD_CALLS]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if any(MARK in item.keywords for item in items) and not config.pluginmanager.has_plugin(CALLS):
+        from baselinekit.pytest_plugin.model_calls import ModelCalls
+
+        config.pluginmanager.register(ModelCalls(run_of(config), MARK, CALLS), CALLS)
 
 
 def pytest_assertrepr_compare(
@@ -194,6 +216,9 @@ class Gathering:
         told = getattr(report, REPORTED, None)
         if told is not None:
             registry_of(self._config).add(report.nodeid, told)
+        calls = getattr(report, CALLS, None)
+        if calls is not None:
+            told_calls_of(self._config).add(report.nodeid, calls)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -209,5 +234,7 @@ class Gathering:
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         registry = self._config.stash.get(_REGISTRY, None)
         lines = list(registry.lines(self._config.invocation_params.dir)) if registry is not None else []
+        if _TOLD_CALLS in self._config.stash:
+            lines += told_calls_of(self._config).lines(self._config.invocation_params.dir)
         for line in [*lines, *self._told]:
             terminalreporter.write_line(line)

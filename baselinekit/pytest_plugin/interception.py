@@ -1,0 +1,437 @@
+"""How calls are caught: the one function of each client library that puts a request on its way is another one
+while a test runs. No library is imported for it; what a test imports later is caught as well."""
+
+import importlib.machinery
+import io
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from baselinekit.models.exchanges import HttpAnswer, is_ended, media_type
+from baselinekit.pytest_plugin.tape import Slot, Tape
+
+_HTTPX = ("httpx", "httpx2")
+_REQUESTS = "requests.adapters"
+
+_Patch = tuple[type, str, Callable[..., Any], Callable[..., Any]]
+
+
+class Interception:
+    """Every call through these libraries goes by a tape between `start` and `stop`."""
+
+    def __init__(self, tape: Tape):
+        self._tape = tape
+        self._running = False
+        self._patches: list[_Patch] = []
+        self._watch = _Watch((*_HTTPX, _REQUESTS), self._catch)
+        self.paused = False
+        """Nothing is caught meanwhile: what is set up for other tests too is no call of this one."""
+
+    def start(self) -> None:
+        self._running = True
+        sys.meta_path.insert(0, self._watch)
+        for name in (*_HTTPX, _REQUESTS):
+            module = sys.modules.get(name)
+            if module is not None:
+                self._catch(module)
+
+    def stop(self) -> None:
+        """Whatever a test has done: what stands in our place by now is somebody else's, and stays; we are
+        behind it, and do nothing any more."""
+        self._running = False
+        with suppress(ValueError):
+            sys.meta_path.remove(self._watch)
+        for owner, name, original, ours in reversed(self._patches):
+            if owner.__dict__.get(name) is ours:
+                setattr(owner, name, original)
+        self._patches.clear()
+
+    def _catch(self, module: ModuleType) -> None:
+        if hasattr(module, "HTTPAdapter"):
+            self._replace(module.HTTPAdapter, "send", _requests_send)
+        elif hasattr(module, "AsyncHTTPTransport"):
+            self._replace(module.HTTPTransport, "handle_request", _httpx_send, module)
+            self._replace(module.AsyncHTTPTransport, "handle_async_request", _httpx_send_async, module)
+
+    def _replace(self, owner: type, name: str, make: Callable[..., Callable[..., Any]], *args: Any) -> None:
+        if any(patch[:2] == (owner, name) for patch in self._patches):  # one library under two names
+            return
+        original = owner.__dict__[name]
+        ours = make(self, original, *args)
+        self._patches.append((owner, name, original, ours))
+        setattr(owner, name, ours)
+
+    def tape_for(self, url: str) -> Tape | None:
+        return self._tape if self._running and not self.paused and self._tape.wants(url) else None
+
+
+class _Watch:
+    """Finds modules as the others do, and tells when one of these has been imported."""
+
+    def __init__(self, names: Sequence[str], then: Callable[[ModuleType], None]):
+        self._names, self._then = names, then
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in self._names:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = None if finder is self or find is None else find(name, path, target)
+            if spec is not None and spec.loader is not None:
+                return self._watched(spec)
+        return None
+
+    def _watched(self, spec: importlib.machinery.ModuleSpec) -> importlib.machinery.ModuleSpec:
+        loader: Any = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            with suppress(AttributeError):
+                del loader.exec_module
+            execute(module)
+            self._then(module)
+
+        with suppress(AttributeError):  # a loader that takes nothing is left alone
+            loader.exec_module = exec_module
+        return spec
+
+
+# httpx and httpx2: a response has a stream, which is read once, at once or piece by piece.
+
+
+def _httpx_send(caught: Interception, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    kept_stream, given_stream = _streams(module)
+
+    def handle_request(transport: Any, request: Any) -> Any:
+        tape = caught.tape_for(str(request.url))
+        if tape is None:
+            return original(transport, request)
+        body = request.read()
+        found = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
+        if isinstance(found, HttpAnswer):
+            return _httpx_response(module, request, found, given_stream(tape.pieces(found)))
+        response = original(transport, request)
+        response.stream = kept_stream(response, found, module)
+        return response
+
+    return handle_request
+
+
+def _httpx_send_async(caught: Interception, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    kept_stream, given_stream = _streams(module)
+
+    async def handle_async_request(transport: Any, request: Any) -> Any:
+        tape = caught.tape_for(str(request.url))
+        if tape is None:
+            return await original(transport, request)
+        body = await request.aread()
+        found = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
+        if isinstance(found, HttpAnswer):
+            return _httpx_response(module, request, found, given_stream(tape.pieces(found)))
+        response = await original(transport, request)
+        response.stream = kept_stream(response, found, module)
+        return response
+
+    return handle_async_request
+
+
+def _httpx_response(module: Any, request: Any, answer: HttpAnswer, stream: Any) -> Any:
+    extensions = {"http_version": b"HTTP/1.1"}
+    headers = _headers_of(answer, request.method)
+    return module.Response(
+        answer.status, headers=headers, stream=stream, request=request, extensions=extensions
+    )
+
+
+def _headers_of(answer: HttpAnswer, method: str) -> list[tuple[str, str]]:
+    """With the length of the body, where it is known before its end."""
+    headers = list(answer.headers)
+    if answer.complete and method != "HEAD" and answer.kind != "text/event-stream" and answer.body:
+        headers.append(("content-length", str(len(answer.body))))
+    return headers
+
+
+class _Kept:
+    """The stream of a response on its way to its reader, and a copy of it."""
+
+    def __init__(self, response: Any, slot: Slot, module: Any):
+        self._inner, self._slot, self._module = response.stream, slot, module
+        self._status = response.status_code
+        self._headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
+        self._parts: list[bytes] = []
+        self._at_end = False
+        self._broken = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for part in self._inner:
+                self._parts.append(part)
+                yield part
+        except BaseException as error:
+            self._broken = not isinstance(error, GeneratorExit)
+            raise
+        self._done()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self._inner:
+                self._parts.append(part)
+                yield part
+        except BaseException as error:
+            self._broken = not isinstance(error, GeneratorExit)
+            raise
+        self._done()
+
+    def close(self) -> None:
+        self._inner.close()
+        self._left()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+        self._left()
+
+    def _done(self) -> None:
+        self._at_end = True
+        self._slot.answered(_answer(self._status, self._headers, self._parts, True, self._plain))
+
+    def _left(self) -> None:
+        """Closed by its reader: what it has seen is kept, and that it was not all."""
+        if not self._at_end and not self._broken:
+            self._at_end = True
+            self._slot.answered(_answer(self._status, self._headers, self._parts, False, self._plain))
+
+    def _plain(self, raw: bytes, encoding: str) -> bytes:
+        """Decompressed by whatever the library knows."""
+        headers = {"content-encoding": encoding}
+        return bytes(self._module.Response(200, headers=headers, content=raw).content)
+
+
+def _answer(
+    status: int,
+    headers: tuple[tuple[str, str], ...],
+    parts: list[bytes],
+    at_end: bool,
+    decompress: Callable[[bytes, str], bytes] | None,
+) -> HttpAnswer:
+    """What was read, as it reads. It is complete at its end, where its length says so, and where a stream
+    has said that nothing follows."""
+    told = dict(headers)
+    raw = body = b"".join(parts)
+    encoding = told.get("content-encoding", "")
+    if decompress is not None and told.get("content-length", "") == str(len(raw)):
+        at_end = True
+    if decompress is not None and encoding:
+        body = decompress(raw, encoding) if at_end else _begun(raw)
+    return HttpAnswer(
+        status, headers, body, at_end or is_ended(media_type(told.get("content-type", "")), body)
+    )
+
+
+def _begun(raw: bytes) -> bytes:
+    """What can be read of something compressed that has no end yet."""
+    import zlib
+
+    with suppress(zlib.error):
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(raw)
+    return b""
+
+
+class _Given:
+    """A recorded body as a stream, for readers of either kind."""
+
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    async def aclose(self) -> None:
+        """Nor here."""
+
+
+def _streams(module: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Both as streams of this library, which tells them by their class."""
+    bases = (module.SyncByteStream, module.AsyncByteStream)
+    return type("KeptStream", (_Kept, *bases), {}), type("GivenStream", (_Given, *bases), {})
+
+
+# requests: what is not to be streamed is read at once, anything else through urllib3's response.
+
+
+def _requests_send(caught: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
+    def send(adapter: Any, request: Any, stream: bool = False, *args: Any, **named: Any) -> Any:
+        tape = caught.tape_for(request.url or "")
+        if tape is None:
+            return original(adapter, request, stream, *args, **named)
+        headers = [(_text(name), _text(value)) for name, value in request.headers.items()]
+        found = tape.ask(request.method, request.url, headers, _requests_body(request))
+        if isinstance(found, HttpAnswer):
+            return _requests_response(adapter, request, found, tape.pieces(found))
+        response = original(adapter, request, stream, *args, **named)
+        copy = _Copied(response, found)
+        if stream:
+            response.raw = copy
+        else:
+            copy.done(whole=response.content)
+        return response
+
+    return send
+
+
+def _text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _requests_body(request: Any) -> bytes:
+    """What a request sends. What can be read only once is read here, and sent from memory."""
+    body = request.body
+    if body is None or isinstance(body, bytes | bytearray):
+        return bytes(body or b"")
+    if isinstance(body, str):
+        return body.encode("utf-8")
+    if hasattr(body, "read"):
+        place = body.tell() if hasattr(body, "seek") else None
+        data = body.read()
+        data = data.encode("utf-8") if isinstance(data, str) else bytes(data)
+        if place is None:
+            request.body = io.BytesIO(data)
+        else:
+            body.seek(place)
+        return data
+    pieces = [one.encode("utf-8") if isinstance(one, str) else bytes(one) for one in body]
+    request.body = pieces
+    return b"".join(pieces)
+
+
+class _Copied:
+    """urllib3's response as requests reads it, and a copy of what was read."""
+
+    def __init__(self, response: Any, slot: Slot):
+        self._raw, self._slot, self._status = response.raw, slot, response.status_code
+        self._headers = tuple((name.lower(), _text(one)) for name, one in response.raw.headers.items())
+        self._parts: list[bytes] = []
+        self._is_plain = False
+        self._at_end = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._copied(iter(self._raw), False)
+
+    def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
+        return self._copied(self._raw.stream(amt, decode_content=decode_content), bool(decode_content))
+
+    def _copied(self, parts: Iterator[bytes], is_plain: bool) -> Iterator[bytes]:
+        self._is_plain = is_plain
+        try:
+            for part in parts:
+                self._parts.append(part)
+                yield part
+        except BaseException as error:
+            self._at_end = not isinstance(error, GeneratorExit)  # broken off: nothing of it is kept
+            raise
+        self.done()
+
+    def read(self, amt: int | None = None, decode_content: bool | None = None, *args: Any) -> bytes:
+        data: bytes = self._raw.read(amt, decode_content, *args)
+        self._is_plain = bool(decode_content)
+        self._parts.append(data)
+        if amt is None or (amt and not data):
+            self.done()
+        return data
+
+    def close(self) -> None:
+        self._raw.close()
+        self.done(False)
+
+    def release_conn(self) -> None:
+        """When its reader is through with it, at its end or before."""
+        self._raw.release_conn()
+        self.done(False)
+
+    def done(self, at_end: bool = True, whole: bytes | None = None) -> None:
+        """`whole`: the body, where it was read by others."""
+        if not self._at_end:
+            self._at_end = True
+            parts = self._parts if whole is None else [whole]
+            plain = None if self._is_plain or whole is not None else _by_urllib3
+            self._slot.answered(_answer(self._status, self._headers, parts, at_end, plain))
+
+
+def _by_urllib3(raw: bytes, encoding: str) -> bytes:
+    response = sys.modules["urllib3"].HTTPResponse(io.BytesIO(raw), {"content-encoding": encoding})
+    return bytes(response.data)
+
+
+def _requests_response(adapter: Any, request: Any, answer: HttpAnswer, pieces: Iterator[bytes]) -> Any:
+    from http import HTTPStatus
+    from http.client import HTTPMessage
+
+    message = HTTPMessage()
+    headers = _headers_of(answer, request.method)
+    for name, value in headers:
+        message[name] = value
+    with_reason: Mapping[int, str] = {one.value: one.phrase for one in HTTPStatus}
+    raw = sys.modules["urllib3"].HTTPResponse(
+        body=_Body(pieces),
+        headers=headers,
+        status=answer.status,
+        version=11,
+        reason=with_reason.get(answer.status, ""),
+        preload_content=False,
+        decode_content=False,
+        original_response=_Original(message),
+        request_method=request.method,
+    )
+    raw.stream = lambda amt=65_536, decode_content=None: _sliced(pieces, amt)
+    return adapter.build_response(request, raw)
+
+
+def _sliced(pieces: Iterator[bytes], size: int | None) -> Iterator[bytes]:
+    """None longer than its reader asks for, and no piece waits for the next one."""
+    for piece in pieces:
+        for start in range(0, len(piece), size or len(piece)):
+            yield piece[start : start + (size or len(piece))]
+
+
+class _Original:
+    """Of http.client's response what requests looks for: the cookies in its headers."""
+
+    def __init__(self, message: Any):
+        self.msg = message
+
+    def isclosed(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """There is no connection."""
+
+
+class _Body(io.RawIOBase):
+    """A recorded body as a file, handed out piece by piece."""
+
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces, self._left = pieces, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = piece
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size

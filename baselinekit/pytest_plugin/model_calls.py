@@ -1,0 +1,238 @@
+"""`@pytest.mark.model_calls("cassettes/…")`: the HTTP calls of a test are recorded, and answered from the
+file from then on. Registered with the first test that has the mark."""
+
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from baselinekit.cli.clients import timestamps
+from baselinekit.cli.entry import clock
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, nearest
+from baselinekit.kinds.pytest import file_of
+from baselinekit.pytest_plugin.files import OpenProject
+from baselinekit.pytest_plugin.fixture import BaselineRun
+from baselinekit.pytest_plugin.interception import Interception
+from baselinekit.pytest_plugin.tape import Counting, Mode, Tape
+from baselinekit.secrets.names import is_secret_key
+from baselinekit.store.httpcalls import keep_calls, read_calls
+from baselinekit.texts import many, shown
+from baselinekit.variables import Redactor, Secret
+
+FOLDER = "cassettes"
+_OPTIONS = ("ignore", "headers", "pass_through", "only")
+_TITLE = "calls that are not recorded"
+_MOST_NAMED = 8
+_SHORTEST_SECRET = 8
+
+
+@dataclass
+class TestCalls:
+    """The calls of one test while it runs. `missed`: how many of those that nobody recorded are told."""
+
+    __test__ = False  # no tests in here, whatever it is called
+
+    project: OpenProject
+    file: str
+    tape: Tape
+    interception: Interception
+    failed: bool = False
+    told: list[Any] | None = None
+    missed: int = 0
+
+    def untold(self) -> str:
+        """What was not recorded and has not been told yet."""
+        texts = self.tape.missed[self.missed :]
+        self.missed = len(self.tape.missed)
+        return "\n\n".join(dict.fromkeys(texts))
+
+
+_CALLS = pytest.StashKey[TestCalls]()
+
+
+class ModelCalls:
+    """Begins with the first fixture that belongs to the test alone, and ends when the last of them has been
+    torn down: what is set up for other tests too is none of its calls."""
+
+    def __init__(self, run: BaselineRun, mark: str, told_as: str):
+        """`told_as`: the attribute of a report that says what its test did."""
+        self._run, self._mark, self._told_as = run, mark, told_as
+        self._now = timestamps(clock())
+        self._running: TestCalls | None = None
+        environ = {
+            name: Secret(value)
+            for name, value in os.environ.items()
+            if is_secret_key(name) and len(value) >= _SHORTEST_SECRET and not value.isalpha()
+        }
+        self._environ: Mapping[str, Secret] = environ
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, request: pytest.FixtureRequest) -> Generator[None, object, object]:
+        if request.scope == "function":
+            self._begin(request.node)
+            return (yield)
+        with self._paused():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        calls = self._begin(item)
+        result = yield
+        if calls is not None and (text := calls.untold()):  # somebody has caught what it was answered with
+            pytest.fail(text, pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        calls = item.stash.get(_CALLS, None)
+        if calls is None:
+            return report
+        calls.failed = calls.failed or call.excinfo is not None
+        if report.failed and (text := calls.untold()) and text not in report.longreprtext:
+            report.sections.append((_TITLE, text))
+        if report.when == "teardown" and calls.told is not None:
+            setattr(report, self._told_as, calls.told)
+        return report
+
+    def _begin(self, item: pytest.Item) -> TestCalls | None:
+        if self._running is not None and item.stash.get(_CALLS, None) is self._running:
+            return self._running
+        mark = item.get_closest_marker(self._mark)
+        if mark is None:
+            return None
+        try:
+            calls = self._calls_of(item, mark)
+        except BaselinekitError as error:
+            pytest.fail(str(error), pytrace=False)
+        item.stash[_CALLS] = self._running = calls
+        item.addfinalizer(lambda: self._end(calls))
+        calls.interception.start()
+        return calls
+
+    def _calls_of(self, item: pytest.Item, mark: pytest.Mark) -> TestCalls:
+        where, counting = settings_of(mark)
+        project = self._run.projects.of(os.path.dirname(os.path.realpath(item.path)))
+        test = project.place(item, None).test
+        file = where if where.endswith((".yaml", ".yml")) else file_of(test, None, where)
+        known = read_calls(project.root, file)
+        redactor = Redactor(self._environ, None, project.project.redactor)
+        typed = os.path.relpath(item.path, item.config.invocation_params.dir)
+        _, _, within = test.partition("::")
+        told = f"{typed}::{within}"
+        mode = self._mode(project)
+        tape = Tape(file, test, mode, known, redactor, _refused, self._now, counting, told)
+        return TestCalls(project, file, tape, Interception(tape))
+
+    def _mode(self, project: OpenProject) -> Mode:
+        """At a desk what is new is recorded, in CI only where somebody says so."""
+        return self._run.update or ("replay" if project.is_ci else "record")
+
+    def _end(self, calls: TestCalls) -> None:
+        calls.interception.stop()
+        self._running = None
+        outcome = calls.tape.finish(passed=not calls.failed)
+        try:
+            if outcome.calls is not None:
+                keep_calls(calls.project.root, calls.file, calls.tape.test, outcome.calls)
+        except BaselinekitError as error:
+            hidden = shown(error, calls.project.project.redactor.mask)
+            pytest.fail(str(hidden), pytrace=False)
+        path = os.path.join(calls.project.root, calls.file)
+        calls.told = [path, outcome.recorded, outcome.removed, outcome.unused, list(outcome.dropped)]
+        if not calls.failed and (text := calls.untold()):
+            pytest.fail(text, pytrace=False)
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        calls = self._running
+        if calls is None:
+            yield
+            return
+        before, calls.interception.paused = calls.interception.paused, True
+        try:
+            yield
+        finally:
+            calls.interception.paused = before
+
+
+def _refused(text: str) -> BaseException:
+    """No Exception: a client that tries again, and code that copes with anything, would hide it."""
+    return pytest.fail.Exception(text, pytrace=False)
+
+
+def settings_of(mark: pytest.Mark) -> tuple[str, Counting]:
+    """Where the calls are kept, and what counts of them. InvalidInput for a mark that says something else."""
+    unknown = [name for name in mark.kwargs if name not in _OPTIONS]
+    if unknown:
+        what = f"@pytest.mark.{mark.name} has no argument {unknown[0]!r}"
+        raise InvalidInput(Problem("BK632", what, nearest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS)))
+    if len(mark.args) > 1 or not all(isinstance(one, str) and one for one in mark.args):
+        what = f"@pytest.mark.{mark.name} takes one name, of a file or a folder"
+        raise InvalidInput(Problem("BK632", what, f'as in model_calls("{FOLDER}/chat.yaml")'))
+    stated = {name: _texts(name, value) for name, value in mark.kwargs.items()}
+    return (mark.args[0] if mark.args else FOLDER).rstrip("/"), Counting(**stated)
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
+    if not all(isinstance(one, str) for one in texts):
+        what = f"@pytest.mark.model_calls: {name} takes texts"
+        raise InvalidInput(Problem("BK632", what, f'as in {name}=["…"]'))
+    return tuple(str(one) for one in texts)
+
+
+@dataclass
+class ToldCalls:
+    """What the tests of a run did with recorded calls, told in its end."""
+
+    recorded: dict[str, int] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)
+    unused: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, list[int]] = field(default_factory=dict)
+    tests: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, nodeid: str, told: tuple[str, int, int, int, list[int]]) -> None:
+        path, recorded, removed, unused, dropped = told
+        for counts, number in ((self.recorded, recorded), (self.removed, removed), (self.unused, unused)):
+            if number:
+                counts[path] = counts.get(path, 0) + number
+        if unused:
+            self.tests.setdefault(path, []).append(nodeid)
+        if dropped:
+            self.dropped[nodeid] = dropped
+
+    def lines(self, folder: "os.PathLike[str]") -> Iterator[str]:
+        yield from self._files(self.recorded, "call", "recorded", folder)
+        yield from self._files(self.removed, "recorded call", "removed, which no test makes any more", folder)
+        for path, number in self.unused.items():
+            name = os.path.relpath(path, folder)
+            tests = " ".join(_quoted(test) for test in dict.fromkeys(self.tests[path][:_MOST_NAMED]))
+            yield f"{many(number, 'recorded call')} not made by its test: {name}"
+            yield f"  they go with: pytest {tests} --baseline-update=changed"
+        for nodeid, statuses in self.dropped.items():
+            said = ", ".join(map(str, dict.fromkeys(statuses)))
+            what = f"{many(len(statuses), 'answer')} not recorded (status {said})"
+            yield f"{what}, since the test failed: {nodeid}"
+
+    def _files(
+        self, counts: Mapping[str, int], what: str, done: str, folder: "os.PathLike[str]"
+    ) -> Iterator[str]:
+        names = [os.path.relpath(path, folder) for path in counts]
+        if names:
+            one = f": {names[0]}" if len(names) == 1 else ":"
+            yield f"{many(sum(counts.values()), what)} {done}{one}"
+            yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
+            if len(names) > _MOST_NAMED:
+                yield f"  … and {len(names) - _MOST_NAMED:,} more"
+
+
+def _quoted(test: str) -> str:
+    from shlex import quote
+
+    return quote(test)
