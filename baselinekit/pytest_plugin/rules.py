@@ -12,7 +12,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema.records import check
 from baselinekit.store.dialects.native import check_rules
-from baselinekit.tree.paths import Pattern, find, parse, render, suggest
+from baselinekit.tree.paths import Pattern, find, parse, render, suggest, values_at
 from baselinekit.tree.places import with_values
 
 _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_keys": "require"}
@@ -38,7 +38,10 @@ class CodeRules:
             found: dict[Path, Json] = {}
             for text, one in self._placeholders.items():
                 pattern = parse(text)
-                places = list(find(pattern, known.output))
+                stated = values_at(pattern, known.output)
+                if stated and all(value == one for value in stated):  # as it was recorded
+                    continue
+                places = find(pattern, known.output)
                 if not places and not any(find(pattern, actual)):
                     _refuse_lost(text, pattern, known.output)
                 for path, value in places:

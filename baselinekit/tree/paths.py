@@ -194,6 +194,25 @@ def _along(
             yield from _along(segments, position + 1, (*path, key), child)
 
 
+def values_at(pattern: Pattern, value: Json) -> list[Json]:
+    """What stands where the pattern leads, without the paths: of names and `*` in a fraction of the time."""
+    if Wild.DEEP in pattern.segments:
+        return [found for _, found in found_in(pattern, value)]
+    values = [value]
+    for segment in pattern.segments:
+        below: list[Json] = []
+        for one in values:
+            if isinstance(one, dict) and isinstance(segment, str):
+                if segment in one:
+                    below.append(one[segment])
+            elif segment is Wild.ANY and isinstance(one, list | dict):
+                below += one if isinstance(one, list) else one.values()
+            elif isinstance(one, list | dict):
+                return [found for _, found in found_in(pattern, value)]
+        values = below
+    return values
+
+
 def _find(
     pattern: Pattern, positions: tuple[int, ...], path: Path, value: Json
 ) -> Iterator[tuple[Path, Json]]:

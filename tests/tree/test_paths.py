@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
-from baselinekit.tree.paths import find, parse, render, roots, suggest
+from baselinekit.tree.paths import find, parse, render, roots, suggest, values_at
 from baselinekit.tree.places import children
 
 DOC = {
@@ -246,7 +246,9 @@ def test_what_is_found_is_what_matching_step_by_step_reaches(text: str, document
             found += reached(child, pattern.after(positions, key, child, len(value)), (*path, key))
         return found
 
-    assert [path for path, _ in find(pattern, document)] == reached(document, pattern.start(), ())
+    found = find(pattern, document)
+    assert [path for path, _ in found] == reached(document, pattern.start(), ())
+    assert values_at(pattern, document) == [value for _, value in found]
 
 
 @pytest.mark.slow
