@@ -106,7 +106,7 @@ def _httpx_send(caught: Interception, original: Callable[..., Any], module: Any)
 
     def handle_request(transport: Any, request: Any) -> Any:
         tape = caught.tape_for(str(request.url))
-        if tape is None:
+        if tape is None or _is_mocked(transport, "handle_request"):
             return original(transport, request)
         body = request.read()
         found = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
@@ -124,7 +124,7 @@ def _httpx_send_async(caught: Interception, original: Callable[..., Any], module
 
     async def handle_async_request(transport: Any, request: Any) -> Any:
         tape = caught.tape_for(str(request.url))
-        if tape is None:
+        if tape is None or _is_mocked(transport, "handle_async_request"):
             return await original(transport, request)
         body = await request.aread()
         found = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
@@ -135,6 +135,13 @@ def _httpx_send_async(caught: Interception, original: Callable[..., Any], module
         return response
 
     return handle_async_request
+
+
+def _is_mocked(transport: Any, name: str) -> bool:
+    """Whether somebody else answers below the transport, where respx puts its mocks."""
+    pool = getattr(transport, "_pool", None)
+    module = getattr(getattr(type(pool), name, None), "__module__", None)
+    return pool is not None and not str(module).startswith("httpcore")
 
 
 def _httpx_response(module: Any, request: Any, answer: HttpAnswer, stream: Any) -> Any:
@@ -280,8 +287,8 @@ def _requests_send(caught: Interception, original: Callable[..., Any]) -> Callab
         copy = _Copied(response, found)
         if stream:
             response.raw = copy
-        else:
-            copy.done(whole=response.content)
+        elif response.content is not None and not getattr(response.raw, "length_remaining", 0):
+            copy.done(whole=response.content)  # older ones take half an answer for a whole one
         return response
 
     return send

@@ -18,7 +18,7 @@ from baselinekit.pytest_plugin.fixture import BaselineRun
 from baselinekit.pytest_plugin.interception import Interception
 from baselinekit.pytest_plugin.tape import Counting, Mode, Tape
 from baselinekit.secrets.names import is_secret_key
-from baselinekit.store.httpcalls import keep_calls, read_calls
+from baselinekit.store.httpcalls import Calls, keep_calls, read_calls
 from baselinekit.texts import many, shown
 from baselinekit.variables import Redactor, Secret
 
@@ -62,6 +62,7 @@ class ModelCalls:
         self._run, self._mark, self._told_as = run, mark, told_as
         self._now = timestamps(clock())
         self._running: TestCalls | None = None
+        self._read: dict[str, tuple[tuple[int, int, int] | None, Calls]] = {}
         environ = {
             name: Secret(value)
             for name, value in os.environ.items()
@@ -120,7 +121,8 @@ class ModelCalls:
         project = self._run.projects.of(os.path.dirname(os.path.realpath(item.path)))
         test = project.place(item, None).test
         file = where if where.endswith((".yaml", ".yml")) else file_of(test, None, where)
-        known = read_calls(project.root, file)
+        _check_folder(project, file)
+        known = self._known(project.root, file)
         redactor = Redactor(self._environ, None, project.project.redactor)
         typed = os.path.relpath(item.path, item.config.invocation_params.dir)
         _, _, within = test.partition("::")
@@ -128,6 +130,20 @@ class ModelCalls:
         mode = self._mode(project)
         tape = Tape(file, test, mode, known, redactor, _refused, self._now, counting, told)
         return TestCalls(project, file, tape, Interception(tape))
+
+    def _known(self, root: str, file: str) -> Calls:
+        """The calls on file, which is read again when it is another one."""
+        path = os.path.join(root, file)
+        try:
+            status = os.stat(path)
+        except OSError:
+            return read_calls(root, file)
+        now = (status.st_mtime_ns, status.st_size, status.st_ino)
+        before, known = self._read.get(path, (None, {}))
+        if before != now:
+            known = read_calls(root, file)
+            self._read[path] = (now, known)
+        return known
 
     def _mode(self, project: OpenProject) -> Mode:
         """At a desk what is new is recorded, in CI only where somebody says so."""
@@ -177,6 +193,14 @@ def settings_of(mark: pytest.Mark) -> tuple[str, Counting]:
         raise InvalidInput(Problem("BK632", what, f'as in model_calls("{FOLDER}/chat.yaml")'))
     stated = {name: _texts(name, value) for name, value in mark.kwargs.items()}
     return (mark.args[0] if mark.args else FOLDER).rstrip("/"), Counting(**stated)
+
+
+def _check_folder(project: OpenProject, file: str) -> None:
+    """Where every file is read as a baseline there is no place for another one."""
+    for folder in project.project.folders:
+        if os.path.normpath(file).startswith(os.path.join(os.path.normpath(folder), "")):
+            what = f"{file} would stand among the baselines in {folder}/"
+            raise InvalidInput(Problem("BK632", what, f"name another folder, such as {FOLDER}/"))
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:

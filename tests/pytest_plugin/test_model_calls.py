@@ -302,6 +302,7 @@ def test_recorded_calls_that_a_test_does_not_make_any_more_are_told(
         ('("x.yaml", headers=7)', "BK632 @pytest.mark.model_calls: headers takes texts: *"),
         ('("x.yaml", ignore=["body["])', "BK2*"),
         ('("../x.yaml")', "BK4*"),
+        ('("baselines/x.yaml")', "BK632 baselines/x.yaml would stand among the baselines in baselines/: *"),
     ],
 )
 def test_a_mark_that_cannot_be_used_is_told(
