@@ -69,6 +69,8 @@ KNOW_THE_TIME = {
     "clocks": "the clock of the tests",
     "at": "hands it on",
     "hostile.test_surroundings_of_a_run": "a run by the machine's clock, as a user starts it",
+    "library.test_placeholders_as_values": "a script has the machine's clock, whatever day it is",
+    "pytest_plugin.test_items_agree": "and so has pytest",
 }
 
 

@@ -330,8 +330,8 @@ def test_what_writes_comes_last(pytester: pytest.Pytester) -> None:
 def test_the_words_of_pytest_find_the_project_of_the_command_line(pytester: pytest.Pytester) -> None:
     """From where it is started upwards; where that is elsewhere, from pytest's rootdir."""
     lay(pytester, {"a.yaml": PASSES})
-    elsewhere = pytester.path.parent / "elsewhere"
-    elsewhere.mkdir(exist_ok=True)
+    elsewhere = pytester.path.with_name(f"{pytester.path.name}-elsewhere")
+    elsewhere.mkdir()
     os.chdir(elsewhere)
     run(pytester, f"--rootdir={pytester.path}", str(pytester.path)).assert_outcomes(passed=1)
     run(pytester, str(pytester.path / "baselines" / "a.yaml")).assert_outcomes(passed=1)
