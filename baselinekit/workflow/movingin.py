@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baselinekit.errors import BaselinekitError, Place
+from baselinekit.errors import BaselinekitError, CannotReplay, Place
 from baselinekit.frozen import frozen
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
@@ -21,7 +21,7 @@ from baselinekit.store.reading import LoadedFiles, parse_record
 from baselinekit.tree.equality import canonical, same_json
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import with_values
-from baselinekit.workflow.capture import NewBaseline, completed_record
+from baselinekit.workflow.capture import NewBaseline, completed_record, new_baseline
 from baselinekit.workflow.importing import ImportSummary, summarize
 from baselinekit.workflow.judging import observe
 from baselinekit.workflow.known_good import (
@@ -92,7 +92,8 @@ def _of_value(gathered: "_Gathered", draft: ValueDraft, moment: str) -> MovedBas
     file = file_of(draft.test, draft.name, folder)
     templating = Templating(project.scope)
     stored = with_values(templating.template(draft.value), dict(draft.placeholders))
-    stored, hidden = hide_secrets(stored, project.redactor, hide=True, allow=False)
+    is_bytes = isinstance(stored, dict) and stored.keys() == {"base64"}  # no text that could be a token
+    stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
     singles = [render(path) for path in arrays_of_one(stored)] if draft.placeholders else []
     rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
     asked = {"test": draft.test} | ({"name": draft.name} if draft.name is not None else {})
@@ -250,7 +251,25 @@ class _Playing:
     def stored(
         self, new: NewBaseline, answer: vcr.RecordedAnswer
     ) -> tuple[tuple[str, dict[str, Json]], Sequence[str]]:
-        """The file of a baseline and its record, and what there is to say of it."""
+        """The file of a baseline and its record, and what there is to say of it. A body that is not what its
+        type says is read as a text."""
+        try:
+            return self._stored(new, answer)
+        except CannotReplay as error:
+            current = new.record["current"]
+            execution = {**current["execution"], "parse": "text"}
+            if "parse" in current["execution"]:
+                raise
+            record = {**new.record, "current": {**current, "execution": execution}}
+            try:
+                moved, notes = self._stored(new_baseline(self.summary.project, record, self.options), answer)
+            except BaselinekitError:
+                raise error from None
+            return moved, (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
+
+    def _stored(
+        self, new: NewBaseline, answer: vcr.RecordedAnswer
+    ) -> tuple[tuple[str, dict[str, Json]], Sequence[str]]:
         project = self.summary.project
         clients = replace(self.clients, send=lambda request: answer.response)
         observation = observe(new.draft.current, project.setting(new.folder, clients))

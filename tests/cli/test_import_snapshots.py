@@ -1,0 +1,157 @@
+"""`baselinekit import` with a tool of pytest: what it writes and leaves alone."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from console import Console, console
+from importers.test_moving_measured import MADE
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "project") as terminal:
+        (terminal.folder / "baselinekit.yaml").write_text("version: 1\n")
+        yield terminal
+
+
+def put(terminal: Console, **files: str) -> None:
+    for name, text in files.items():
+        file = terminal.folder / name.replace("|", "/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+
+
+def told(terminal: Console, words: str) -> dict[str, list[str]]:
+    ran = terminal.run(f"baselinekit import {words} --json")
+    assert ran.stdout, ran.stderr
+    found: dict[str, list[str]] = json.loads(ran.stdout)
+    return found
+
+
+def record(terminal: Console, name: str) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = yaml.safe_load(
+        (terminal.folder / "baselines" / name).read_text("utf-8")
+    )
+    return found
+
+
+def amber(value: str) -> str:
+    return f"# serializer version: 1\n# name: test_x\n  {value}\n# ---\n"
+
+
+def interaction(path: str, body: str, status: int = 200, kind: str = "application/json") -> str:
+    return f"""\
+- request: {{method: GET, uri: 'https://shop.test{path}', body: null, headers: {{}}}}
+  response:
+    status: {{code: {status}, message: ''}}
+    headers: {{Content-Type: ['{kind}']}}
+    body: {{string: '{body}'}}
+"""
+
+
+def test_all_recorded_answers_but_those_without_a_text_become_baselines(terminal: Console) -> None:
+    shutil.copytree(MADE / "cassettes", terminal.folder / "cassettes")
+    found = told(terminal, "vcr cassettes --partial")
+    assert (len(found["written"]), len(found["lost"])) == (21, 2)
+    assert record(terminal, "127.0.0.1/get-missing.yaml")["baseline"]["output"] == {
+        "status": 404,
+        "headers": {"content-type": "application/json"},
+        "body": {"error": "no such thing"},
+    }
+    broken = record(terminal, "127.0.0.1/get-broken.yaml")
+    assert broken["current"]["execution"]["parse"] == "text"
+    everything = "".join(file.read_text() for file in (terminal.folder / "baselines").rglob("*.yaml"))
+    for secret in ("hunter2", "s3cr3t", "c2lnbmF0", "ABCD1234"):
+        assert secret not in everything
+
+
+def test_one_request_that_was_answered_in_two_ways_is_told(terminal: Console) -> None:
+    cassette = "version: 1\ninteractions:\n{}"
+    put(
+        terminal,
+        **{
+            "c|a.yaml": cassette.format(interaction("/x", '{"n": 1}')),
+            "c|b.yaml": cassette.format(interaction("/x", '{"n": 2}') + interaction("/y", "1")),
+            "c|c.yaml": cassette.format(interaction("/x", '{"n": 1}')),
+            "c|other.yaml": "interactions of people: none\n",
+            "c|picture.json": "{",
+        },
+    )
+    found = told(terminal, "vcr c --partial")
+    assert [one["at"] for one in found["lost"]] == ["c/b.yaml:3"]
+    assert len(found["written"]) == 2
+    again = told(terminal, "vcr c --partial")
+    assert (again["written"], again["there_already"]) == ([], 2)
+
+
+def test_a_broken_cassette_is_told_with_its_line(terminal: Console) -> None:
+    put(
+        terminal,
+        **{"c|a.yaml": "interactions:\n- request: [\n", "c|b.yaml": "interactions:\n- 1\n- request: 2\n"},
+    )
+    found = told(terminal, "vcr c")
+    assert [one["at"] for one in found["lost"]] == ["c/a.yaml:3", "c/b.yaml:2", "c/b.yaml:3"]
+
+
+def test_a_link_out_of_the_project_is_not_read(terminal: Console, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "test_x.ambr").write_text(amber("'mine'"))
+    folder = terminal.folder / "tests" / "__snapshots__"
+    folder.mkdir(parents=True)
+    (folder / "test_x.ambr").symlink_to(tmp_path / "outside" / "test_x.ambr")
+    (folder / "linked").symlink_to(tmp_path / "outside")
+    found = told(terminal, "syrupy tests --partial")
+    assert found["written"] == []
+    assert [one["what"] for one in found["lost"]] == [
+        "tests/__snapshots__/test_x.ambr leads out of the project"
+    ]
+    ran = terminal.run(f"baselinekit import syrupy {tmp_path}/outside")
+    assert ran.exit_code == 4
+    assert "BK404" in ran.stderr
+
+
+def test_a_declared_secret_is_never_written(terminal: Console) -> None:
+    put(
+        terminal,
+        **{"tests|__snapshots__|test_x.ambr": amber("'a correct-horse'")},
+    )
+    ran = terminal.run("baselinekit import syrupy tests --secret PASSWORD=correct-horse")
+    assert ran.exit_code == 0, ran.stderr
+    assert record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output"] == "a <<var(PASSWORD)>>"
+
+
+def test_texts_that_look_like_placeholders_stay_texts(terminal: Console) -> None:
+    put(
+        terminal,
+        **{"tests|__snapshots__|test_x.ambr": amber("'<<any_uuid>>'")},
+    )
+    told(terminal, "syrupy tests")
+    assert record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output"] == "\\<<any_uuid>>"
+
+
+def test_a_large_value_stands_in_a_file_beside(terminal: Console) -> None:
+    text = "x" * 100_000
+    put(
+        terminal,
+        **{"tests|__snapshots__|test_x.ambr": amber(f"'{text}'")},
+    )
+    told(terminal, "syrupy tests")
+    name = record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output_file"]
+    assert (terminal.folder / "baselines/tests/test_x" / str(name)).read_text() == text
+    assert told(terminal, "syrupy tests")["there_already"] == 1
+
+
+def test_requests_are_captured_beside_values_of_tests(terminal: Console) -> None:
+    """Who asks nobody has no address."""
+    put(
+        terminal,
+        **{"tests|__snapshots__|test_x.ambr": amber("1")},
+    )
+    told(terminal, "syrupy tests")
+    put(terminal, **{"urls.txt": "https://shop.test/orders\n"})
+    ran = terminal.run("baselinekit capture from urls.txt --dry-run")
+    assert (ran.exit_code, ran.stderr) == (0, "")
