@@ -2,7 +2,6 @@
 ever removed."""
 
 import os
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def covered(root: Path, tests: Iterable[str] = (A, B, C), **facts: object) -> Co
     tests = set(tests)
     looked = {"": "passed", "tests": "passed", "tests/test_a.py": "passed", "tests/test_b.py": "passed"}
     stated = {"collected": tests, "ended": set(tests), "looked": looked} | facts
-    return Covered(str(root), time.time() - 100, **stated)
+    return Covered(str(root), root.stat().st_mtime - 100, **stated)
 
 
 def claim(root: Path, run: Covered, used: Iterable[str] = (), written: Iterable[Path] = ()) -> Claim:
