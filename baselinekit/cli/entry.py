@@ -135,7 +135,8 @@ def sleep() -> Sleep | None:
 
 
 def _handed() -> HandedClock | None:
-    import click
-
+    click = sys.modules.get("click")  # which every command has loaded, and a test that compares has not
+    if click is None:
+        return None
     context = click.get_current_context(silent=True)
     return context.find_object(HandedClock) if context is not None else None

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from baselinekit.cli.clients import timestamps
-from baselinekit.cli.entry import clock
-from baselinekit.errors import BaselinekitError, InvalidInput, Place as PlaceInFile, Refused
+from baselinekit.cli.entry import Now, clock
+from baselinekit.errors import BaselinekitError, InvalidInput, Place as PlaceInFile, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import Baseline
+from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Clients
@@ -23,6 +23,7 @@ from baselinekit.store import writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
+from baselinekit.tree.equality import same_json
 from baselinekit.tree.places import with_values
 from baselinekit.workflow.known_good import describe_hidden, hide_secrets
 from baselinekit.workflow.learning import Templating
@@ -85,8 +86,9 @@ class Projects:
 
 def _opened(root: str) -> "OpenProject | BaselinekitError":
     try:
-        operator = Operator(cwd=root, environ=os.environ, now=clock()(), work=time.thread_time)
-        return OpenProject(open_project(operator))
+        now = clock()
+        operator = Operator(cwd=root, environ=os.environ, now=now(), work=time.thread_time)
+        return OpenProject(open_project(operator), now)
     except BaselinekitError as error:
         return error
 
@@ -96,6 +98,7 @@ class OpenProject:
     """A project with what tests do in it."""
 
     project: Project
+    clock: Now
     written: dict[str, str] = field(default_factory=dict)
     """The files that this run has written, each with the test that did."""
     unsynced: dict[str, None] = field(default_factory=dict)
@@ -115,7 +118,7 @@ class OpenProject:
     def environment(self) -> CaptureEnvironment:
         from baselinekit.cli.clients import LazyProcesses
 
-        clients = Clients(_nothing_sent, LazyProcesses().execute, time.sleep, now=clock())
+        clients = Clients(_nothing_sent, LazyProcesses().execute, time.sleep, now=self.clock)
         return CaptureEnvironment(self.project, clients)
 
     @cached_property
@@ -153,7 +156,7 @@ class OpenProject:
 
     def compiled(self, baseline: Baseline) -> Matcher:
         words = self.project.words_of(baseline)
-        return compile_baseline(baseline, replace(words, now=clock()()))
+        return compile_baseline(baseline, replace(words, now=self.clock()))
 
     def chosen(self, baseline: Baseline) -> Baseline:
         """The baseline with the output that is meant for this place."""
@@ -161,10 +164,10 @@ class OpenProject:
         return self.environment.chosen(baseline) if known is not None and known.variants else baseline
 
     def now(self) -> str:
-        return timestamps(clock())()
+        return timestamps(self.clock)()
 
     def seconds(self) -> float:
-        return clock()()
+        return self.clock()
 
     def drift_around(self, baseline: Baseline) -> dict[str, Json]:
         """What is noted of this place, where something is noted of that of the capture."""
@@ -220,9 +223,20 @@ class OpenProject:
             return
         folder = os.path.dirname(new.place.file)
         schema = os.path.relpath(self._schema, folder)
-        writing.write_file(new.record, new.place.file, self.root, limit, schema, sync=False)
+        try:
+            writing.write_file(new.record, new.place.file, self.root, limit, schema, sync=False)
+        except InvalidInput:
+            theirs = self.load(new.place)
+            if theirs is None or theirs.baseline is None or not self._same(theirs.baseline, new.baseline):
+                what = "another process has written another value meanwhile"
+                hint = "run again; values that vary want a placeholder"
+                raise InvalidInput(Problem("BK113", what, hint, PlaceInFile(new.place.file))) from None
         self.written[new.place.file] = new.place.test
         self.unsynced[new.place.file] = None
+
+    @staticmethod
+    def _same(theirs: Known, new: Baseline) -> bool:
+        return new.baseline is not None and same_json(theirs.output, new.baseline.output)
 
     def sync(self) -> None:
         """What was written without waiting for the disk is on its way there, and then the folders are waited

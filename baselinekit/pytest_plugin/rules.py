@@ -45,6 +45,8 @@ class CodeRules:
                 if not places and not any(find(pattern, actual)):
                     _refuse_lost(text, pattern, known.output)
                 for path, value in places:
+                    if value == one:
+                        continue
                     if isinstance(value, str) and has_marker(value):
                         if value != one:
                             clashes.append(_clash(f"placeholders: {text}", value, one))

@@ -1,6 +1,7 @@
 """The fixture `baseline` in projects of its own: what is written, what passes, what fails, how it is told."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -330,3 +331,39 @@ def test_the_project_is_that_of_the_nearest_configuration(pytester: pytest.Pytes
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
     assert (service / "stored" / "test_users" / "test_users.yaml").is_file()
     assert not Path(pytester.path / "baselines").exists()
+
+
+@pytest.mark.slow
+def test_refresh_takes_what_a_failed_test_has_kept(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_users=USERS)
+    pytester.runpytest_inprocess()
+    edit(pytester, "      - name: Ada\n", "      - name: Ada  # the first\n")
+    pytester.makepyfile(test_users=USERS.replace("Ada", "Bob"))
+    pytester.runpytest_inprocess().assert_outcomes(failed=1)
+    done = pytester.run(sys.executable, "-m", "baselinekit", "refresh", "test_users.test_users", "--yes")
+    assert done.ret == 0, done.stderr.str()
+    assert "      - name: Bob  # the first\n" in stored(pytester)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_a_file_that_another_process_has_written_meanwhile(pytester: pytest.Pytester) -> None:
+    """As where every worker runs every test: the first one writes, the others find the same value there."""
+    pytester.makepyfile(
+        test_it="""
+        import pathlib
+        import pytest
+        from baselinekit.pytest_plugin.files import OpenProject
+
+        @pytest.mark.parametrize("theirs", [1, 2])
+        def test_it(baseline, theirs, request):
+            assert 1 == baseline
+            values = baseline._values
+            new, = values._new.values()
+            output = {**new.record["baseline"], "output": theirs}
+            other = type(new)(new.place, {**new.record, "baseline": output}, new.baseline)
+            values.project.write(other)
+        """
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*baselinekit: BK113*test_it-2.yaml: *another process*"])
