@@ -48,8 +48,7 @@ class CodeRules:
                     if value == one:
                         continue
                     if isinstance(value, str) and has_marker(value):
-                        if value != one:
-                            clashes.append(_clash(f"placeholders: {text}", value, one))
+                        clashes.append(_clash(f"placeholders: {text}", value, one))
                     else:
                         found[path] = one
             if found:
