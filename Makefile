@@ -73,7 +73,8 @@ bench-peers: $(READY)
 	@$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check 'tavern==3.7.1' 'pytest<9'
 
 PIN = s/^ *\([A-Za-z0-9-]*\)>=\([0-9.]*\).*/\1==\2/p
-LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^bench/$(PIN)' setup.cfg)
+LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^bench/$(PIN)' \
+    -e '/^ *pytest[a-z-]*>=/$(PIN)' setup.cfg | sort -u)
 
 lowest:
 	@python3.11 -m venv --clear .venv-lowest

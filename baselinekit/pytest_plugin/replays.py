@@ -61,11 +61,12 @@ class Replays:
 
     def __init__(self, start: str, base_url: str | None = None, worker: Worker = ALL, style: Style = PLAIN):
         self._open = ExitStack()
-        self._as_seen = os.path.abspath(project_root(nearest_config(start), start))
         self._operator_words = ("--base-url", base_url) if base_url else ()
         operator = replace(operator_of(ProjectOptions(base_url=base_url)), cwd=start)
         self.project = open_project(operator)
         self.root = self.project.root
+        as_seen = os.path.abspath(project_root(nearest_config(start), start))
+        self._as_seen = as_seen if os.path.realpath(as_seen) == self.root else self.root
         self._stop = Stop()
         context = self._open.enter_context(open_clients(clock(), None, self._stop))
         models = LazyModels(
@@ -247,6 +248,9 @@ def _part(number: int | None, worker: Worker) -> int | None:
 
 def start_of(rootdir: str, invoked_in: str) -> str:
     """Where the project is looked for, upwards: where pytest was started, as for the command line; where that
-    is not below pytest's rootdir, there."""
+    is not below pytest's rootdir, or nothing is found from there, that is it."""
     is_below = os.path.commonpath([rootdir, invoked_in]) == rootdir
-    return invoked_in if is_below else rootdir
+    start = invoked_in if is_below else rootdir
+    config = nearest_config(start)
+    is_found = config or os.path.lexists(os.path.join(project_root(config, start), ".git"))
+    return start if is_found else rootdir

@@ -3,6 +3,7 @@ what is shown is what its terminal shows."""
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
@@ -335,6 +336,24 @@ def test_the_words_of_pytest_find_the_project_of_the_command_line(pytester: pyte
     os.chdir(elsewhere)
     run(pytester, f"--rootdir={pytester.path}", str(pytester.path)).assert_outcomes(passed=1)
     run(pytester, str(pytester.path / "baselines" / "a.yaml")).assert_outcomes(passed=1)
+
+
+def test_the_environment_says_what_the_command_line_reads_from_it(pytester: pytest.Pytester) -> None:
+    """Also a configuration elsewhere, whose folder is the root then."""
+    text = "version: 1\nenvironments: {staging: {variables: {sum: 3}}}\n"
+    lay(pytester, {}, **{"there__baselinekit.yaml": text})
+    asks = PASSES.replace("input: {sum: 3}", 'input: {sum: "{{sum}}"}')
+    (pytester.path / "there" / "baselines").mkdir()
+    (pytester.path / "there" / "baselines" / "a.yaml").write_text(asks, "utf-8")
+    script = (
+        "import os, sys, pytest\n"
+        "os.environ['BASELINEKIT_CONFIG'] = 'there/baselinekit.yaml'\n"
+        "os.environ['BASELINEKIT_ENVIRONMENT'] = 'staging'\n"
+        "sys.exit(pytest.main(['--baselinekit', '-p', 'no:cacheprovider', *sys.argv[1:]]))\n"
+    )
+    (pytester.path / "run.py").write_text(script, "utf-8")
+    assert pytester.run(sys.executable, "run.py").ret == 0
+    assert pytester.run(sys.executable, "run.py", "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_the_value_of_a_test_is_left_to_its_test(pytester: pytest.Pytester) -> None:

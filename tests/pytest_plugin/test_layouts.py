@@ -1,0 +1,216 @@
+"""The plugin in projects of other layouts, started in other ways: what the first run writes is what every
+other run reads, and none writes a second one."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from console import ROOT
+
+pytestmark = pytest.mark.slow
+
+SOURCES = {
+    # a src layout, and namespace packages: nowhere is an __init__.py, and test files share their names
+    "src/shop/api/users.py": "def users(): return {'users': [{'id': 1, 'name': 'Ada'}]}\n",
+    "tests/api/v1/test_users.py": (
+        "import pytest\n"
+        "from shop.api.users import users\n"
+        "def test_list(baseline): assert users() == baseline\n"
+        "class TestDeep:\n"
+        "    @pytest.mark.parametrize('x', ['a', 'B/c', ''])\n"
+        "    def test_p(self, baseline, x): assert {'x': x, **users()} == baseline\n"
+        "    class TestInner:\n"
+        "        def test_in(self, baseline):\n"
+        "            assert 1 == baseline('one')\n"
+        "            assert 2 == baseline('two')\n"
+    ),
+    "tests/api/v2/test_users.py": "def test_list(baseline): assert {'version': 2} == baseline\n",
+    # conftest.py in a folder below, whose fixtures ask for ours
+    "tests/unit/conftest.py": (
+        "import pytest\n"
+        "@pytest.fixture(params=['x', 'y'])\n"
+        "def kind(request): return request.param\n"
+        "@pytest.fixture\n"
+        "def snap(baseline): return baseline\n"
+    ),
+    "tests/unit/deep/test_kind.py": (
+        "def test_kind(kind, snap): assert kind == snap\n"
+        "def test_other(kind, baseline): assert [kind] == baseline\n"
+    ),
+    "tests/unit/test_async.py": (
+        "import pytest\n"
+        "@pytest.fixture\n"
+        "def anyio_backend(): return 'asyncio'\n"
+        "@pytest.mark.anyio\n"
+        "async def test_async(baseline): assert 'awaited' == baseline\n"
+    ),
+    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['src']\ntestpaths = ['tests']\n",
+}
+OF_REQUESTS = "id: echo\nbaseline: {output: 1}\ncurrent: {input: 1, execution: {type: echo}}\n"
+WITHOUT_ASYNC = ("--import-mode=importlib", "--baselinekit", "--ignore=tests/unit/test_async.py")
+"""Whoever loads no plugins has none for async tests."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Of a desk, without what this run was started with."""
+    ours = ("PYTEST_", "PYTHON", "COV_", "CI")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | more
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """All that a commit would hold."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    passed_over = re.compile(r"/(__pycache__|\.pytest_cache|\.git|\.baselinekit)/")
+    return {str(path): path.read_bytes() for path in found if not passed_over.search(str(path))}
+
+
+def run(
+    folder: Path, *words: str, python: Sequence[str] = (), env: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, *python, "-m", "pytest", *words],
+        cwd=folder,
+        env=environment(**(env or {})),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+Lay = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def lay(tmp_path_factory: pytest.TempPathFactory) -> Lay:
+    """A project whose root is found in one of three ways, after its first run."""
+    laid: dict[str, Path] = {}
+
+    def project(marked_by: str) -> Path:
+        if marked_by in laid:
+            return laid[marked_by]
+        folder = tmp_path_factory.mktemp("layouts") / "project"
+        files = {**SOURCES, "baselines/own/echo.yaml": OF_REQUESTS}
+        if marked_by == "baselinekit.yaml":
+            files["baselinekit.yaml"] = "version: 1\n"
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, "utf-8")
+        if marked_by == ".git":
+            (folder / ".git").mkdir()
+        code, shown = run(folder, "-q", "--import-mode=importlib")
+        assert code == 0, shown
+        assert "12 baselines written" in shown
+        laid[marked_by] = folder
+        return folder
+
+    return project
+
+
+WAYS: list[tuple[str, list[str]]] = [
+    (".", []),
+    (".", ["-v"]),
+    (".", ["-q", "-s"]),
+    (".", ["-p", "no:cacheprovider", "-p", "no:warnings"]),
+    (".", ["-p", "no:terminal"]),
+    (".", ["-p", "no:logging", "-p", "no:capture"]),
+    (".", ["--assert=plain"]),
+    (".", ["-W", "error"]),
+    (".", ["tests/api"]),
+    (".", ["tests/unit/deep/test_kind.py::test_kind"]),
+    ("tests/api/v1", []),
+    ("tests", ["-c", "../pyproject.toml"]),
+    ("..", ["project"]),
+    ("..", ["--rootdir=project", "project/tests/unit"]),
+    ("/", ["PROJECT/tests"]),
+    (".", ["-n", "2"]),
+    (".", ["-n", "2", "--dist", "loadfile"]),
+    (".", ["--baselinekit"]),
+    (".", ["--baselinekit", "-n", "2"]),
+    ("tests", ["--baselinekit", "../baselines"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("start", "words"), [pytest.param(*way, id=" ".join([way[0], *way[1]])) for way in WAYS]
+)
+def test_however_it_is_started_nothing_is_written_a_second_time(
+    lay: Lay, start: str, words: list[str]
+) -> None:
+    folder = lay("nothing")
+    before = tree(folder.parent)
+    filled = [word.replace("PROJECT", str(folder)) for word in words]
+    python = ["-W", "error"] if "error" in words else []
+    code, shown = run(folder / start, "--import-mode=importlib", *filled, python=python)
+    assert code == 0, shown
+    assert "no:terminal" in words or "passed" in shown
+    assert tree(folder.parent) == before
+
+
+@pytest.mark.parametrize("marked_by", ["baselinekit.yaml", ".git"])
+def test_the_root_of_a_project_is_the_same_from_everywhere(lay: Lay, marked_by: str) -> None:
+    """Also where pytest is told of another one."""
+    folder = lay(marked_by)
+    before = tree(folder.parent)
+    for start, words in (
+        ("tests/unit", ["--rootdir=."]),
+        ("..", ["-c", "/dev/null", "project/tests/api/v2"]),
+        ("tests/unit/deep", ["-c", "/dev/null", "--baselinekit", "test_kind.py", "../../../baselines/own"]),
+    ):
+        code, shown = run(folder / start, "--import-mode=importlib", *words)
+        assert code == 0, shown
+    assert tree(folder.parent) == before
+
+
+@pytest.mark.parametrize("named", ["baselinekit.pytest_plugin.hooks", "baselinekit"])
+def test_it_is_named_where_no_plugin_is_loaded_by_itself(lay: Lay, named: str) -> None:
+    folder = lay("nothing")
+    env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    code, shown = run(folder, *WITHOUT_ASYNC, "-p", named, env=env)
+    assert code == 0, shown
+    assert "11 passed" in shown
+
+
+def test_without_the_plugin_its_fixture_and_options_are_unknown(lay: Lay) -> None:
+    folder = lay("nothing")
+    code, shown = run(folder, "-p", "no:baselinekit", "tests/api/v2")
+    assert code == 1
+    assert "fixture 'baseline' not found" in shown
+    code, shown = run(folder, "-p", "no:baselinekit", "--baselinekit")
+    assert code == 4
+    assert "unrecognized arguments: --baselinekit" in shown
+
+
+def test_it_runs_from_a_zip_file(lay: Lay, tmp_path: Path) -> None:
+    folder = lay("nothing")
+    archive = tmp_path / "baselinekit.zip"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for file in (ROOT / "baselinekit").rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                zipped.write(file, file.relative_to(ROOT))
+    env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(archive)}
+    code, shown = run(folder, *WITHOUT_ASYNC, "-p", "baselinekit.pytest_plugin.hooks", env=env)
+    assert code == 0, shown
+    assert "11 passed" in shown
+    asked = [sys.executable, "-c", "import baselinekit; print(baselinekit.__file__)"]
+    assert str(archive) in subprocess.check_output(asked, cwd=folder, env=environment(**env), text=True)
+
+
+def test_where_nobody_asks_for_it_only_its_hooks_are_loaded(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "import sys\n"
+        "def test_one():\n"
+        "    ours = {name for name in sys.modules if name.partition('.')[0] == 'baselinekit'}\n"
+        "    hooks = 'baselinekit.pytest_plugin.hooks'\n"
+        "    assert ours == {'baselinekit', 'baselinekit.pytest_plugin', hooks}\n"
+    )
+    code, shown = run(tmp_path, "-q", "-n", "0")
+    assert code == 0, shown
