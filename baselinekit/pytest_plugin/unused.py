@@ -166,7 +166,7 @@ def settled(config: pytest.Config, heard: Heard, registry: Registry, exit_status
     written = [path for path, one in used.items() if one.use == "written"]
     claim = find_unused(covered, used, written, folders)
     failed = list(remove(claim)) if prune else []
-    return [*lines(claim, folder, prune, verbose=config.option.verbose > 0), *failed]
+    return [*lines(claim, folder, prune, verbose=config.getoption("verbose", 0) > 0), *failed]
 
 
 def options_of(config: pytest.Config) -> list[str]:

@@ -10,10 +10,6 @@ from xml.etree import ElementTree
 import pytest
 from console import console
 
-from baselinekit.pytest_plugin import items, replays  # so that no inner session imports them anew
-
-IMPORTED = items, replays
-
 NOBODY = "http://127.0.0.1:9"
 PASSES = """\
 id: passes

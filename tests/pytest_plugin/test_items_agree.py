@@ -10,10 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from console import ROOT, Console, console, copy_filled
 
-from baselinekit.pytest_plugin import items, replays  # so that no inner session imports them anew
-
 pytestmark = pytest.mark.slow
-IMPORTED = items, replays
 
 GOLDEN = ROOT / "tests" / "golden"
 PROJECTS = sorted(path.parent.parent for path in GOLDEN.glob("*/files/baselines"))
