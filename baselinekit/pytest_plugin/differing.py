@@ -22,6 +22,7 @@ from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.programs.git import Git
 from baselinekit.pytest_plugin.files import OpenProject, Place
+from baselinekit.pytest_plugin.registry import terminal_of
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.values import short
@@ -118,10 +119,9 @@ class FailureReport:
     ) -> Failure:
         """A value that is not as its file says. `instead`: what is said in the place of commands."""
         result = self._result(stated, comparison, observation)
-        width = self._config.get_terminal_writer().fullwidth - _SIDE
-        text = format_lines(
-            difference_lines(result, Style(width=width, verbose=self._config.get_verbosity() > 1))
-        )
+        width, verbosity = terminal_of(self._config)
+        style = Style(width=width - _SIDE, verbose=verbosity > 1)
+        text = format_lines(difference_lines(result, style))
         shown = shown_path(self._place, self._config)
         headline = f"value == {shown} ({many(comparison.count, 'difference')})"
         lines = [*text.splitlines(), ""]

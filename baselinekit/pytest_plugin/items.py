@@ -16,7 +16,7 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Result
-from baselinekit.pytest_plugin.registry import BaselineWarning
+from baselinekit.pytest_plugin.registry import BaselineWarning, terminal_of
 from baselinekit.pytest_plugin.replays import Replays, Worker, must_be_alone, start_of
 from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.wording import Style
@@ -248,9 +248,8 @@ def _is_within(path: str, folder: str) -> bool:
 
 def _style_of(config: pytest.Config) -> Style:
     """Without colours: what is shown is also what a JUnit file holds."""
-    terminal: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
-    width = Style().width if terminal is None else config.get_terminal_writer().fullwidth
-    return Style(width=width, verbose=config.getoption("verbose", 0) > 0)
+    width, verbosity = terminal_of(config)
+    return Style(width=width, verbose=verbosity > 0)
 
 
 def _worker_of(config: pytest.Config) -> Worker:

@@ -10,12 +10,21 @@ import pytest
 
 Use = Literal["compared", "written", "updated"]
 _MOST_NAMED = 8
+_WIDTH = 100
 _VERBS: dict[Use, str] = {"written": "written", "updated": "updated"}
 
 
 class BaselineWarning(pytest.PytestWarning):
     """What should be looked at although nothing failed: a rule in code that the file contradicts, or one that
     matches nothing."""
+
+
+def terminal_of(config: pytest.Config) -> tuple[int, int]:
+    """How wide a text may be, and how often -v was said; also under `-p no:terminal`, where pytest knows
+    neither."""
+    has_terminal = config.pluginmanager.get_plugin("terminalreporter") is not None
+    width = config.get_terminal_writer().fullwidth if has_terminal else _WIDTH
+    return width, config.getoption("verbose", 0)
 
 
 @dataclass(frozen=True)

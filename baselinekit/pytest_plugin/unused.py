@@ -21,7 +21,7 @@ from baselinekit.kinds.pytest import KIND
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.files import Projects
-from baselinekit.pytest_plugin.registry import Registry
+from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
@@ -166,7 +166,7 @@ def settled(config: pytest.Config, heard: Heard, registry: Registry, exit_status
     written = [path for path, one in used.items() if one.use == "written"]
     claim = find_unused(covered, used, written, folders)
     failed = list(remove(claim)) if prune else []
-    return [*lines(claim, folder, prune, verbose=config.getoption("verbose", 0) > 0), *failed]
+    return [*lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0), *failed]
 
 
 def options_of(config: pytest.Config) -> list[str]:

@@ -189,6 +189,16 @@ def test_without_the_plugin_its_fixture_and_options_are_unknown(lay: Lay) -> Non
     assert "unrecognized arguments: --baselinekit" in shown
 
 
+def test_without_a_terminal_a_difference_is_a_failure_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", "utf-8")
+    test = tmp_path / "test_one.py"
+    for value, expected in ((1, 0), (2, 1)):
+        test.write_text(f"def test_one(baseline): assert {value} == baseline\n", "utf-8")
+        code, shown = run(tmp_path, "-p", "no:terminal", "--junitxml=all.xml")
+        assert code == expected, shown
+    assert "- 1" in (tmp_path / "all.xml").read_text("utf-8")
+
+
 def test_it_runs_from_a_zip_file(lay: Lay, tmp_path: Path) -> None:
     folder = lay("nothing")
     archive = tmp_path / "baselinekit.zip"
