@@ -341,7 +341,9 @@ def _may_be_random(path: tuple[str | int, ...]) -> bool:
     return any(map(may_be_random, [key for key in path if isinstance(key, str)][-2:]))
 
 
-_AFTER_NAME = lazy_pattern(r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?=\S)")
+_AFTER_NAME = lazy_pattern(
+    r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?==*[^\s=])"
+)
 
 
 def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int, int]]:

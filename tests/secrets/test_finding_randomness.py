@@ -122,3 +122,11 @@ def test_what_such_a_name_is_given_is_still_found() -> None:
 )
 def test_names_and_paths_do_not_alarm(text: str) -> None:
     assert likeness(text, ("body", "value")) is None
+
+
+@pytest.mark.parametrize("padding", ["", "=", "=="])
+@pytest.mark.parametrize("lead", ["", "key=", "token: "])
+def test_the_padding_of_a_token_is_no_value_of_what_stands_before(lead: str, padding: str) -> None:
+    """`TOKEN==` was taken for a name with the value `=`, and the token itself could not be hidden."""
+    token = f"YmluYXJ5IGNvbnRlbnRzIP//3g9Xq{padding}"
+    assert secret_parts(lead + token) == [(len(lead), len(lead) + len(token))]
