@@ -34,8 +34,8 @@ class BaselineRun:
         self.update: Literal["new", "changed", "all"] | None = config.getoption("baseline_update")
         self.projects = Projects(str(config.rootpath))
 
-    def fixture_of(self, item: pytest.Item) -> "BaselineFixture":
-        return BaselineFixture(TestValues(self, item))
+    def values_of(self, item: pytest.Item) -> "TestValues":
+        return TestValues(self, item)
 
     def writes_new(self, project: OpenProject) -> bool:
         """At a desk what is not there yet is written; in CI only where somebody says so."""
@@ -94,16 +94,16 @@ class Expected:
         __tracebackhide__ = True
         return not self == value
 
+    def __bool__(self) -> bool:
+        """`assert baseline` would pass whatever the value is."""
+        raise TypeError("a baseline is true of a value only: assert value == baseline")
+
     def __repr__(self) -> str:
         return f"<baseline {self._values.shown(self._name)}>"
 
 
 class BaselineFixture(Expected):
     """`baseline` itself, and by a call one of several values of a test, or rules for it."""
-
-    def __init__(self, values: "TestValues"):
-        super().__init__(values)
-        self.complete, self.settle, self.told = values.complete, values.settle, values.told
 
     def __call__(
         self,
@@ -120,6 +120,9 @@ class BaselineFixture(Expected):
     ) -> Expected:
         """`name`: which of several values of this test; the others say what counts as the same, as a file's
         `comparison:` does."""
+        __tracebackhide__ = True
+        if name is not None and not isinstance(name, str):
+            raise TypeError("baseline() takes a name, and the value is compared: assert value == baseline")
         rules = Rules(
             type=type,
             ignore=ignore,
@@ -200,7 +203,8 @@ class TestValues:
         merged, _ = code.laid_over(new.baseline, output)
         comparison = settled(project.compiled(merged), Observation(output, 0.0))
         if comparison.count:
-            raise InvalidInput(code.refusal(comparison.differences[0]))
+            mask = project.project.redactor.knowing(output).mask_value
+            raise InvalidInput(code.refusal(comparison.differences[0], mask))
         self._new[place.file] = new
         return None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun
+    from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, TestValues
     from baselinekit.pytest_plugin.model_calls import ToldCalls
     from baselinekit.pytest_plugin.registry import Registry
 
@@ -41,7 +41,7 @@ if ImportedAsWritten not in sys.meta_path:
 
 _RUN = pytest.StashKey["BaselineRun"]()
 _REGISTRY = pytest.StashKey["Registry"]()
-_FIXTURE = pytest.StashKey["BaselineFixture"]()
+_VALUES = pytest.StashKey["TestValues"]()
 _TOLD_CALLS = pytest.StashKey["ToldCalls"]()
 
 
@@ -94,9 +94,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def baseline(request: pytest.FixtureRequest) -> "BaselineFixture":
     """The known-good value of this test, kept in a file: `assert value == baseline`."""
-    fixture = run_of(request.config).fixture_of(request.node)
-    request.node.stash[_FIXTURE] = fixture
-    return fixture
+    from baselinekit.pytest_plugin.fixture import BaselineFixture
+
+    values = run_of(request.config).values_of(request.node)
+    request.node.stash[_VALUES] = values
+    return BaselineFixture(values)
 
 
 def run_of(config: pytest.Config) -> "BaselineRun":
@@ -147,13 +149,13 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failure tells what differs, a test that passed has its new baselines written, and the report what it
     used."""
-    fixture = item.stash.get(_FIXTURE, None)
-    if fixture is None:
+    values: TestValues | None = item.stash.get(_VALUES, None)
+    if values is None:
         return (yield)
-    fixture.complete(call)
+    values.complete(call)
     report = yield
-    fixture.settle(report)
-    if told := fixture.told():
+    values.settle(report)
+    if told := values.told():
         setattr(report, REPORTED, told)
     return report
 

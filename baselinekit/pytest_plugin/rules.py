@@ -1,6 +1,6 @@
 """Rules that stand in the code of a test, together with those of its file, which go before them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.library.verdicts import Rules
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Difference
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.schema.records import check
 from baselinekit.store.dialects.native import check_rules
@@ -67,10 +67,11 @@ class CodeRules:
             found |= dict.fromkeys(places, one)
         return found
 
-    def refusal(self, difference: Difference) -> Problem:
+    def refusal(self, difference: Difference, mask: Callable[[Json, Path], Json]) -> Problem:
         """Of a value that its own rules do not accept."""
         where = render(difference.path) or "the value"
-        what = f"{where}: {difference.expected!r} does not accept what was seen: {difference.actual!r}"
+        seen = "nothing" if difference.actual is ABSENT else repr(mask(difference.actual, difference.path))
+        what = f"{where}: {difference.expected!r} does not accept what was seen: {seen}"
         return Problem("BK524", what, "choose another placeholder or rule")
 
 

@@ -243,6 +243,28 @@ def test_what_is_no_json_is_told_with_its_place(pytester: pytest.Pytester, value
     assert files(pytester) == []
 
 
+@pytest.mark.parametrize("slip", ["assert baseline", "baseline({'a': 1})", "assert baseline([1])"])
+def test_what_would_compare_nothing_is_an_error(pytester: pytest.Pytester, slip: str) -> None:
+    pytester.makepyfile(f"def test_it(baseline):\n    {slip}")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f">*{slip.replace('[', '[[]')}", "E *TypeError: *assert value == baseline"])
+
+
+def test_a_value_that_its_own_rules_do_not_accept(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_it(baseline):
+            token = "ghp_" + "a1B2" * 9
+            assert {"id": token} == baseline(placeholders={"id": "<<any_uuid>>"})
+        """
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *BK524 id: '<<any_uuid>>' does not accept what was seen: '[*][*][*] (*"])
+    assert files(pytester) == []
+
+
 def test_rules_of_the_code_hold_where_the_file_says_nothing(pytester: pytest.Pytester) -> None:
     test = """
         from baselinekit import any_uuid

@@ -9,7 +9,7 @@ import storehelp
 from hypothesis import given, settings
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.pytest_plugin.fixture import BaselineRun
+from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun
 from baselinekit.tree.equality import same_json
 
 pytestmark = pytest.mark.slow
@@ -71,9 +71,9 @@ def accepts(folder: Path, value: object, update: str | None = None) -> bool:
     config: Any = Config(folder, update)
     item: Any = Item(folder / "test_x.py")
     report: Any = Report()
-    fixture = BaselineRun(config).fixture_of(item)
-    same = fixture == value
-    fixture.settle(report)
+    values = BaselineRun(config).values_of(item)
+    same = BaselineFixture(values) == value
+    values.settle(report)
     assert report.passed, report.longrepr
     return same
 
