@@ -1,5 +1,6 @@
 """What a refresh would do to one baseline, what speaks against it, and how it is written once approved."""
 
+import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -163,6 +164,8 @@ def _stale(project: Project, baseline: Baseline, what: str) -> Problem:
 
 def compare_command(project: Project, baseline: Baseline) -> str:
     """The command that asks for a baseline once more, and keeps what it answers where that fails."""
+    if own := kind_of(baseline.current).own_command(baseline.current):
+        return shlex.join(own)
     (command,) = check_commands([(baseline.id, baseline.source.file)], project.folders, project.eval_folders)
     return command
 

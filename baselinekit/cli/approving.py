@@ -29,6 +29,7 @@ from baselinekit.cli.options import (
     read_text,
 )
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshProposal
 from baselinekit.model.values import Json
@@ -79,10 +80,12 @@ def suggest_checks(
     shown = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
     if is_in_git(project, context.clients):
         screen.next_commands([shlex.join(["git", "diff", *shown])])
-    file_of = {baseline.id: baseline.source.file for baseline in baselines}
-    written = [(id, file_of[id]) for id in applied.ids]
+    written = [baseline for baseline in baselines if baseline.id in applied.ids]
+    own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
+    replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
     more = (*typed_here().asking, *typed_here().operator)
-    screen.next_commands(check_commands(written, project.folders, project.eval_folders, more, here))
+    screen.next_commands(check_commands(replayed, project.folders, project.eval_folders, more, here))
+    screen.next_commands([shlex.join(one) for one in own.values() if one][:_MOST_NAMED])
 
 
 def typed_here() -> Typed:

@@ -160,6 +160,10 @@ class RecipeKind:
         """The operator's word goes before the recipe's, and that before the configured default."""
         return override or recipe.execution.base_url or default if self.asks_address else None
 
+    def own_command(self, recipe: Recipe) -> tuple[str, ...]:
+        """What is typed to compare it, where that is not `baselinekit compare`."""
+        return ()
+
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         """In a few words, as it is written: `GET /api/v1/users`, `skill code-review`."""
         raise NotImplementedError

@@ -363,6 +363,7 @@ def test_refresh_takes_what_a_failed_test_has_kept(pytester: pytest.Pytester) ->
     pytester.makepyfile(test_users=USERS.replace("Ada", "Bob"))
     pytester.runpytest_inprocess().assert_outcomes(failed=1)
     done = pytester.run(sys.executable, "-m", "baselinekit", "refresh", "test_users.test_users", "--yes")
+    done.stdout.fnmatch_lines(["next: pytest test_users.py::test_users"])
     assert done.ret == 0, done.stderr.str()
     assert "      - name: Bob  # the first\n" in stored(pytester)
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
