@@ -341,9 +341,7 @@ def _may_be_random(path: tuple[str | int, ...]) -> bool:
     return any(map(may_be_random, [key for key in path if isinstance(key, str)][-2:]))
 
 
-_AFTER_NAME = lazy_pattern(
-    r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?==*[^\s=])"
-)
+_LEAD = lazy_pattern(r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?==*[^\s=])")
 
 
 def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int, int]]:
@@ -354,7 +352,7 @@ def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int,
         if parts and start < parts[-1][1]:
             parts[-1] = (parts[-1][0], max(parts[-1][1], end))
             continue
-        name = None if "://" in text[start:end] else _AFTER_NAME.match(text, start, end)
+        name = None if "://" in text[start:end] else _LEAD.match(text, start, end)
         parts.append((name.end() if name else start, end))
     return parts
 
