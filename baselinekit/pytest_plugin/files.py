@@ -93,6 +93,13 @@ def _opened(root: str) -> "OpenProject | BaselinekitError":
         return error
 
 
+def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
+    """The node id without the group that xdist's `--dist loadgroup` writes behind it."""
+    test, mark, group = nodeid.rpartition("@")
+    grouped = mark and "]" not in group and getattr(config.option, "dist", "") == "loadgroup"
+    return test if grouped else nodeid
+
+
 @dataclass
 class OpenProject:
     """A project with what tests do in it."""
@@ -135,7 +142,7 @@ class OpenProject:
         path = str(item.path)
         if path not in self._names:
             self._names[path] = os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
-        own, rest = self._names[path], item.nodeid.partition("::")[2]
+        own, rest = self._names[path], plain_nodeid(item.config, item.nodeid).partition("::")[2]
         test = f"{own}::{rest}" if rest else own
         folder = self.project.folders[0].rstrip("/")
         file = file_of(test, name, folder)

@@ -20,7 +20,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.pytest import KIND
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.pytest_plugin.files import Projects
+from baselinekit.pytest_plugin.files import Projects, plain_nodeid
 from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
@@ -157,10 +157,10 @@ def settled(config: pytest.Config, heard: Heard, registry: Registry, exit_status
         str(config.rootpath),
         file_time() - (time.monotonic() - heard.began),
         options_of(config),
-        {plain(config, nodeid): outcome for nodeid, outcome in heard.looked.items()},
-        {plain(config, nodeid) for nodeid in heard.collected},
-        {plain(config, nodeid) for nodeid in heard.ended},
-        {plain(config, nodeid) for nodeid in heard.unproven},
+        {plain_nodeid(config, nodeid): outcome for nodeid, outcome in heard.looked.items()},
+        {plain_nodeid(config, nodeid) for nodeid in heard.collected},
+        {plain_nodeid(config, nodeid) for nodeid in heard.ended},
+        {plain_nodeid(config, nodeid) for nodeid in heard.unproven},
         heard.left_out or left_out(config, exit_status),
     )
     written = [path for path, one in used.items() if one.use == "written"]
@@ -184,13 +184,6 @@ def left_out(config: pytest.Config, exit_status: int) -> str:
         return "--lf runs what failed"
     named = next((str(word) for word in config.args if "::" in str(word)), "")
     return f"of its file only {named} was run" if named else ""
-
-
-def plain(config: pytest.Config, nodeid: str) -> str:
-    """The node id without the group that xdist's `--dist loadgroup` writes behind it."""
-    test, mark, group = nodeid.rpartition("@")
-    grouped = mark and "]" not in group and getattr(config.option, "dist", "") == "loadgroup"
-    return test if grouped else nodeid
 
 
 def unused_values(root: str, folder: str, used: Collection[str], began: float) -> Iterator[Baseline]:

@@ -2,12 +2,19 @@
 is claimed by those that covered everything."""
 
 import os
+import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from baselinekit.store.reading import load
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +30,10 @@ def test_two(baseline):
     assert [2] == baseline("second")
 """
 B = """\
+import pytest
+
 class TestIt:
+    @pytest.mark.xdist_group("one")
     def test_one(self, baseline):
         assert "x" == baseline
 
@@ -39,7 +49,7 @@ class Project:
     def __init__(self, root: Path):
         self.root = root
         root.mkdir()
-        self.write("pytest.ini", "[pytest]\n")
+        self.write("pytest.ini", "[pytest]\nmarkers =\n    xdist_group\n")
         self.write("test_a.py", A)
         self.write("test_b.py", B)
 
@@ -69,12 +79,14 @@ class Project:
             text=True,
         )
 
+    def paths(self) -> list[Path]:
+        return sorted((self.root / "baselines").rglob("*.yaml"))
+
     def files(self) -> list[str]:
         """The baselines, long enough on file to be of an earlier run."""
-        found = sorted((self.root / "baselines").rglob("*.yaml"))
-        for path in found:
+        for path in self.paths():
             os.utime(path, (1, 1))
-        return [path.relative_to(self.root / "baselines").as_posix() for path in found]
+        return [path.relative_to(self.root / "baselines").as_posix() for path in self.paths()]
 
 
 @pytest.fixture
@@ -104,6 +116,7 @@ WAYS = [
     ("-n", "2", "--dist", "loadscope"),
     ("-n", "2", "--dist", "loadgroup"),
     ("-n", "2", "--dist", "worksteal"),
+    ("--tx", "2*popen", "--dist", "each"),
 ]
 
 
@@ -148,3 +161,109 @@ def test_a_part_claims_nothing(
     said = recorded.run(*words, *xdist, "--baseline-prune", CI="true", code=1 if "two" not in words else 0)
     assert f"no baseline was removed: {why}; only a run of everything tells what is unused" in said
     assert recorded.files() == before
+
+
+# Updates of many at once, and what is killed meanwhile.
+
+KILLS = 30 if os.environ.get("BASELINEKIT_THOROUGH") else 3
+MANY = """\
+import os
+import pytest
+
+STATE = os.environ["STATE"]
+
+@pytest.mark.parametrize("n", range(200))
+def test_it(baseline, n):
+    rows = [{"id": i, "name": f"{STATE} {i}"} for i in range(20)]
+    assert {"n": n, "state": STATE, "rows": rows} == baseline
+"""
+
+
+def states(root: Path) -> dict[str, str]:
+    """What each file holds: read as a whole, and of one state."""
+    found = {}
+    for path in sorted((root / "baselines").rglob("*.yaml")):
+        (one,) = load([path.relative_to(root).as_posix()], str(root))
+        assert one.baseline is not None, path
+        output = one.baseline.output
+        assert {row["name"] for row in output["rows"]} == {f"{output['state']} {i}" for i in range(20)}
+        assert path.name == f"test_it-{output['n']}.yaml"
+        found[path.name] = output["state"]
+    return found
+
+
+def workers(controller: int) -> list[int]:
+    """The processes that a process has started."""
+    tasks = Path(f"/proc/{controller}/task").glob("*/children")
+    return [int(pid) for task in tasks for pid in task.read_text().split()]
+
+
+def kill(run: "subprocess.Popen[str]", began: int, root: Path, source: random.Random) -> str:
+    """Kill the run, or one or more of its workers, when it has written some files; what it said till then."""
+    some = source.randrange(200)
+    while run.poll() is None and written(root, began) < some:
+        time.sleep(0.001)
+    if source.random() < 0.5:
+        victims = [run.pid]
+    else:
+        found = workers(run.pid)
+        victims = source.sample(found, source.randint(1, len(found))) if found else []
+    for pid in victims:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    said, _ = run.communicate(timeout=120)
+    return said
+
+
+def written(root: Path, began: int) -> int:
+    """How many files are of this run."""
+    with suppress(OSError):
+        return sum(one.stat().st_mtime_ns >= began for one in os.scandir(root / "baselines/test_a"))
+    return 0
+
+
+@pytest.mark.parametrize("before", ["", "old"], ids=["new", "changed"])
+def test_an_update_that_is_killed_tears_and_loses_nothing(project: Project, before: str) -> None:
+    """What a test has written is whole and stays; the next run goes on, and removes what was left behind."""
+    source = random.Random(7)
+    project.write("test_a.py", MANY)
+    (project.root / "test_b.py").unlink()
+    baselines, kept = project.root / "baselines", project.root.parent / "kept"
+    if before:
+        project.run("-q", STATE=before)
+        baselines.rename(kept)
+    counts = []
+    for number in range(KILLS):
+        shutil.rmtree(baselines, ignore_errors=True)
+        if before:
+            shutil.copytree(kept, baselines)
+        began = max((path.stat().st_mtime_ns for path in project.paths()), default=0) + 1
+        run = project.start("-q", "-n", "4", "--baseline-update", STATE="new")
+        kill(run, began, project.root, source)
+        then = states(project.root)
+        assert set(then.values()) <= {"new", before}
+        assert len(then) == 200 or not before
+        counts.append(sum(state == "new" for state in then.values()))
+        stamps = {path: path.stat().st_mtime_ns for path in project.paths() if then[path.name] == "new"}
+        project.run("-q", "--baseline-update", STATE="new")
+        assert states(project.root) == {f"test_it-{n}.yaml": "new" for n in range(200)}, number
+        assert {path: path.stat().st_mtime_ns for path in stamps} == stamps, "written twice"
+        assert list(project.root.rglob("*.tmp")) == []
+    assert any(0 < count < 200 for count in counts), counts
+
+
+def test_two_runs_at_once_write_each_baseline_once(project: Project) -> None:
+    project.write("test_a.py", MANY)
+    (project.root / "test_b.py").unlink()
+    for words in (["-q"], ["-q", "--baseline-update"]):
+        runs = [project.start(*words, STATE=words[-1]) for _ in range(2)]
+        for run in runs:
+            said, _ = run.communicate(timeout=120)
+            assert run.returncode == 0, said
+        assert states(project.root) == {f"test_it-{n}.yaml": words[-1] for n in range(200)}
+
+
+def test_workers_of_each_write_the_same_value_once(project: Project) -> None:
+    said = project.run("--tx", "2*popen", "--dist", "each")
+    assert "11 baselines written" in said
+    assert len(project.files()) == 11
