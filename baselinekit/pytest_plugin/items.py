@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTracebackNative
+from _pytest._code import code
+from _pytest._io import TerminalWriter
 
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.lazy import lazy_pattern
@@ -30,8 +31,19 @@ _MEANT_FOR_PYTEST = frozenset(
 """Marks with which pytest does something: a tag of such a name selects with -k, and is no mark."""
 
 
+_BAD = ("FAILED ", "ERROR ")
 _MARKS = pytest.StashKey[set[str]]()
 _MARK = lazy_pattern(r"[A-Za-z0-9][\w.+/-]*")
+
+
+class ReprEntryNative(code.ReprEntryNative):
+    """Lines with the colours of a terminal, where there is one. Called like pytest's own: by that name a
+    worker of pytest-xdist sends it, without colours."""
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        for line in self.lines:
+            sign = line.lstrip()[:2]
+            tw.write(line, red=sign == "- " or line.startswith(_BAD), green=sign == "+ ")
 
 
 class DidNotPass(Exception):
@@ -41,12 +53,12 @@ class DidNotPass(Exception):
         super().__init__(message)
         self.message, self.told, self.file, self.line = message, told, file, line
 
-    def shown(self) -> ReprExceptionInfo:
+    def shown(self) -> code.ReprExceptionInfo:
         """In the form that reports, JUnit files and the workers of pytest-xdist take apart."""
         lines = f"{self.told}\n".splitlines(keepends=True)
-        traceback = ReprTracebackNative(lines)
+        traceback = code.ReprTracebackNative(lines)
         traceback.reprentries = [ReprEntryNative(lines)]
-        return ReprExceptionInfo(traceback, ReprFileLocation(self.file, self.line, self.message))
+        return code.ReprExceptionInfo(traceback, code.ReprFileLocation(self.file, self.line, self.message))
 
 
 class BaselineFile(pytest.File):

@@ -344,7 +344,9 @@ class HeldBaselines:
 
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
         """What stands in the files of these."""
-        found = {key: held.prepared[0] for key, held in self._held.items() if held.prepared is not None}
+        keys = {key_of(entry) for entry in entries}
+        held = [(key, self._held[key].prepared) for key in keys & self._held.keys()]
+        found = {key: prepared[0] for key, prepared in held if prepared is not None}
         for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
             found |= {one.key: one.baseline for one in self._load([file])}
         return [found[key] for entry in entries if (key := key_of(entry)) in found]

@@ -80,6 +80,7 @@ def test_each_outcome_is_kept_apart(pytester: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.mark.slow
 def test_a_difference_is_shown_as_the_terminal_shows_it(pytester: pytest.Pytester) -> None:
     lay(pytester, {"a/fails.yaml": FAILS})
     with console(pytester.path / "elsewhere") as terminal:
@@ -94,6 +95,17 @@ def test_a_difference_is_shown_as_the_terminal_shows_it(pytester: pytest.Pyteste
         assert command in shown
     assert "Traceback" not in shown
     assert "items.py" not in shown
+
+
+def test_a_terminal_with_colours_shows_them_and_a_file_never(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a/fails.yaml": FAILS})
+    shown = run(pytester, "--color=yes", "--junitxml=all.xml").stdout.str()
+    assert "\x1b[31m    - 4\n" in shown
+    assert "\x1b[32m    + 3\n" in shown
+    written = (pytester.path / "all.xml").read_text("utf-8")
+    assert "    - 4\n    + 3" in written
+    assert "[31m" not in written
+    assert "#x1B" not in written
 
 
 @pytest.mark.parametrize("style", ["auto", "long", "short", "line", "native", "no"])
@@ -262,6 +274,7 @@ def test_a_configuration_that_is_wrong_is_a_usage_error(pytester: pytest.Pyteste
     result.stderr.fnmatch_lines(["ERROR: BK103 baselinekit.yaml:2:1: *did you mean 'base_url'?*"])
 
 
+@pytest.mark.slow
 def test_files_stay_as_they_are_and_what_came_is_kept(pytester: pytest.Pytester) -> None:
     lay(pytester, {"a.yaml": FAILS, "b.yaml": PASSES})
     before = (pytester.path / "baselines" / "a.yaml").read_bytes()
@@ -334,6 +347,7 @@ def test_the_words_of_pytest_find_the_project_of_the_command_line(pytester: pyte
     run(pytester, str(pytester.path / "baselines" / "a.yaml")).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_the_environment_says_what_the_command_line_reads_from_it(pytester: pytest.Pytester) -> None:
     """Also a configuration elsewhere, whose folder is the root then."""
     text = "version: 1\nenvironments: {staging: {variables: {sum: 3}}}\n"
@@ -352,6 +366,7 @@ def test_the_environment_says_what_the_command_line_reads_from_it(pytester: pyte
     assert pytester.run(sys.executable, "run.py", "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+@pytest.mark.slow
 def test_the_value_of_a_test_is_left_to_its_test(pytester: pytest.Pytester) -> None:
     """By a compare as well: a project in which tests have baselines is no run with errors."""
     of_test = (
