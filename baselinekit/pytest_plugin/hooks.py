@@ -228,10 +228,13 @@ class Gathering:
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[REPORTED] = (self.looked, self.left_out)
-        elif not option.collectonly and (option.baseline_prune or _REGISTRY in self._config.stash):
+            return
+        stash = self._config.stash
+        if not option.collectonly and (option.baseline_prune or _REGISTRY in stash or _TOLD_CALLS in stash):
             from baselinekit.pytest_plugin.unused import settled
 
-            self._told = settled(self._config, self, registry_of(self._config), exitstatus)
+            cassettes = stash[_TOLD_CALLS].files if _TOLD_CALLS in stash else ()
+            self._told = settled(self._config, self, registry_of(self._config), cassettes, exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         registry = self._config.stash.get(_REGISTRY, None)

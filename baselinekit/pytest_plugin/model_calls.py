@@ -18,11 +18,10 @@ from baselinekit.pytest_plugin.fixture import BaselineRun
 from baselinekit.pytest_plugin.interception import Interception
 from baselinekit.pytest_plugin.tape import Counting, Mode, Tape
 from baselinekit.secrets.names import is_secret_key
-from baselinekit.store.httpcalls import Calls, keep_calls, read_calls
+from baselinekit.store.httpcalls import FOLDER, Calls, keep_calls, read_calls
 from baselinekit.texts import many, shown
 from baselinekit.variables import Redactor, Secret
 
-FOLDER = "cassettes"
 _OPTIONS = ("ignore", "headers", "pass_through", "only")
 _TITLE = "calls that are not recorded"
 _MOST_NAMED = 8
@@ -215,6 +214,7 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 class ToldCalls:
     """What the tests of a run did with recorded calls, told in its end."""
 
+    files: set[str] = field(default_factory=set)
     recorded: dict[str, int] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     unused: dict[str, int] = field(default_factory=dict)
@@ -223,6 +223,7 @@ class ToldCalls:
 
     def add(self, nodeid: str, told: tuple[str, int, int, int, list[int]]) -> None:
         path, recorded, removed, unused, dropped = told
+        self.files.add(path)
         for counts, number in ((self.recorded, recorded), (self.removed, removed), (self.unused, unused)):
             if number:
                 counts[path] = counts.get(path, 0) + number

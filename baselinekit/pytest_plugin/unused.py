@@ -11,6 +11,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.files import Projects, plain_nodeid
 from baselinekit.pytest_plugin.registry import Registry, terminal_of
 from baselinekit.store import atomic, reading, records
+from baselinekit.store.httpcalls import FOLDER, keep_calls, read_calls
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
 from baselinekit.texts import many
@@ -30,6 +32,7 @@ from baselinekit.texts import many
 _MOST_LIKENED, _MOST_NAMED = 100, 20
 _LIKE = 0.75
 _EMPTY = "[NOTSET]"
+_GONE = "is gone"
 _HARMLESS = {
     *("--quiet", "--verbose", "--exitfirst", "--maxfail", "--capture", "--tb", "--color"),
     *("--durations", "--durations-min", "--junitxml", "--junit-xml", "--junit-prefix"),
@@ -140,9 +143,11 @@ def file_time() -> float:
         return os.fstat(made.fileno()).st_mtime
 
 
-def settled(config: pytest.Config, heard: Heard, registry: Registry, exit_status: int) -> list[str]:
+def settled(
+    config: pytest.Config, heard: Heard, registry: Registry, cassettes: Iterable[str], exit_status: int
+) -> list[str]:
     """What there is to say of unused baselines when a run has ended; where that was asked for, they are gone
-    then."""
+    then. `cassettes`: the paths of the files with recorded calls that its tests used."""
     folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
     projects = Projects(str(config.rootpath))
     folders = {}
@@ -166,7 +171,9 @@ def settled(config: pytest.Config, heard: Heard, registry: Registry, exit_status
     written = [path for path, one in used.items() if one.use == "written"]
     claim = find_unused(covered, used, written, folders)
     failed = list(remove(claim)) if prune else []
-    return [*lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0), *failed]
+    stale = [] if claim.partial else find_stale_calls(covered, folders, cassettes)
+    told = lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0)
+    return [*told, *failed, *lines_of_calls(stale, folder, prune)]
 
 
 def options_of(config: pytest.Config) -> list[str]:
@@ -241,13 +248,18 @@ class Search:
     def judged(self, one: Baseline, root: str) -> Unused | None:
         """The baseline, if no test uses it."""
         test = one.current.input.test
+        why = self.why(test, root)
+        if why is None:
+            return None
+        return Unused(root, one.source.file, one.id, test, why, output_beside(one, root))
+
+    def why(self, test: str, root: str) -> str | None:
+        """Why what belongs to a test, and was not used, is of no use; None: it may be of use."""
         file, _, rest = test.partition("::")
         path = os.path.realpath(os.path.join(root, file))
-        unused = Unused(root, one.source.file, one.id, test, f"{test} is gone", output_beside(one, root))
         nodeid = self._tests.get((path, rest))
         if nodeid is not None:
-            passed = nodeid not in self._covered.unproven
-            return replace(unused, why=f"{test} passed without it") if passed else None
+            return f"{test} passed without it" if nodeid not in self._covered.unproven else None
         looked = self._files.get((path, ""))
         function = (path, without_parameters(rest))
         other = next((one for one in self._covered.options if chooses(one)), None)
@@ -257,7 +269,7 @@ class Search:
             raise PartialError(f"{file} was not collected")
         skipped = looked is not None and self._covered.looked[looked] == "skipped"
         no_values = (path, function[1] + _EMPTY) in self._tests
-        return None if skipped or no_values else unused
+        return None if skipped or no_values else f"{test} {_GONE}"
 
     def sparse(self, root: str) -> Collection[str]:
         """The files that a sparse checkout leaves out: they are in the project, and not on the disk."""
@@ -299,7 +311,7 @@ def likened(found: Sequence[Unused], written: Sequence[str]) -> Iterator[Unused]
     """With the new baseline that looks like it, where a test is gone: the same value, or nearly the same name
     in the same file."""
     for one in found:
-        is_gone = one.why.endswith("is gone")
+        is_gone = one.why.endswith(_GONE)
         yield replace(one, like=like_of(one, written[:_MOST_LIKENED])) if is_gone and written else one
 
 
@@ -373,3 +385,60 @@ def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Ite
             yield f"    was it renamed? {like} is new and looks like it"
     if len(claim.found) > most:
         yield f"  … and {len(claim.found) - most:,} more (all of them: -v)"
+
+
+# Recorded calls: a file of them may belong to several tests, and a test owns its own.
+
+
+@dataclass(frozen=True)
+class StaleCalls:
+    """The tests that are gone of those whose calls a file holds."""
+
+    root: str
+    file: str
+    tests: tuple[str, ...]
+
+    def drop(self) -> None:
+        for test in self.tests:
+            keep_calls(self.root, self.file, test, [])
+
+
+def find_stale_calls(covered: Covered, roots: Iterable[str], used: Iterable[str]) -> list[StaleCalls]:
+    """In the files that tests used, and in those in their usual folder, of a run that covered everything."""
+    search, found = Search(covered), []
+    try:
+        for root in roots:
+            for file in sorted(
+                {*cassettes_in(root), *(one for one in used if one.startswith(root + os.sep))}
+            ):
+                name = os.path.relpath(file, root)
+                with suppress(BaselinekitError):  # what is no cassette of this kind is another command's
+                    tests = [(test, search.why(test, root)) for test in read_calls(root, name)]
+                    gone = tuple(test for test, why in tests if why is not None and why.endswith(_GONE))
+                    found += [StaleCalls(root, name, gone)] if gone else []
+    except PartialError:
+        return []
+    return found
+
+
+def cassettes_in(root: str) -> Iterator[str]:
+    for place, inside, names in os.walk(os.path.join(root, FOLDER)):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        yield from (os.path.join(place, name) for name in names if name.endswith((".yaml", ".yml")))
+
+
+def lines_of_calls(stale: Sequence[StaleCalls], folder: str, prune: bool) -> Iterator[str]:
+    """What there is to say of them, and where that was asked for they are removed first."""
+    for one in stale:
+        name = os.path.relpath(os.path.join(one.root, one.file), folder)
+        tests = f"{many(len(one.tests), 'test')} that {'are' if one.tests[1:] else 'is'} gone"
+        what = f"the recorded calls of {tests}"
+        if not prune:
+            yield f"{name} holds {what} (to remove: pytest --baseline-prune)"
+            continue
+        try:
+            one.drop()
+        except BaselinekitError as error:
+            yield f"{name} still holds {what}: {error}"
+        else:
+            yield f"{name}: {what} were removed"

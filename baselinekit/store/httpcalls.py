@@ -14,6 +14,7 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read, resolve
 from baselinekit.tree.changes import Hints
 
 FORMAT = "baselinekit.http-calls/1"
+FOLDER = "cassettes"
 
 Call = dict[str, Json]
 Calls = dict[str, list[Call]]

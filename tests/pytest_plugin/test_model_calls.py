@@ -290,6 +290,41 @@ def test_recorded_calls_that_a_test_does_not_make_any_more_are_told(
     assert "denied" not in stored(pytester)
 
 
+RENAMED = """\
+import httpx
+import pytest
+
+pytestmark = pytest.mark.model_calls("cassettes/chat.yaml")
+
+def test_chat():
+    assert httpx.get("{url}/plain").status_code == 200
+
+def test_{name}():
+    assert httpx.get("{url}/plain").status_code == 200
+"""
+
+
+def test_the_calls_of_tests_that_are_gone_are_removed_by_a_run_of_everything(
+    pytester: pytest.Pytester, service: Answering
+) -> None:
+    write(pytester, service, RENAMED, name="old")
+    run(pytester, passed=2)
+    write(pytester, service, RENAMED, name="new")
+    assert "that is gone" not in run(pytester, "-k", "new", passed=1, deselected=1).stdout.str()
+    calls = "the recorded calls of 1 test that is gone"
+    told = f"cassettes/chat.yaml holds {calls} (to remove: pytest --baseline-prune)"
+    run(pytester, passed=2).stdout.fnmatch_lines([told])
+    run(pytester, "-k", "new", "--baseline-prune", passed=1, deselected=1)
+    assert "test_old" in stored(pytester)
+    run(pytester, "--baseline-prune", passed=2).stdout.fnmatch_lines(
+        [f"cassettes/chat.yaml: {calls} were removed"]
+    )
+    assert "test_old" not in stored(pytester)
+    assert stored(pytester).count("request:") == 2
+    with in_ci():
+        run(pytester, passed=2)
+
+
 @pytest.mark.parametrize(
     ("mark", "told"),
     [
