@@ -17,7 +17,7 @@ from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.changes import Approval, Change, Seen, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result, Spot
-from baselinekit.model.values import Path, parse_time
+from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.programs.git import Git
@@ -138,24 +138,30 @@ class FailureReport:
         lines = [*text.splitlines(), ""]
         if instead:
             return Failure(headline, [*lines, *instead])
-        lines += [*self._since(stated), *self._varying(stated, comparison), *self._next()]
+        varying = self._varying(stated, comparison)
+        lines += self._since(stated)
+        if varying:
+            texts = ((path, narrowest(values)[0].text) for path, values in varying.items())
+            each = ", ".join(f'"{path}": {_in_python(text)}' for path, text in texts)
+            lines += ["ids and times vary by nature; with placeholders they do not fail:"]
+            lines += [f"  baseline(placeholders={{{each}}})", ""]
+        if sum(len(values) - 1 for values in varying.values()) < comparison.count:
+            lines += self._next()  # else the next run has others again
         return Failure(headline, lines)
 
-    def _varying(self, stated: Baseline, comparison: Comparison) -> Iterator[str]:
-        """What another run would have otherwise again: the placeholders that let it pass."""
-        known = stated.baseline
-        span = span_of(stated, self._project.seconds())
-        found: dict[str, str] = {}
+    def _varying(self, stated: Baseline, comparison: Comparison) -> dict[str, list[Json]]:
+        """What another run would have otherwise again, by its path in all rows: the stored value of the first
+        row, and what came in each. What is masked is shown nowhere, and no pattern of it either."""
+        known, span = stated.baseline, span_of(stated, self._project.seconds())
+        mask = self._project.project.redactor.mask_value
+        found: dict[str, list[Json]] = {}
         for one in comparison.differences:
             is_leaf = one.kind == "value" and not isinstance(one.actual, dict | list)
-            if known and is_leaf and nature_of_change(one.at, one.expected, one.actual, span, known.output):
-                text = narrowest([one.expected, one.actual])[0].text
-                found.setdefault(render(of_any_row(one.path)), text)
-        if found:
-            each = ", ".join(f'"{path}": {_in_python(text)}' for path, text in found.items())
-            yield "ids and times vary by nature; with placeholders they do not fail:"
-            yield f"  baseline(placeholders={{{each}}})"
-            yield ""
+            if known is None or not is_leaf or mask(one.actual, one.path) != one.actual:
+                continue
+            if nature_of_change(one.at, one.expected, one.actual, span, known.output):
+                found.setdefault(render(of_any_row(one.path)), [one.expected]).append(one.actual)
+        return found
 
     def _next(self) -> list[str]:
         update = f"{test_command(self._item, self._config)} --baseline-update=changed"
