@@ -36,7 +36,7 @@ def read(files: FilesOfTests, moving: Moving) -> None:
             text = files.text(file)
             if _PACKAGE not in text:
                 continue
-            tests = TestsOfFile(file, text)
+            tests = files.opened(file)
         except BaselinekitError as error:
             problem = error.problems[0]
             moving.leave_out(problem.place or Place(file), problem.message, problem.hint)

@@ -2,6 +2,7 @@
 where these are written out. Nothing of it is executed."""
 
 import ast
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -51,12 +52,12 @@ class OneTest:
 
 
 class TestsOfFile:
-    """A file with tests. `text`: its source."""
+    """A file with tests. `text`: its source; `around`: the conftest.py of its folder and of those above."""
 
     __test__ = False
 
-    def __init__(self, file: str, text: str):
-        self.file = file
+    def __init__(self, file: str, text: str, around: Sequence[ast.Module] = ()):
+        self.file, self._around = file, around
         try:
             self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -95,14 +96,30 @@ class TestsOfFile:
         return [dotted(base).rpartition(".")[2] for base in self._classes[name].bases] == ["Enum"]
 
     @cached_property
-    def _fixtures_with_params(self) -> set[str]:
-        return {
-            node.name
-            for node in ast.walk(self.tree)
-            if isinstance(node, Function)
-            for one in node.decorator_list
-            if isinstance(one, ast.Call) and any(given.arg == "params" for given in one.keywords)
-        }
+    def _fixtures(self) -> dict[str, "FixtureOfTests"]:
+        """The fixtures that its tests may ask for, the nearest of each name."""
+        found: dict[str, FixtureOfTests] = {}
+        for tree in (self.tree, *self._around):
+            for node in (one for one in ast.walk(tree) if isinstance(one, Function)):
+                for one in node.decorator_list:
+                    if dotted(one.func if isinstance(one, ast.Call) else one).endswith("fixture"):
+                        fixture = _fixture(node, one, tree is self.tree)
+                        found.setdefault(fixture.name, fixture)
+        return found
+
+    def _with_params(self, names: set[str], given: set[str]) -> "list[FixtureOfTests]":
+        """The fixtures with parameters among those that a test needs, directly or by way of others."""
+        names = names | {one.name for one in self._fixtures.values() if one.is_autouse}
+        waiting, seen, found = [*sorted(names - given)], set[str](), []
+        while waiting:
+            name = waiting.pop()
+            fixture = self._fixtures.get(name)
+            if name in seen or fixture is None:
+                continue
+            seen.add(name)
+            waiting += [one for one in fixture.arguments if one not in given]
+            found += [fixture] if fixture.params is not None else []
+        return found
 
     def _found(
         self, body: Sequence[ast.stmt], classes: tuple[str, ...], marks: list[ast.expr]
@@ -139,31 +156,47 @@ class TestsOfFile:
     def _params(self, node: Function, marks: list[ast.expr]) -> tuple[str | None, ...] | None:
         """As pytest joins the ids: the nearest decorator first."""
         names = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
-        if names & self._fixtures_with_params:
-            return None
-        parts = []
+        given, parts = set[str](), list[list[str]]()
         for mark in (*_from_nearest(node.decorator_list), *marks):
-            if isinstance(mark, ast.Call) and dotted(mark.func).rpartition(".")[2] == "parametrize":
+            kind = dotted(mark.func).rpartition(".")[2] if isinstance(mark, ast.Call) else ""
+            if kind == "usefixtures" and isinstance(mark, ast.Call):
+                names |= {str(getattr(one, "value", "")) for one in mark.args}
+            elif kind == "parametrize" and isinstance(mark, ast.Call):
                 ids = self._ids(mark)
                 if ids is None:
                     return None
+                given |= {*_names_of(mark)}
                 parts.append(ids)
+        fixtures = self._with_params(names, given)
+        if len(fixtures) + len(parts) > 1 and fixtures:
+            return None  # in which order they come is a matter of scopes
+        for fixture in fixtures:
+            ids = self._ids_of(fixture)
+            if ids is None:
+                return None
+            parts.append(ids)
         return tuple("-".join(one) for one in product(*parts)) if parts else (None,)
 
     def _ids(self, mark: ast.Call) -> list[str] | None:
         """The ids of one `parametrize`; None where they are computed."""
         given = dict(zip(("argnames", "argvalues"), mark.args, strict=False))
         given |= {str(one.arg): one.value for one in mark.keywords}
+        names = _names_of(mark)
+        return self._called(names, given.get("argvalues"), given.get("ids")) if names else None
+
+    def _ids_of(self, fixture: "FixtureOfTests") -> list[str] | None:
+        return self._called([fixture.name], fixture.params, fixture.ids) if fixture.is_own else None
+
+    def _called(self, names: list[str], values: ast.expr | None, stated: ast.expr | None) -> list[str] | None:
+        if values is None:
+            return None
         try:
-            names = PythonReader().read(given["argnames"])
-            names = [one.strip() for one in names.split(",")] if isinstance(names, str) else names
-            rows = self._row(given["argvalues"])
-            stated = given.get("ids")
-            if stated is None or dotted(stated) == "str" or dotted(stated) == "repr":
-                wanted = [*self._stated_ids(rows, names, dotted(stated) if stated else "")]
+            rows, how = self._row(values), dotted(stated) if stated is not None else ""
+            if stated is None or how in ("str", "repr"):
+                wanted = [*self._stated_ids(rows, names, how)]
             else:
                 wanted = [_text_of(one) for one in self._row(stated)]
-        except (LostValue, KeyError, TypeError, AttributeError):
+        except (LostValue, TypeError, ValueError, AttributeError):
             return None
         if any(one is None for one in wanted) or len(wanted) != len(rows):
             return None
@@ -209,6 +242,38 @@ class TestsOfFile:
         if isinstance(value, str):
             return value.encode("unicode_escape").decode("ascii")
         return str(value) if value is None or isinstance(value, bool | int | float) else None
+
+
+def _names_of(mark: ast.Call) -> list[str]:
+    """The arguments that a `parametrize` gives; none, where they are computed."""
+    stated = next((one.value for one in mark.keywords if one.arg == "argnames"), None)
+    try:
+        names = PythonReader().read(mark.args[0] if mark.args else stated or ast.Constant(None))
+    except LostValue:
+        return []
+    return [str(one).strip() for one in (names.split(",") if isinstance(names, str) else names or ())]
+
+
+@frozen
+class FixtureOfTests:
+    """A fixture by the name that tests ask for. `is_own`: whether it stands in the file of the tests."""
+
+    name: str
+    arguments: tuple[str, ...]
+    params: ast.expr | None
+    ids: ast.expr | None
+    is_autouse: bool
+    is_own: bool
+
+
+def _fixture(node: Function, decorator: ast.expr, is_own: bool) -> FixtureOfTests:
+    stated = {one.arg: one.value for one in decorator.keywords} if isinstance(decorator, ast.Call) else {}
+    name = getattr(stated.get("name"), "value", node.name)
+    arguments = tuple(one.arg for one in (*node.args.args, *node.args.kwonlyargs))
+    autouse = getattr(stated.get("autouse"), "value", False)
+    return FixtureOfTests(
+        str(name), arguments, stated.get("params"), stated.get("ids"), bool(autouse), is_own
+    )
 
 
 def _from_nearest(decorators: Sequence[ast.expr]) -> Iterator[ast.expr]:
@@ -293,10 +358,21 @@ class FilesOfTests:
         """The tests of a file; None where there is none, or none that can be read."""
         if file not in self._tests:
             try:
-                self._tests[file] = TestsOfFile(file, self.text(file))
+                self._tests[file] = self.opened(file)
             except BaselinekitError:
                 self._tests[file] = None
         return self._tests[file]
+
+    def opened(self, file: str) -> TestsOfFile:
+        """The same, and an error where it cannot be read."""
+        text, folder, around = self.text(file), posixpath.dirname(file), list[ast.Module]()
+        while posixpath.basename(file) != "conftest.py":
+            tree = self.tree(posixpath.join(folder, "conftest.py"))
+            around += [tree] if tree is not None else []
+            if not folder:
+                break
+            folder = posixpath.dirname(folder)
+        return TestsOfFile(file, text, around)
 
 
 class Moving:

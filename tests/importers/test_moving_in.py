@@ -279,6 +279,35 @@ class TestX:
     assert test.node_id("n1") == "test_x.py::TestX::test_x[n1]"
 
 
+FIXTURES = [
+    ('@pytest.fixture(params=["a", pytest.param("b", marks=x)])\ndef role(request): ...', "role", ("a", "b")),
+    ('@pytest.fixture(name="role", params=["a"])\ndef get(request): ...', "role", ("a",)),
+    ('@pytest.fixture(params=["a"])\ndef mod(): ...\n@pytest.fixture\ndef role(mod): ...', "role", ("a",)),
+    ('@pytest.fixture(params=[1, {}], ids=["one", "two"])\ndef role(): ...', "role", ("one", "two")),
+    ("@pytest.fixture(params=[1, {}], autouse=True)\ndef other(): ...", "role", ("1", "other1")),
+    ("@pytest.fixture(params=all())\ndef role(): ...", "role", None),
+    ('@pytest.fixture(params=["a"])\ndef role(): ...', "tmp_path", (None,)),
+    ("@pytest.fixture\ndef role(): ...", "role", (None,)),
+]
+
+
+@pytest.mark.parametrize(("fixture", "asked", "ids"), FIXTURES)
+def test_parameters_of_fixtures_count(fixture: str, asked: str, ids: tuple[str, ...] | None) -> None:
+    """Each was read off `pytest --collect-only`."""
+    (test,) = TestsOfFile("test_x.py", f"import pytest\n{fixture}\ndef test_x({asked}): ...\n").tests
+    assert test.params == ids
+
+
+def test_fixtures_of_the_folders_above_count() -> None:
+    files = {
+        "tests/conftest.py": "import pytest\n@pytest.fixture(params=[1])\ndef role(): ...\n",
+        "tests/unit/test_x.py": "def test_x(role): ...\ndef test_y(): ...\n",
+    }
+    found = FilesOfTests([], lambda name: files.get(name, "").encode()).tests("tests/unit/test_x.py")
+    assert found is not None
+    assert [test.params for test in found.tests] == [None, (None,)]
+
+
 def test_ids_that_come_again_are_numbered() -> None:
     assert told_apart(["a", "a", "a0", "1", "1"]) == ["a1", "a2", "a0", "1_0", "1_1"]
 
