@@ -152,6 +152,7 @@ class BaselineItems:
         self._config = config
         self._base_url = base_url
         self._replays: Replays | None = None
+        self._environ: dict[str, str] = {}
         self._worker = _worker_of(config)
 
     @property
@@ -159,15 +160,24 @@ class BaselineItems:
         assert self._replays is not None
         return self._replays
 
+    def _opened(self) -> Replays:
+        """The project as the environment says it now: a conftest.py that begins the service sets it."""
+        config, environ = self._config, dict(os.environ)
+        if self._replays is None or environ != self._environ:
+            if self._replays is not None:
+                self._replays.close()
+            start = start_of(str(config.rootpath), str(config.invocation_params.dir))
+            try:
+                self._replays = Replays(start, self._base_url, self._worker, _style_of(config))
+            except BaselinekitError as error:
+                raise pytest.UsageError(str(error)) from None
+            self._environ = environ
+        return self._replays
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         """What is wrong with the configuration is said before anything is collected, or a worker is begun."""
-        config = self._config
-        start = start_of(str(config.rootpath), str(config.invocation_params.dir))
-        try:
-            self._replays = Replays(start, self._base_url, self._worker, _style_of(config))
-        except BaselinekitError as error:
-            raise pytest.UsageError(str(error)) from None
+        self._opened()
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
@@ -175,13 +185,14 @@ class BaselineItems:
             self._replays.close()
 
     def pytest_report_header(self) -> str:
-        return f"baselinekit: {self.replays.describe()}"
+        return f"baselinekit: {self._opened().describe()}"
 
     # Which files.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Whoever names no paths means the whole project, whatever folder `testpaths` names for tests."""
+        self._opened()
         config = self._config
         here = os.path.realpath(config.invocation_params.dir)
         whole = {os.path.realpath(config.rootpath), self.replays.root}

@@ -92,16 +92,16 @@ def lay(folder: Path, url: str, **files: str) -> None:
         (folder / "baselines" / f"{name}.yaml").write_text(text, "utf-8")
 
 
-def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
+def started(folder: Path, *options: str, **more: str) -> "subprocess.Popen[str]":
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"} | more
     words = [sys.executable, "-m", "pytest", "--baselinekit", "-p", "no:cacheprovider", *options]
     return subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 
-def run(folder: Path, *options: str) -> tuple[int, str]:
-    with started(folder, *options) as process:
+def run(folder: Path, *options: str, **more: str) -> tuple[int, str]:
+    with started(folder, *options, **more) as process:
         shown, _ = process.communicate(timeout=60)
     return process.returncode, shown
 
@@ -221,3 +221,18 @@ def test_who_ends_the_wait_for_one_gets_the_others_judged(tmp_path: Path) -> Non
             shown, _ = process.communicate(timeout=60)
     assert "1 passed, 1 error" in shown
     assert "too slow" in shown
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
+def test_a_conftest_begins_the_service_and_says_where_it_is(tmp_path: Path, workers: list[str]) -> None:
+    """In each process its own, which fixtures could not: they are for tests."""
+    conftest = (
+        "import os\n"
+        "def pytest_sessionstart(session): os.environ['BASELINEKIT_BASE_URL'] = os.environ['WILL_BE']\n"
+    )
+    with service() as (url, asked):
+        lay(tmp_path, "http://127.0.0.1:9", **MANY)
+        (tmp_path / "conftest.py").write_text(conftest, "utf-8")
+        code, shown = run(tmp_path, *workers, WILL_BE=url)
+    assert (code, len(asked.paths)) == (0, 12), shown
+    assert f"base_url {url}" in shown
