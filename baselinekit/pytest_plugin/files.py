@@ -19,7 +19,7 @@ from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.replaying.settings import Clients
-from baselinekit.store import writing
+from baselinekit.store import atomic, writing
 from baselinekit.store.project import nearest_config, project_root, resolve
 from baselinekit.store.reading import LoadedFiles, locate_all, parse_record
 from baselinekit.store.results import drop_pending, pending_ids
@@ -88,7 +88,9 @@ def _opened(root: str) -> "OpenProject | BaselinekitError":
     try:
         now = clock()
         operator = Operator(cwd=root, environ=os.environ, now=now(), work=time.thread_time)
-        return OpenProject(open_project(operator), now)
+        project = OpenProject(open_project(operator), now)
+        atomic.sweep(project.root)  # what a run that was killed has left
+        return project
     except BaselinekitError as error:
         return error
 
