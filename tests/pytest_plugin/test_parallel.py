@@ -163,6 +163,49 @@ def test_a_part_claims_nothing(
     assert recorded.files() == before
 
 
+HOOK = """\
+def pytest_collection_modifyitems(items):
+    items[:] = items[1:]
+"""
+CRASH = "import os\n\ndef test_crash():\n    os.kill(os.getpid(), 9)\n"
+STOPPED = "def test_stop():\n    raise KeyboardInterrupt\n"
+FAILING = "def test_first():\n    assert False\n"
+ENDINGS = {
+    "a hook": ({"conftest.py": HOOK}, (), 0, "of 11 tests 10 were run"),
+    "an error": ({"test_0.py": "1 / 0\n"}, ("--continue-on-collection-errors",), 1, "test_0.py could not be"),
+    "stopped": ({"test_0.py": FAILING}, ("-x",), 1, "did not finish"),
+    "interrupted": ({"test_0.py": STOPPED}, (), 2, "the run was stopped"),
+    "last failed": ({"test_0.py": FAILING}, ("--lf",), 1, "of 1 tests 1 were run|--lf runs what failed"),
+    "crashed": ({"test_0.py": CRASH}, ("-n", "2", "--max-worker-restart", "0"), 1, "did not finish"),
+    "crashed and replaced": ({"test_0.py": CRASH}, ("-n", "2"), 1, "1 test did not finish"),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_run_that_did_not_come_to_its_end_claims_nothing(recorded: Project, name: str) -> None:
+    files, words, code, why = ENDINGS[name]
+    if name == "last failed":
+        recorded.write("test_0.py", FAILING)
+        recorded.run(code=1)
+    recorded.edit("test_b.py", "baseline", "tmp_path")
+    recorded.edit("test_b.py", "tmp_path\n", "tmp_path or True\n")
+    for file, text in files.items():
+        recorded.write(file, text)
+    before = recorded.files()
+    said = recorded.run(*words, "--baseline-prune", code=code)
+    assert re.search(rf"no baseline was removed: .*({why})", said), said
+    assert unused(said) == []
+    assert recorded.files() == before
+
+
+def test_a_failing_and_a_skipped_test_keep_their_baselines(recorded: Project) -> None:
+    recorded.edit("test_b.py", '"x" ==', "import_of_nothing() ==")
+    recorded.edit("test_a.py", "def test_two", "@pytest.mark.skip\ndef test_two")
+    recorded.edit("test_a.py", "range(8)", "range(7)")
+    assert unused(recorded.run("-n", "2", code=1)) == GONE[:1]
+    assert unused(recorded.run("--ff", code=1)) == GONE[:1]
+
+
 # Updates of many at once, and what is killed meanwhile.
 
 KILLS = 30 if os.environ.get("BASELINEKIT_THOROUGH") else 3
