@@ -12,7 +12,7 @@ from baselinekit.cli.clients import LazyModels
 from baselinekit.cli.cluster import check_asked, judged, order_below, order_sent, sending, shared
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import outside_of
-from baselinekit.cli.worker import KnownEnvironment, Order, Workplace, order_of
+from baselinekit.cli.worker import KnownEnvironment, Order, Workplace, orders_of
 from baselinekit.evals.attempts import Outside, Slip
 from baselinekit.evals.elsewhere import CasePacking, CasePolicy, CasesOnCluster
 from baselinekit.evals.lanes import CaseLanes
@@ -64,10 +64,10 @@ def in_processes(
         if lanes == 1:
             return None
         models.hold_journal()
-        order = order_of(project, options.recording, -(-cases.jobs // lanes), options.resume, about)
+        orders = orders_of(project, options.recording, lanes, cases.jobs, options.resume, about)
         leases = Leases(lanes, models.limits, 1 if cases.first else None, context.clients.now)
-        build = partial(RunWorker, order, cases, options.save_answers is not None)
-        return CaseLanes(build, lanes, leases, models.take, cases)
+        builds = [partial(RunWorker, order, cases, options.save_answers is not None) for order in orders]
+        return CaseLanes(builds, leases, models.take, cases)
 
     return begin
 

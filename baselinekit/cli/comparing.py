@@ -96,16 +96,15 @@ def _elsewhere(
     processes = min(options.processes, options.jobs)  # no more at once than were asked for
     if processes == 1:
         return None
-    from baselinekit.cli.worker import CompareWorker, order_of
+    from baselinekit.cli.worker import CompareWorker, orders_of
     from baselinekit.workflow.leases import Leases
     from baselinekit.workflow.processes import ProcessEngine
 
     models.hold_journal()
-    jobs = -(-options.jobs // processes)
-    order = order_of(project, options.recording, jobs, options.resume, "compare")
-    build = partial(CompareWorker, order, policy.judging)
+    orders = orders_of(project, options.recording, processes, options.jobs, options.resume, "compare")
+    builds = [partial(CompareWorker, order, policy.judging) for order in orders]
     leases = Leases(processes, models.limits, policy.maxfail, context.clients.now)
-    return ProcessEngine(build, processes, jobs, leases, models.take)
+    return ProcessEngine(builds, orders[0].jobs, leases, models.take)
 
 
 def _selection(

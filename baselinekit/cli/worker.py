@@ -50,6 +50,14 @@ def order_of(
     return Order(operator, recording, jobs, resume, about)
 
 
+def orders_of(
+    project: Project, recording: RecordingOptions, places: int, jobs: int, resume: bool | None, about: str
+) -> list[Order]:
+    """One for each of several workers: together they do no more at once than `jobs`."""
+    order = order_of(project, recording, jobs, resume, about)
+    return [replace(order, jobs=jobs // places + (number < jobs % places)) for number in range(places)]
+
+
 class Workplace:
     """The project of an order and its clients in this process: before each chunk a lease `begin`s, and what
     was `gathered` meanwhile is told afterwards."""

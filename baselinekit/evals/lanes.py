@@ -26,14 +26,13 @@ class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
 
     def __init__(
         self,
-        build: Build,
-        processes: int,
+        builds: Sequence[Build],
         leases: Leases,
         gather: Callable[[Gathered], None],
         order: CaseOrder,
     ):
-        super().__init__(build, processes, leases, gather, OF_ATTEMPTS)
-        self.slots = _SLOTS * processes
+        super().__init__(builds, leases, gather, OF_ATTEMPTS)
+        self.slots = _SLOTS * len(builds)
         self._order = order
         self._own = threading.local()
         self._taken = 0

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import canonical
+from baselinekit.tree.paths import render
 
 _MOST_LEVELS = 64
 
@@ -125,7 +126,7 @@ def _finite(value: float, path: tuple[object, ...]) -> float:
 
 
 def _place(path: tuple[object, ...]) -> str:
-    return ".".join(map(str, path)) or "the value"
+    return render([key if isinstance(key, int) else str(key) for key in path]) if path else "the value"
 
 
 def _simpler(value: Any, path: tuple[object, ...]) -> object:

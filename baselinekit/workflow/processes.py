@@ -223,18 +223,18 @@ class Terms(Generic[Item, Judged]):
 
 
 class Lanes(Generic[Item, Judged]):
-    """What the engines of several processes have in common. `terms`: how they look at what is judged."""
+    """What the engines of several processes have in common: `builds` has one for each. `terms`: how they look
+    at what is judged."""
 
     def __init__(
         self,
-        build: Build,
-        processes: int,
+        builds: Sequence[Build],
         leases: Leases,
         gather: Callable[[Gathered], None],
         terms: Terms[Item, Judged],
     ):
-        self.slots = processes
-        self.lanes = [WorkerLane(build, number) for number in range(processes)]
+        self.slots = len(builds)
+        self.lanes = [WorkerLane(build, number) for number, build in enumerate(builds)]
         self._leases, self._gather, self._terms = leases, gather, terms
         self._is_cancelled = False
 
@@ -299,14 +299,14 @@ class Lanes(Generic[Item, Judged]):
 
 
 class ProcessEngine(Lanes[Entry, JudgedBaseline]):
-    """The engine of a compare in several processes, each of which replays `jobs` at once. What a lane has
-    read it keeps, and judges. It has two slots: while one waits for it, what it gave before is written."""
+    """The engine of a compare in several processes, each of which replays at most `jobs` at once. What a lane
+    has read it keeps, and judges. It has two slots: while one waits for it, what it gave before is written."""
 
     def __init__(
-        self, build: Build, processes: int, jobs: int, leases: Leases, gather: Callable[[Gathered], None]
+        self, builds: Sequence[Build], jobs: int, leases: Leases, gather: Callable[[Gathered], None]
     ):
-        super().__init__(build, processes, leases, gather, OF_BASELINES)
-        self.slots = _SLOTS * processes
+        super().__init__(builds, leases, gather, OF_BASELINES)
+        self.slots = _SLOTS * len(builds)
         self._jobs = jobs
         self._lane_of: dict[str, int] = {}
         self._moved: dict[Key, int] = {}

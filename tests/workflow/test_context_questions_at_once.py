@@ -63,7 +63,7 @@ def test_the_questions_of_one_baseline_are_asked_at_the_same_time(here: Console)
     all_are_asked = threading.Barrier(QUESTIONS)
     with CountedModel(lambda number: 0.0 * all_are_asked.wait(20)) as model:
         project(here, model)
-        results(here, "compare --no-record", 0)
+        results(here, "compare --no-record -j 16", 0)  # of which two processes have eight each
     assert len(model.asked) == model.most_at_once == QUESTIONS
 
 

@@ -160,7 +160,7 @@ def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda ou
         if processes > 1:
             build = partial(CompareWorker, order_of(project, RecordingOptions(), 2), policy.judging)
             leases = Leases(processes, Limits(), None, lambda: NOW)
-            engine = ProcessEngine(build, processes, 2, leases, lambda gathered: None)
+            engine = ProcessEngine([build] * processes, 2, leases, lambda gathered: None)
         return compare(project, [], Selection(), policy, context, elsewhere=engine)
 
 
