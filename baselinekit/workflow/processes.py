@@ -300,7 +300,7 @@ class Lanes(Generic[Item, Judged]):
 
 class ProcessEngine(Lanes[Entry, JudgedBaseline]):
     """The engine of a compare in several processes, each of which replays at most `jobs` at once. What a lane
-    has read it keeps, and judges. It has two slots: while one waits for it, what it gave before is written."""
+    has read it keeps, and judges. It has two slots: while one waits, what it gave before is written."""
 
     def __init__(
         self, builds: Sequence[Build], jobs: int, leases: Leases, gather: Callable[[Gathered], None]
