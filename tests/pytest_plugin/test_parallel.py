@@ -4,11 +4,13 @@ is claimed by those that covered everything."""
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -68,7 +70,9 @@ class Project:
         assert ended.returncode == code, said
         return said
 
-    def start(self, *words: str, **env: str) -> "subprocess.Popen[str]":
+    def start(
+        self, *words: str, before: Callable[[], None] | None = None, **env: str
+    ) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", *_ALONE, *words],
             cwd=self.root,
@@ -77,6 +81,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=before,
         )
 
     def paths(self) -> list[Path]:
@@ -310,3 +315,26 @@ def test_workers_of_each_write_the_same_value_once(project: Project) -> None:
     said = project.run("--tx", "2*popen", "--dist", "each")
     assert "11 baselines written" in said
     assert len(project.files()) == 11
+
+
+def small_files() -> None:
+    """A limit of the shell (ulimit -f), which is what a quota and a full disk look like."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+
+def test_what_cannot_be_written_is_told_and_the_old_file_is_whole(project: Project) -> None:
+    project.write("test_a.py", MANY.replace("range(200)", "range(2)"))
+    project.run(STATE="old")
+    before = {path: path.read_bytes() for path in project.paths()}
+    project.write("test_b.py", "def test_new(baseline):\n    assert list(range(100)) == baseline\n")
+    words = ("-p", "no:cacheprovider", "--baseline-update")
+    full = {"PYTHONDONTWRITEBYTECODE": "1", "STATE": "new"}
+    run = project.start(*words, before=small_files, **full)
+    said, _ = run.communicate(timeout=120)
+    assert (run.returncode, said.count("3 failed")) == (1, 1), said
+    for name in ("test_a/test_it-0", "test_a/test_it-1", "test_b/test_new"):
+        assert f"BK120 baselines/{name}.yaml cannot be written: file too large" in said
+    assert "Traceback" not in said
+    assert {path: path.read_bytes() for path in project.paths()} == before
+    assert "3 passed" in project.run(*words, **full)
