@@ -64,6 +64,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(if $(LONG),--long) $(if $(QUICK),--quick)
 
 # The versions whose figures are in benchmarks/README.md; install scripts are not run, no browser is fetched.
+# The plugins of pytest have no environment of their own: they are measured in the pytest and the Python that run ours.
 PEERS = benchmarks/peers
 
 bench-peers: $(READY)
@@ -71,6 +72,9 @@ bench-peers: $(READY)
 	    newman@6.2.2 stepci@2.8.2 promptfoo@0.121.20
 	@$(BIN)/python -m venv --clear $(PEERS)/venv
 	@$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check 'tavern==3.7.1' 'pytest<9'
+	@rm -rf $(PEERS)/plugins
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(PEERS)/plugins --no-deps \
+	    'syrupy==7.0.2' 'pytest-regressions==2.11.0' 'pytest-datadir==1.9.0'
 
 PIN = s/^ *\([A-Za-z0-9-]*\)>=\([0-9.]*\).*/\1==\2/p
 LOWEST = $(shell sed -n -e '/^install_requires/,/^\[/$(PIN)' -e '/^dask =/,/^bench/$(PIN)' \

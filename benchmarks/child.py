@@ -21,6 +21,7 @@ SUBJECTS = {
     "models": "slow questions to a model",
     "evals": "`run` as a whole",
     "peers": "the same checks by other tools",
+    "pytest": "the pytest plugin",
     "startup": "starting up",
     "guards": "what the guards cost",
     "judges": "eval cases that programs judge",

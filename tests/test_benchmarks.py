@@ -13,7 +13,19 @@ from typing import Any
 import architecture
 import pytest
 
-from benchmarks import client, data, disk, matcher, measure, server, startup, table, tools, unordered
+from benchmarks import (
+    client,
+    data,
+    disk,
+    matcher,
+    measure,
+    pytest as snapshot_rows,
+    server,
+    startup,
+    table,
+    tools,
+    unordered,
+)
 from benchmarks.__main__ import with_others
 from benchmarks.child import SUBJECTS
 from benchmarks.measure import Engine, Spent, WrongAnswerError, in_turn, inside, process
@@ -254,6 +266,23 @@ def test_the_file_of_each_tool_holds_every_check(tool: tools.Tool, tmp_path: Pat
     for number in range(3):
         assert data.body(number)["user"]["id"] in text
         assert f"/{number}.json" in text or "{{n}}" in text
+
+
+def test_documents_that_are_answered_again_differ_in_what_varies() -> None:
+    """What the plugins of pytest are given to compare, and what one of them must find."""
+    (recorded,), (answered,), (wrong,) = (
+        list(snapshot_rows.documents(1, 3_000, **facts))
+        for facts in ({}, {"answered": True}, {"answered": True, "wrong": True})
+    )
+    assert 2_500 < len(json.dumps(recorded)) < 3_500
+    differing = {
+        name
+        for one, other in zip(recorded["users"], answered["users"], strict=True)
+        for name in one
+        if one[name] != other[name]
+    }
+    assert differing == {"id", "created_at", "updated_at", "etag"}
+    assert [a == b for a, b in zip(answered["users"], wrong["users"], strict=True)][-2:] == [True, False]
 
 
 def test_the_scale_of_a_quick_run_is_small() -> None:

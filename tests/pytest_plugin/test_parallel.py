@@ -265,8 +265,8 @@ def kill(run: "subprocess.Popen[str]", began: int, root: Path, source: random.Ra
 
 def written(root: Path, began: int) -> int:
     """How many files are of this run."""
-    with suppress(OSError):
-        return sum(one.stat().st_mtime_ns >= began for one in os.scandir(root / "baselines/test_a"))
+    with suppress(OSError), os.scandir(root / "baselines/test_a") as found:
+        return sum(one.stat().st_mtime_ns >= began for one in found)
     return 0
 
 
