@@ -19,6 +19,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.pytest_plugin.files import NewFile, OpenProject, Place, Projects
 from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
+from baselinekit.store.reading import without_collector
 
 if TYPE_CHECKING:  # where all passes, nothing of it is loaded
     from baselinekit.pytest_plugin.differing import Failure, Update
@@ -158,6 +159,7 @@ class TestValues:
         except BaselinekitError:
             return self._item.nodeid
 
+    @without_collector()
     def compare(self, value: object, name: str | None, rules: Rules) -> "Failure | None":
         """None where the value is as it should be, or becomes what it should be."""
         project = self.project
