@@ -147,7 +147,7 @@ class TestValues:
         self._updates: dict[str, Update] = {}
         self._failures: list[Failure] = []
         self._used: list[UsedFile] = []
-        self._is_unfit = False
+        self._is_unfit = self._has_compared = False
 
     @cached_property
     def project(self) -> OpenProject:
@@ -162,6 +162,7 @@ class TestValues:
     @without_collector()
     def compare(self, value: object, name: str | None, rules: Rules) -> "Failure | None":
         """None where the value is as it should be, or becomes what it should be."""
+        self._has_compared = True
         project = self.project
         place = project.place(self._item, name)
         code = CodeRules(rules)
@@ -290,6 +291,11 @@ class TestValues:
         write_updates(self.project, [update for _, update in updates])
         for file, update in updates:
             self._note(Place(self.project.root, file, update.after.id, "", None), "updated")
+
+    def end(self) -> None:
+        """A test that passes whatever its value is says nothing of it."""
+        if not (self._has_compared or self._is_unfit):
+            self._item.warn(BaselineWarning("the test asked for `baseline`, and compared nothing with it"))
 
     def told(self) -> list[list[object]]:
         """What was done since this was last asked."""

@@ -92,13 +92,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def baseline(request: pytest.FixtureRequest) -> "BaselineFixture":
+def baseline(request: pytest.FixtureRequest) -> "Generator[BaselineFixture]":
     """The known-good value of this test, kept in a file: `assert value == baseline`."""
     from baselinekit.pytest_plugin.fixture import BaselineFixture
 
     values = run_of(request.config).values_of(request.node)
     request.node.stash[_VALUES] = values
-    return BaselineFixture(values)
+    yield BaselineFixture(values)
+    values.end()
 
 
 def run_of(config: pytest.Config) -> "BaselineRun":

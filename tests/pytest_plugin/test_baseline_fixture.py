@@ -391,3 +391,36 @@ def test_a_file_that_another_process_has_written_meanwhile(pytester: pytest.Pyte
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*baselinekit: BK113*test_it-2.yaml: *another process*"])
+
+
+def test_a_test_that_compares_nothing_is_warned(pytester: pytest.Pytester) -> None:
+    """As where the other side says of everything that it is equal."""
+    pytester.makepyfile(
+        """
+        from unittest.mock import ANY
+
+        import pytest
+
+
+        def test_any(baseline):
+            assert ANY == baseline
+
+
+        def test_named(baseline):
+            baseline("users")
+
+
+        def test_fails_before(baseline):
+            raise ValueError
+
+
+        def test_skipped_before(baseline):
+            pytest.skip()
+        """
+    )
+    result = pytester.runpytest_inprocess("-W", "default")
+    result.assert_outcomes(passed=2, failed=1, skipped=1, warnings=2)
+    told = "*BaselineWarning: the test asked for `baseline`, and compared nothing with it*"
+    result.stdout.fnmatch_lines([told])
+    again = pytester.runpytest_inprocess("-W", "error")
+    again.assert_outcomes(passed=2, errors=2, failed=1, skipped=1)
