@@ -21,19 +21,11 @@ class Config:
     def __init__(self, rootpath: Path, update: str | None):
         self.rootpath = rootpath
         self.invocation_params = pytest.Config.InvocationParams(args=(), plugins=None, dir=rootpath)
+        self.pluginmanager = pytest.PytestPluginManager()
         self._update = update
 
-    def getoption(self, name: str) -> str | None:
-        assert name == "baseline_update"
-        return self._update
-
-    def get_verbosity(self) -> int:
-        return 0
-
-    def get_terminal_writer(self) -> Any:
-        return self
-
-    fullwidth = 100
+    def getoption(self, name: str, default: object = None) -> object:
+        return {"baseline_update": self._update}.get(name, default)
 
 
 @dataclass
@@ -41,6 +33,7 @@ class Item:
     """What of a test the plugin asks for."""
 
     path: Path
+    config: Config
     nodeid: str = "test_x.py::test_x"
     warned: list[Warning] = field(default_factory=list)
 
@@ -69,7 +62,7 @@ class Report:
 def accepts(folder: Path, value: object, update: str | None = None) -> bool:
     """Whether a run of the test passes with this value."""
     config: Any = Config(folder, update)
-    item: Any = Item(folder / "test_x.py")
+    item: Any = Item(folder / "test_x.py", config)
     report: Any = Report()
     values = BaselineRun(config).values_of(item)
     same = BaselineFixture(values) == value
