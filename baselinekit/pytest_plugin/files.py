@@ -98,7 +98,10 @@ def _opened(root: str) -> "OpenProject | BaselinekitError":
 def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
     """The node id without the group that xdist's `--dist loadgroup` writes behind it."""
     test, mark, group = nodeid.rpartition("@")
-    grouped = mark and "]" not in group and getattr(config.option, "dist", "") == "loadgroup"
+    if not mark or "]" in group:
+        return nodeid
+    option = config.option  # a worker has another one than the process that has started it
+    grouped = getattr(option, "dist", "") == "loadgroup" or getattr(option, "loadgroup", False)
     return test if grouped else nodeid
 
 

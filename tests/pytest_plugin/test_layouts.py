@@ -196,7 +196,8 @@ def test_without_a_terminal_a_difference_is_a_failure_and_nothing_else(tmp_path:
         test.write_text(f"def test_one(baseline): assert {value} == baseline\n", "utf-8")
         code, shown = run(tmp_path, "-p", "no:terminal", "--junitxml=all.xml")
         assert code == expected, shown
-    assert "- 1" in (tmp_path / "all.xml").read_text("utf-8")
+    if pytest.version_tuple >= (9,):  # an older one fails itself where it explains a failed assert
+        assert "- 1" in (tmp_path / "all.xml").read_text("utf-8")
 
 
 def test_it_runs_from_a_zip_file(lay: Lay, tmp_path: Path) -> None:
