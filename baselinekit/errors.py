@@ -161,8 +161,15 @@ def cannot(code: str, what: str, hint: str = "") -> CannotReplay:
 
 def fault_of_ours(error: Exception) -> CannotReplay:
     """What nobody expected, as the error of the one thing that met it: whatever else is judged goes on."""
+    raise_interrupt(error)
     what = f"internal error: {type(error).__name__}: {error}".rstrip(": ")
     return CannotReplay(Problem("BK399", what, "please report it"))
+
+
+def raise_interrupt(error: Exception) -> None:
+    """Python wraps an interrupt that comes while a class is made: it is no fault of ours."""
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__
 
 
 class OutOfBudget(CannotReplay):

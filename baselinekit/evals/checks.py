@@ -15,6 +15,7 @@ from baselinekit.errors import (
     Problem,
     Refused,
     fault_of_ours,
+    raise_interrupt,
 )
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
@@ -120,6 +121,7 @@ def checked_cases(
         except BaselinekitError as error:
             (refused if isinstance(error, Refused) else wrong).append((case, error.problems))
         except Exception as error:  # told as the error of this case, where it is examined
+            raise_interrupt(error)
             found.append(Prepared(case, fault=error))
     root = here.project.root
     # what is wrong with a script is told once, whatever cases have it

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.cli.main import run
+from baselinekit.errors import fault_of_ours
 
 
 @pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError("x"), 3)])
@@ -16,3 +17,12 @@ def test_it_is_told_as_what_it_is(
 
     assert run(["compare", str(tmp_path)], now=now) == code
     assert ("interrupted" in capsys.readouterr().err) is (code == 130)
+
+
+def test_it_is_no_fault_of_what_is_judged_at_that_moment() -> None:
+    error = RuntimeError("Error calling __set_name__")
+    error.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        fault_of_ours(error)
+    error.__cause__ = ValueError()
+    assert fault_of_ours(error).problems[0].code == "BK399"
