@@ -20,6 +20,8 @@ from baselinekit.pytest_plugin.interception import Interception
 from baselinekit.pytest_plugin.tape import Counting, Mode, Tape
 from baselinekit.variables import Redactor
 
+pytestmark = pytest.mark.slow
+
 requests = pytest.importorskip("requests", reason="pip install -e '.[dev]'")
 httpx_like = [
     importlib.import_module("httpx"),

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from console import console
 
+pytestmark = pytest.mark.slow
+
 NOBODY = "http://127.0.0.1:9"
 PASSES = """\
 id: passes

@@ -6,6 +6,8 @@ import pytest
 
 from baselinekit.pytest_plugin.fixture import Expected
 
+pytestmark = pytest.mark.slow
+
 
 def files(pytester: pytest.Pytester) -> list[str]:
     found = (pytester.path / "baselines").rglob("*.yaml")
