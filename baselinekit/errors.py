@@ -166,10 +166,15 @@ def fault_of_ours(error: Exception) -> CannotReplay:
     return CannotReplay(Problem("BK399", what, "please report it"))
 
 
+def interrupt_in(error: Exception) -> KeyboardInterrupt | None:
+    """Python wraps an interrupt that comes while a class is made."""
+    return error.__cause__ if isinstance(error.__cause__, KeyboardInterrupt) else None
+
+
 def raise_interrupt(error: Exception) -> None:
-    """Python wraps an interrupt that comes while a class is made: it is no fault of ours."""
-    if isinstance(error.__cause__, KeyboardInterrupt):
-        raise error.__cause__
+    """What is no fault of ours is not told as one."""
+    if (interrupt := interrupt_in(error)) is not None:
+        raise interrupt
 
 
 class OutOfBudget(CannotReplay):

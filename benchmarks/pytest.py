@@ -93,7 +93,7 @@ def _large(plugins: Sequence[Plugin], scale: Scale, say: Say) -> Iterator[Row]:
         name: (median(times[many][name]) - median(times[few][name])) / (many - few) for name in times[many]
     }
     bare, others = each[BARE.name], [plugin for plugin in plugins if plugin is not OURS]
-    for called, without, goal in ((what, 0.0, None), (f"{what}: the part of the plugin", bare, 0.1)):
+    for called, without, goal in ((what, 0.0, 0.1), (f"{what}: the part of the plugin", bare, None)):
         for plugin in others:
             ours, theirs = each[OURS.name] - without, each[plugin.name] - without
             rounds = min(len(times[many][OURS.name]), len(times[many][plugin.name]))

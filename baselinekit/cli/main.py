@@ -13,7 +13,7 @@ import click
 
 from baselinekit import __version__
 from baselinekit.cli import entry
-from baselinekit.errors import BaselinekitError
+from baselinekit.errors import BaselinekitError, interrupt_in
 
 COMMANDS = {
     "compare": ("compare.CompareOptions", "comparing.compare_or_watch"),
@@ -175,8 +175,7 @@ def run(
         entry.discard(sys.stdout)
         return 3
     except Exception as fault:
-        # Python wraps an interrupt that comes while a class is made
-        if isinstance(fault.__cause__, KeyboardInterrupt):
+        if interrupt_in(fault):
             complain("interrupted")
             return entry.INTERRUPTED
         if os.environ.get("BASELINEKIT_TRACEBACK"):

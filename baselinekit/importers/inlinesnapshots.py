@@ -128,12 +128,10 @@ class _Source:
             value, placeholders = parted(self._reader.read(given))
         except LostValue as error:
             if is_first:
-                line = error.at or place.line
-                self._moving.leave_out(Place(place.file, line), f"{test.name}: {error.what}", error.hint)
+                self._moving.lose(place, error, test.name)
             return
         except BaselinekitError as error:
-            problem = error.problems[0]
-            self._moving.leave_out(place, f"{test.name}: {problem.message}", problem.hint)
+            self._moving.lose(place, error, test.name)
             return
         for param in test.params:
             draft = ValueDraft(test.node_id(param), name, value, placeholders, place)

@@ -149,12 +149,8 @@ class _Folder:
                 value, rules = self._table(file, owners[0], fixtures)
             else:
                 value = of_bytes(self._files.data(file))
-        except LostValue as error:
-            self._moving.leave_out(Place(file, error.at or None), error.what, error.hint)
-            return
-        except BaselinekitError as error:
-            problem = error.problems[0]
-            self._moving.leave_out(problem.place or place, problem.message, problem.hint)
+        except (LostValue, BaselinekitError) as error:
+            self._moving.lose(place, error)
             return
         for owner in owners:
             test, name = owner.test.node_id(owner.param), owner.name

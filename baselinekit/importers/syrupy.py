@@ -202,7 +202,7 @@ class AmberSnapshots:
             name = taken_apart(entry.name, self._tests)
             value, loose = amber.value_of(entry)
         except LostValue as error:
-            moving.leave_out(Place(file, error.at or entry.line), f"{entry.name}: {error.what}", error.hint)
+            moving.lose(Place(file, entry.line), error, entry.name)
             return
         for line, kind in loose:
             moving.note(
@@ -234,12 +234,8 @@ class _OneValue:
         try:
             name = self._name(stem, suffix)
             value = self._json(file) if suffix == ".json" else of_bytes(self._files.data(file))
-        except LostValue as error:
-            self._moving.leave_out(Place(file, error.at or None), error.what, error.hint)
-            return
-        except BaselinekitError as error:
-            problem = error.problems[0]
-            self._moving.leave_out(problem.place or place, problem.message, problem.hint)
+        except (LostValue, BaselinekitError) as error:
+            self._moving.lose(place, error)
             return
         test = self._tests.called(name.classes, name.function) if self._tests is not None else None
         _tell_names(name, test, self._moving)

@@ -388,6 +388,15 @@ class Moving:
     def leave_out(self, place: Place, what: str, hint: str = "") -> None:
         self.left_out.append(LeftOut(place.line or 0, what, hint, place.file))
 
+    def lose(self, place: Place, error: LostValue | BaselinekitError, of: str = "") -> None:
+        """Leave out what stands there, for what is wrong with it. `of`: what it is the value of."""
+        begin = f"{of}: " if of else ""
+        if isinstance(error, LostValue):
+            self.leave_out(Place(place.file, error.at or place.line), f"{begin}{error.what}", error.hint)
+        else:
+            (problem, *_) = error.problems
+            self.leave_out(problem.place or place, f"{begin}{problem.message}", problem.hint)
+
     def note(self, text: str) -> None:
         self.notes[text] = None
 

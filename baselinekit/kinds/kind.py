@@ -161,7 +161,7 @@ class RecipeKind:
         return override or recipe.execution.base_url or default if self.asks_address else None
 
     def own_command(self, recipe: Recipe) -> tuple[str, ...]:
-        """What is typed to compare it, where that is not `baselinekit compare`."""
+        """What is typed to compare one that another program brings: no `baselinekit compare` does."""
         return ()
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 UPDATES = {
     "new": "only those that are not there yet, also in CI",
     "changed": "those that changed",
-    "all": "as without a word",
+    "all": "both, as --baseline-update alone",
 }
 GATHERING = "baselinekit-gathering"
 REPORTED = "baselinekit"

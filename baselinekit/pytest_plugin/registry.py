@@ -11,7 +11,7 @@ import pytest
 Use = Literal["compared", "written", "updated"]
 _MOST_NAMED = 8
 _WIDTH = 100
-_VERBS: dict[Use, str] = {"written": "written", "updated": "updated"}
+_TOLD: tuple[Use, ...] = ("written", "updated")
 
 
 class BaselineWarning(pytest.PytestWarning):
@@ -65,11 +65,11 @@ class Registry:
     def lines(self, folder: "os.PathLike[str]") -> Iterator[str]:
         """What the end of a run says: files by their way from where it was started."""
         every = [one for files in self.tests.values() for one in files]
-        for use, verb in _VERBS.items():
+        for use in _TOLD:
             names = list(dict.fromkeys(os.path.relpath(one.path, folder) for one in every if one.use == use))
             if names:
                 count = "1 baseline" if len(names) == 1 else f"{len(names):,} baselines"
-                yield f"{count} {verb}: {names[0]}" if len(names) == 1 else f"{count} {verb}:"
+                yield f"{count} {use}: {names[0]}" if len(names) == 1 else f"{count} {use}:"
                 yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
                 if len(names) > _MOST_NAMED:
                     yield f"  … and {len(names) - _MOST_NAMED:,} more"

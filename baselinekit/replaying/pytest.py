@@ -3,13 +3,14 @@
 import shlex
 
 from baselinekit.errors import cannot
+from baselinekit.kinds.pytest import KIND
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Row, Setting
 
 
 def replay_pytest(recipe: Recipe, setting: Setting) -> Observation:
-    test = shlex.quote(recipe.input.test)
-    raise cannot("BK356", "what a test compares is compared when pytest runs it", f"python -m pytest {test}")
+    command = shlex.join(KIND.own_command(recipe))
+    raise cannot("BK356", "what a test compares is compared when pytest runs it", command)
 
 
 def check_pytest(recipe: Recipe, setting: Setting) -> None:

@@ -306,9 +306,9 @@ class BaselineRunner:
         """The result of what needs no replay."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
-        if kind_of(baseline.current).brought_by:
-            test = kind_of(baseline.current).target(baseline.current, self._project.redactor.mask)
-            return self._result(baseline, outcome="skipped", reason=f"its test compares it: python -m {test}")
+        if own := kind_of(baseline.current).own_command(baseline.current):
+            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(own)}")
+            return self._result(baseline, outcome="skipped", reason=reason)
         if baseline.baseline is None:
             capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
             reason = f"it has no stored output yet: {capture}"

@@ -384,4 +384,4 @@ def test_the_value_of_a_test_is_left_to_its_test(pytester: pytest.Pytester) -> N
     told = {result["id"]: result for result in report["results"]}
     assert told["passes"]["outcome"] == "passed"
     assert told["of-a-test"]["outcome"] == "skipped"
-    assert told["of-a-test"]["reason"] == "its test compares it: python -m pytest tests/test_a.py::test_one"
+    assert told["of-a-test"]["reason"] == "its test compares it: pytest tests/test_a.py::test_one"
