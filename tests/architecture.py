@@ -122,7 +122,10 @@ ENTRANCES = {
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
 PUBLIC = {"library", "pytest_plugin"}
-"""What Python people use: its classes are called as the user says it, and have a signature from the start."""
+"""What Python people use: its classes have a signature from the start."""
+
+NAMED_FOR_USERS = {"library"}
+"""Its classes are called as the user says it, whatever the house calls its own."""
 
 KNOW_KINDS = {"kinds", "replaying"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
@@ -655,7 +658,7 @@ def class_names(package: Package) -> Iterator[str]:
     """A class name occurs once."""
     places: dict[str, str] = {}
     for module, source in package.items():
-        if folder_of(module) in PUBLIC:
+        if folder_of(module) in NAMED_FOR_USERS:
             continue
         for node in nodes(source):
             if isinstance(node, ast.ClassDef):

@@ -21,7 +21,7 @@ from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.programs.git import Git
-from baselinekit.pytest_plugin.files import OpenProject, Place
+from baselinekit.pytest_plugin.files import OpenProject, ValuePlace
 from baselinekit.pytest_plugin.registry import terminal_of
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
@@ -119,7 +119,7 @@ class Failure:
 class FailureReport:
     """Failures of one value of a test."""
 
-    def __init__(self, project: OpenProject, place: Place, item: pytest.Item, config: pytest.Config):
+    def __init__(self, project: OpenProject, place: ValuePlace, item: pytest.Item, config: pytest.Config):
         self._project = project
         self._place = place
         self._item = item
@@ -241,7 +241,7 @@ def _in_python(text: str) -> str:
     return written if is_plain else f'"{text}"'
 
 
-def of_missing(place: Place, item: pytest.Item, config: pytest.Config) -> Failure:
+def of_missing(place: ValuePlace, item: pytest.Item, config: pytest.Config) -> Failure:
     """In CI nothing is written."""
     problem = Problem("BK560", "there is no such baseline, and in CI none is written")
     command = f"{test_command(item, config)} --baseline-update=new"
@@ -255,7 +255,7 @@ def of_missing(place: Place, item: pytest.Item, config: pytest.Config) -> Failur
     return Failure(f"value == {shown_path(place, config)} (missing)", lines)
 
 
-def of_second(earlier: str, place: Place) -> list[str]:
+def of_second(earlier: str, place: ValuePlace) -> list[str]:
     """A second value for a file that was written in this very run."""
     if earlier in ("this test", place.test):
         what = "this test has compared another value with it before, which is to be written"
@@ -268,7 +268,7 @@ def relative(path: str, config: pytest.Config) -> str:
     return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
 
 
-def shown_path(place: Place, config: pytest.Config) -> str:
+def shown_path(place: ValuePlace, config: pytest.Config) -> str:
     return relative(place.path, config)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
-from baselinekit.errors import BaselinekitError, InvalidInput, Place as PlaceInFile, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known
@@ -33,7 +33,7 @@ _MOST_ASKED = 10
 
 
 @dataclass(frozen=True)
-class Place:
+class ValuePlace:
     """Where a value of a test is kept. `test`: its node id, the file from the project's root."""
 
     root: str
@@ -142,7 +142,7 @@ class OpenProject:
         """Where editors find the schema, from the root."""
         return writing.reference(self.root, "")
 
-    def place(self, item: pytest.Item, name: str | None) -> Place:
+    def place(self, item: pytest.Item, name: str | None) -> ValuePlace:
         """Where a value of this test is kept."""
         path = str(item.path)
         if path not in self._names:
@@ -151,9 +151,9 @@ class OpenProject:
         test = f"{own}::{rest}" if rest else own
         folder = self.project.folders[0].rstrip("/")
         file = file_of(test, name, folder)
-        return Place(self.root, file, id_of(file, folder), test, name)
+        return ValuePlace(self.root, file, id_of(file, folder), test, name)
 
-    def load(self, place: Place) -> Baseline | None:
+    def load(self, place: ValuePlace) -> Baseline | None:
         """The baseline as its file states it; None where there is no file."""
         if not os.path.lexists(place.path):
             return None
@@ -193,7 +193,7 @@ class OpenProject:
         """What is no longer as it was noted at the capture."""
         return drift_of(self.environment, baseline, Observation(None, 0.0))
 
-    def places(self, baseline: Baseline, paths: Sequence[Path]) -> list[PlaceInFile]:
+    def places(self, baseline: Baseline, paths: Sequence[Path]) -> list[Place]:
         """Where values of the output stand in the file."""
         return locate_all(baseline.source, [(*baseline.output_path, *path) for path in paths], self.root)
 
@@ -203,7 +203,7 @@ class OpenProject:
         return self._asked_git <= _MOST_ASKED
 
     def draft(
-        self, place: Place, stated: Baseline | None, output: Json, placeholders: Mapping[Path, str]
+        self, place: ValuePlace, stated: Baseline | None, output: Json, placeholders: Mapping[Path, str]
     ) -> "NewFile":
         """What is to be written of a value that has no baseline yet: declared values by their names, and a
         placeholder for whatever looks like a secret."""
@@ -242,7 +242,7 @@ class OpenProject:
             if theirs is None or theirs.baseline is None or not self._same(theirs.baseline, new.baseline):
                 what = "another process has written another value meanwhile"
                 hint = "run again; values that vary want a placeholder"
-                raise InvalidInput(Problem("BK113", what, hint, PlaceInFile(new.place.file))) from None
+                raise InvalidInput(Problem("BK113", what, hint, Place(new.place.file))) from None
         self.written[new.place.file] = new.place.test
         self.unsynced[new.place.file] = None
 
@@ -279,7 +279,7 @@ class OpenProject:
 class NewFile:
     """A baseline that is to be written. `baseline`: as it will be read."""
 
-    place: Place
+    place: ValuePlace
     record: dict[str, Json]
     baseline: Baseline
     notes: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.pytest_plugin.files import NewFile, OpenProject, Place, Projects
+from baselinekit.pytest_plugin.files import NewFile, OpenProject, Projects, ValuePlace
 from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.store.reading import without_collector
@@ -49,8 +49,8 @@ class BaselineRun:
     def explain(self, op: str, left: object, right: object) -> list[str] | None:
         """The first line of what differs, where a comparison of ours failed; the others are added when pytest
         does not cut them any more."""
-        expected = right if isinstance(right, Expected) else left
-        if op != "==" or not isinstance(expected, Expected):
+        expected = right if isinstance(right, ExpectedValue) else left
+        if op != "==" or not isinstance(expected, ExpectedValue):
             return None
         if expected.failure is not None:
             return [expected.failure.headline]
@@ -63,7 +63,7 @@ class BaselineRun:
             project.sync()
 
 
-class Expected:
+class ExpectedValue:
     """What stands on one side of `==`, with a value of the test on the other."""
 
     __array_ufunc__ = None
@@ -103,7 +103,7 @@ class Expected:
         return f"<baseline {self._values.shown(self._name)}>"
 
 
-class BaselineFixture(Expected):
+class BaselineFixture(ExpectedValue):
     """`baseline` itself, and by a call one of several values of a test, or rules for it."""
 
     def __call__(
@@ -118,7 +118,7 @@ class BaselineFixture(Expected):
         fields: Mapping[str, object] | None = None,
         placeholders: Mapping[str, Placeholder | str] | None = None,
         type: Literal["exact", "structural", "numeric", "semantic"] | None = None,
-    ) -> Expected:
+    ) -> ExpectedValue:
         """`name`: which of several values of this test; the others say what counts as the same, as a file's
         `comparison:` does."""
         __tracebackhide__ = True
@@ -134,7 +134,7 @@ class BaselineFixture(Expected):
             fields=fields or {},
             placeholders=placeholders or {},
         )
-        return Expected(self._values, name, rules)
+        return ExpectedValue(self._values, name, rules)
 
 
 class TestValues:
@@ -186,7 +186,7 @@ class TestValues:
             return None
         return self._differs(place, stated, merged, comparison, observation)
 
-    def _stated(self, place: Place) -> Baseline | None:
+    def _stated(self, place: ValuePlace) -> Baseline | None:
         """As it will be when this test has passed."""
         if place.file in self._updates:
             return self._updates[place.file].after
@@ -194,7 +194,7 @@ class TestValues:
         return new.baseline if new else self.project.load(place)
 
     def _missing(
-        self, place: Place, stated: Baseline | None, output: Json, code: CodeRules
+        self, place: ValuePlace, stated: Baseline | None, output: Json, code: CodeRules
     ) -> "Failure | None":
         project = self.project
         if not self._run.writes_new(project):
@@ -213,7 +213,7 @@ class TestValues:
 
     def _differs(
         self,
-        place: Place,
+        place: ValuePlace,
         stated: Baseline,
         merged: Baseline,
         comparison: Comparison,
@@ -239,7 +239,7 @@ class TestValues:
         self._failures.append(failure)
         return failure
 
-    def _note(self, place: Place, use: Use, notes: Sequence[str] = ()) -> None:
+    def _note(self, place: ValuePlace, use: Use, notes: Sequence[str] = ()) -> None:
         self._used.append(UsedFile(place.root, place.file, use, tuple(notes)))
 
     # What pytest tells, and is told, when a part of the test is over.
@@ -290,7 +290,7 @@ class TestValues:
 
         write_updates(self.project, [update for _, update in updates])
         for file, update in updates:
-            self._note(Place(self.project.root, file, update.after.id, "", None), "updated")
+            self._note(ValuePlace(self.project.root, file, update.after.id, "", None), "updated")
 
     def end(self) -> None:
         """A test that passes whatever its value is says nothing of it."""

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from baselinekit.models.exchanges import HttpAnswer, is_ended, media_type
-from baselinekit.pytest_plugin.tape import Slot, Tape
+from baselinekit.pytest_plugin.tape import CallUnderWay, Tape
 
 _HTTPX = ("httpx", "httpx2")
 _REQUESTS = "requests.adapters"
@@ -163,7 +163,7 @@ def _headers_of(answer: HttpAnswer, method: str) -> list[tuple[str, str]]:
 class _Kept:
     """The stream of a response on its way to its reader, and a copy of it."""
 
-    def __init__(self, response: Any, slot: Slot, module: Any):
+    def __init__(self, response: Any, slot: CallUnderWay, module: Any):
         self._inner, self._slot, self._module = response.stream, slot, module
         self._status = response.status_code
         self._headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
@@ -245,7 +245,7 @@ def _begun(raw: bytes) -> bytes:
     return b""
 
 
-class _Given:
+class _BodyStream:
     """A recorded body as a stream, for readers of either kind."""
 
     def __init__(self, pieces: Iterator[bytes]):
@@ -268,7 +268,7 @@ class _Given:
 def _streams(module: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Both as streams of this library, which tells them by their class."""
     bases = (module.SyncByteStream, module.AsyncByteStream)
-    return type("KeptStream", (_Kept, *bases), {}), type("GivenStream", (_Given, *bases), {})
+    return type("KeptStream", (_Kept, *bases), {}), type("GivenStream", (_BodyStream, *bases), {})
 
 
 # requests: what is not to be streamed is read at once, anything else through urllib3's response.
@@ -322,7 +322,7 @@ def _requests_body(request: Any) -> bytes:
 class _Copied:
     """urllib3's response as requests reads it, and a copy of what was read."""
 
-    def __init__(self, response: Any, slot: Slot):
+    def __init__(self, response: Any, slot: CallUnderWay):
         self._raw, self._slot, self._status = response.raw, slot, response.status_code
         self._headers = tuple((name.lower(), _text(one)) for name, one in response.raw.headers.items())
         self._parts: list[bytes] = []

@@ -18,7 +18,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Result
 from baselinekit.pytest_plugin.registry import BaselineWarning, terminal_of
-from baselinekit.pytest_plugin.replays import Replays, Worker, must_be_alone, start_of
+from baselinekit.pytest_plugin.replays import Replays, XdistWorker, must_be_alone, start_of
 from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.wording import Style
 
@@ -275,8 +275,8 @@ def _style_of(config: pytest.Config) -> Style:
     return Style(width=width, verbose=verbosity > 0)
 
 
-def _worker_of(config: pytest.Config) -> Worker:
+def _worker_of(config: pytest.Config) -> XdistWorker:
     """As pytest-xdist says it."""
     known: dict[str, Any] = getattr(config, "workerinput", {})
     number = str(known.get("workerid", "gw0")).removeprefix("gw")
-    return Worker(int(number) if number.isdecimal() else 0, int(known.get("workercount", 1)))
+    return XdistWorker(int(number) if number.isdecimal() else 0, int(known.get("workercount", 1)))

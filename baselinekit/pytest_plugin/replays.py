@@ -37,18 +37,18 @@ _QUESTIONS_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Worker:
+class XdistWorker:
     """Which process of pytest-xdist this is, of how many."""
 
     number: int = 0
     of: int = 1
 
 
-ALL, PLAIN = Worker(), Style()
+ALL, PLAIN = XdistWorker(), Style()
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedItem:
     """What became of one baseline, and what is to be said beside it."""
 
     result: Result
@@ -59,7 +59,9 @@ class Replays:
     """What a session knows of a project and of its clients. `start`: the folder in which a user would type
     `baselinekit compare`."""
 
-    def __init__(self, start: str, base_url: str | None = None, worker: Worker = ALL, style: Style = PLAIN):
+    def __init__(
+        self, start: str, base_url: str | None = None, worker: XdistWorker = ALL, style: Style = PLAIN
+    ):
         self._open = ExitStack()
         self._operator_words = ("--base-url", base_url) if base_url else ()
         operator = replace(operator_of(ProjectOptions(base_url=base_url)), cwd=start)
@@ -156,7 +158,7 @@ class Replays:
 
     # One after the other.
 
-    def judge(self, entry: Entry) -> Judged:
+    def judge(self, entry: Entry) -> JudgedItem:
         """Replayed and compared now. What came of one that differs is kept for a refresh; the file stays as
         it is."""
         try:
@@ -166,18 +168,18 @@ class Replays:
         except Exception as error:
             return self.refuse(entry, fault_of_ours(error).problems[0])
 
-    def refuse(self, entry: Entry, problem: Problem) -> Judged:
+    def refuse(self, entry: Entry, problem: Problem) -> JudgedItem:
         """It was not asked: an error, with the reason."""
         reason = self.project.redactor.mask(problem.with_hint)
-        return Judged(unjudged(entry, "error", reason, problem.code))
+        return JudgedItem(unjudged(entry, "error", reason, problem.code))
 
-    def _kept(self, entry: Entry, judged: JudgedBaseline) -> Judged:
+    def _kept(self, entry: Entry, judged: JudgedBaseline) -> JudgedItem:
         settled = judged.result.id if judged.settles else ""
         warning = keep_seen(self.root, judged.pending, settled, judged.warning)
         (placed,) = with_lines([judged.result], [entry.source], self.root)
         result = mask_result(placed or judged.result, self.project.redactor)
         notes = result.notes if result.outcome in ("passed", "skipped") else ()
-        return Judged(result, tuple(filter(None, (*notes, warning))))
+        return JudgedItem(result, tuple(filter(None, (*notes, warning))))
 
     def _in_thread(self, work: Callable[[], T]) -> T:
         """In the thread that holds the connections, while this one hears a Ctrl-C: it must strike between no
@@ -228,7 +230,7 @@ def must_be_alone(entry: Entry) -> bool:
     return entry.claim == ALONE
 
 
-def _share_of(limits: Limits, worker: Worker) -> RecordingOptions:
+def _share_of(limits: Limits, worker: XdistWorker) -> RecordingOptions:
     """Of what a run may ask of models the part of one of its processes: together they keep to the limit."""
     if worker.of == 1:
         return RecordingOptions()
@@ -240,7 +242,7 @@ def _share_of(limits: Limits, worker: Worker) -> RecordingOptions:
     )
 
 
-def _part(number: int | None, worker: Worker) -> int | None:
+def _part(number: int | None, worker: XdistWorker) -> int | None:
     if number is None:
         return None
     return number // worker.of + (worker.number % worker.of < number % worker.of)

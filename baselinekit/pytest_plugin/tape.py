@@ -44,7 +44,7 @@ _COVER = lazy_pattern(r"\*\*\*(?: \(an? [\w -]{1,60}\))?")
 _FAILED_ASKING = frozenset((401, 403, 407, 408, 425, 429))
 
 
-class Recorded:
+class RecordedCall:
     """A call on file. `used`: the number of the call of this run that it answered."""
 
     def __init__(self, call: Call, ignored: Sequence[Pattern]):
@@ -120,7 +120,7 @@ def _left(value: Any, gone: set[Path], at: Path) -> Any:
 
 
 @dataclass
-class Slot:
+class CallUnderWay:
     """A call that is on its way to whoever answers it. `number`: its place among those of the test."""
 
     number: int
@@ -128,7 +128,7 @@ class Slot:
     url: str
     headers: tuple[tuple[str, str], ...]
     asked: dict[str, Json]
-    replaced: Recorded | None = None
+    replaced: RecordedCall | None = None
     answer: HttpAnswer | None = None
 
     def answered(self, answer: HttpAnswer) -> None:
@@ -193,10 +193,10 @@ class Tape:
     def __post_init__(self) -> None:
         self._ignored = [parse(path) for path in self.counting.ignore]
         self._counted = frozenset(name.lower() for name in self.counting.headers)
-        self._own = [Recorded(call, self._ignored) for call in self.known.get(self.test, ())]
+        self._own = [RecordedCall(call, self._ignored) for call in self.known.get(self.test, ())]
         others = (call for test, calls in self.known.items() if test != self.test for call in calls)
-        self._others = [Recorded(call, self._ignored) for call in others]
-        self._slots: list[Slot] = []
+        self._others = [RecordedCall(call, self._ignored) for call in others]
+        self._slots: list[CallUnderWay] = []
         self._credentials: set[str] = set()
         self._asked = 0
         self._lock = threading.RLock()
@@ -204,7 +204,7 @@ class Tape:
     def wants(self, url: str) -> bool:
         return self.counting.wants(url)
 
-    def ask(self, method: str, url: str, headers: Headers, body: bytes) -> HttpAnswer | Slot:
+    def ask(self, method: str, url: str, headers: Headers, body: bytes) -> HttpAnswer | CallUnderWay:
         """The recorded answer, or where the one is kept that comes."""
         told = tuple(headers)
         parts = asked_in(method, url, told, body, self._counted)
@@ -221,11 +221,11 @@ class Tape:
                     return self._given(found)
             elif self.mode == "replay" or (self.mode == "record" and self._changed(plain)):
                 raise self._missing(without(parts, self._ignored), plain)
-            slot = Slot(self._asked, method, url, told, asked, found)
+            slot = CallUnderWay(self._asked, method, url, told, asked, found)
             self._slots.append(slot)
             return slot
 
-    def _again(self, asked: Json) -> Recorded | None:
+    def _again(self, asked: Json) -> RecordedCall | None:
         """Of a call that was made already the answer, where all recorded ones say the same. Those of other
         tests count where nobody can be asked: a test may have another name by now."""
         for recorded in (self._own, self._others if self.mode == "replay" else ()):
@@ -235,12 +235,12 @@ class Tape:
                 return same[0] if alike else None
         return None
 
-    def _changed(self, asked: Json) -> list[Recorded]:
+    def _changed(self, asked: Json) -> list[RecordedCall]:
         """The recorded calls to the same address that the test has not made: one of them may be this one."""
         place = asked.get("method"), asked.get("url")
         return [one for one in self._own if one.used is None and one.asks == place]
 
-    def _given(self, recorded: Recorded) -> HttpAnswer:
+    def _given(self, recorded: RecordedCall) -> HttpAnswer:
         try:
             answer = answer_in(recorded.call["response"])
         except (ValueError, TypeError) as error:
@@ -319,7 +319,7 @@ class Tape:
             dropped=tuple(slot.answer.status for slot in dropped if slot.answer is not None),
         )
 
-    def _written(self, slots: Sequence[Slot]) -> list[Call]:
+    def _written(self, slots: Sequence[CallUnderWay]) -> list[Call]:
         """As they stand in the file: nothing of a secret that travelled with any of them."""
         answers = []
         for slot in slots:
@@ -336,7 +336,7 @@ class Tape:
             for slot, answer in zip(slots, answers, strict=True)
         ]
 
-    def _request(self, slot: Slot, redactor: Redactor) -> Json:
+    def _request(self, slot: CallUnderWay, redactor: Redactor) -> Json:
         """What a hand has written there stays: a placeholder for what varies."""
         if slot.replaced is not None:
             return slot.replaced.call["request"]
@@ -423,6 +423,6 @@ def _asks(asked: Json) -> tuple[Json, Json]:
     return asked.get("method"), asked.get("url")
 
 
-def _is_no_answer(slot: Slot) -> bool:
+def _is_no_answer(slot: CallUnderWay) -> bool:
     answer = slot.answer
     return answer is None or not answer.complete or answer.status in _FAILED_ASKING or answer.status >= 500

@@ -125,7 +125,7 @@ def find_unused(
     return Claim(tuple(likened(found, [path for path in written if os.path.exists(path)])))
 
 
-class Heard(Protocol):
+class RunCoverage(Protocol):
     """What the hooks of a run have heard: as Covered has it, in the node ids of xdist, and from the start by
     the clock that never goes back."""
 
@@ -144,7 +144,7 @@ def file_time() -> float:
 
 
 def settled(
-    config: pytest.Config, heard: Heard, registry: Registry, cassettes: Iterable[str], exit_status: int
+    config: pytest.Config, heard: RunCoverage, registry: Registry, cassettes: Iterable[str], exit_status: int
 ) -> list[str]:
     """What there is to say of unused baselines when a run has ended; where that was asked for, they are gone
     then. `cassettes`: the paths of the files with recorded calls that its tests used."""

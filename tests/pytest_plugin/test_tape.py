@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.models.exchanges import HttpAnswer
-from baselinekit.pytest_plugin.tape import Counting, Mode, Slot, Tape
+from baselinekit.pytest_plugin.tape import CallUnderWay, Counting, Mode, Tape
 from baselinekit.variables import Redactor
 
 TEST = "tests/test_chat.py::test_it"
@@ -205,7 +205,7 @@ def test_once_more_than_recorded_is_answered_where_all_answers_say_the_same() ->
 def test_what_another_test_has_recorded_counts_where_nobody_can_be_asked() -> None:
     known = recorded((b"{}", b"1"))
     assert said(ask(tape_of(known, test="tests/test_chat.py::test_renamed"), b"{}")) == b"1"
-    assert isinstance(ask(tape_of(known, "record", "tests/test_chat.py::test_renamed"), b"{}"), Slot)
+    assert isinstance(ask(tape_of(known, "record", "tests/test_chat.py::test_renamed"), b"{}"), CallUnderWay)
 
 
 def test_at_a_desk_what_is_new_is_asked_and_what_has_changed_is_told() -> None:
@@ -227,7 +227,7 @@ def test_at_a_desk_what_is_new_is_asked_and_what_has_changed_is_told() -> None:
 def test_an_update_asks_for_what_it_says(mode: Mode, asked: int, kept: list[int]) -> None:
     tape = tape_of(recorded((b'{"q": 1}', b"1"), (b'{"q": 2}', b"2")), mode)
     first = ask(tape, b'{"q": 1}')
-    if isinstance(first, Slot):
+    if isinstance(first, CallUnderWay):
         first.answered(answer(b"8"))
     ask(tape, b'{"q": 3}').answered(answer(b"9"))
     outcome = tape.finish(passed=True)
