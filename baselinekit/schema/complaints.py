@@ -1,5 +1,6 @@
 """What needs pydantic: why a value is not valid, in our own words, and the JSON Schema of a class."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
@@ -308,6 +309,11 @@ def add_part(parts: Parts, name: str, kind: Any, **other: Schema) -> None:
     known = stated["properties"]
     stated["properties"] = {key: other.get(key, known[key]) for key in known}
     assert parts.setdefault(name, stated) == stated, name
+
+
+def written_out(schema: Schema) -> str:
+    """As it stands in a file."""
+    return json.dumps(schema, indent=1) + "\n"
 
 
 def ref(name: str) -> Schema:

@@ -1,13 +1,11 @@
 """Baselines written: new ones, and approved outputs put into the files that hold the old ones."""
 
 import contextlib
-import json
 import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.documents.languages import JSON, YAML, dump_yaml, language, yaml_scalar
@@ -21,7 +19,7 @@ from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.atomic import cannot_write, edit_text, lock
-from baselinekit.store.dialects.native import ID, check_id, json_schema
+from baselinekit.store.dialects.native import ID, check_id
 from baselinekit.store.project import CONFIG_NAME, MAX_OUTPUT_BYTES, limits_of, read, read_config, resolve
 from baselinekit.store.reading import locate
 from baselinekit.store.records import DIALECTS
@@ -341,11 +339,18 @@ def _differing(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Js
 # The JSON Schema, where the first line of a file that we have written says that an editor finds it.
 
 
+def baseline_schema() -> str:
+    """The schema of a baseline file, as it comes with the package: to make it from the classes takes longer
+    than all else that the capture of a small output does."""
+    with open(os.path.join(os.path.dirname(__file__), "baseline.schema.json"), encoding="utf-8") as file:
+        return file.read()
+
+
 def reference(
-    root: str, folder: str, of: str = "baseline", schema: Callable[[], dict[str, Any]] = json_schema
+    root: str, folder: str, of: str = "baseline", schema: Callable[[], str] = baseline_schema
 ) -> str:
     """The schema's path as it is written from a folder of the project; the file is brought up to date."""
-    text = json.dumps(schema(), indent=1) + "\n"
+    text = schema()
     path = os.path.join(atomic.STATE_FOLDER, f"{of}.schema.json")
     full, is_current = os.path.join(root, path), False
     try:

@@ -8,7 +8,7 @@ from baselinekit.grade.by_function import Program
 from baselinekit.grade.by_text import Lists
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
-from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref, written_out
 from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
@@ -157,7 +157,7 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
             continue
         if name in _FOR_EDITORS:
             schema = writing.reference(
-                root, os.path.dirname(os.path.join(folder, name)), "evals", json_schema
+                root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: written_out(json_schema())
             )
             text = f"# yaml-language-server: $schema={schema}\n{text}"
         write_text(path, text, root)

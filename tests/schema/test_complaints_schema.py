@@ -1,7 +1,10 @@
 """The JSON Schema that editors use says of a file what the loader says."""
 
+import json
+import os
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,8 @@ from baselinekit.documents.languages import YAML
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
+from baselinekit.schema.complaints import written_out
+from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema
 
 SCHEMA = json_schema()
@@ -117,3 +122,28 @@ HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
 )
 def test_it_tells_a_baseline_from_others(value: Any, good: bool) -> None:
     assert fits(value, SCHEMA) is good
+
+
+def without(node: Any, keys: set[str]) -> Any:
+    if isinstance(node, list):
+        return [without(item, keys) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: without(value, keys) for key, value in node.items() if key not in keys}
+
+
+OF_LATER_VERSIONS = {"description", "additionalProperties"}
+"""What pydantic 2.11 does not say of a dataclass."""
+
+
+def test_the_schema_that_comes_with_the_package_is_that_of_the_classes() -> None:
+    """BASELINEKIT_GOLDEN=write renews it, with a pydantic that says all of it."""
+    if os.environ.get("BASELINEKIT_GOLDEN") == "write":
+        Path(writing.__file__).with_name("baseline.schema.json").write_text(written_out(SCHEMA), "utf-8")
+    text = writing.baseline_schema()
+    there, how = json.loads(text), f"run: BASELINEKIT_GOLDEN=write pytest tests/schema/{Path(__file__).name}"
+    assert text == written_out(there), how
+    assert without(there, OF_LATER_VERSIONS) == without(SCHEMA, OF_LATER_VERSIONS), how
+    if "additionalProperties" in SCHEMA["$defs"]["Record"]:
+        assert text == written_out(SCHEMA), how
+    assert there["$defs"]["Record"]["additionalProperties"] is False
