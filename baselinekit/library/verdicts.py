@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,7 +11,8 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import as_json
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.baselines import Baseline, Comparison, Kind
+from baselinekit.model import baselines as model
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Kind
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import Json, Path
@@ -133,13 +134,34 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
     """Set a value against an expected one. In `expected` a text such as `<<any_uuid>>` is a placeholder, as
     in a file, and so is what `any_uuid` and its siblings stand for."""
     rules = rules or _NO_RULES
+    stated = as_json(expected)
     record: dict[str, Any] = {
         "id": "compare",
-        "baseline": {"output": with_placeholders(as_json(expected), rules.placeholders)},
+        "baseline": {"output": with_placeholders(stated, rules.placeholders)},
         "current": _CURRENT,
         "comparison": rules.as_comparison(),
     }
-    return judge(parse_record(record, _NOWHERE), actual)
+    baseline = parse_record(record, _NOWHERE)
+    return judge(_with_lengths(baseline, stated) if rules.placeholders else baseline, actual)
+
+
+def _with_lengths(baseline: Baseline, stated: Json) -> Baseline:
+    """Where rules have put a placeholder into the one element of an array, it goes on to be one element."""
+    known, rules = baseline.baseline, baseline.comparison
+    ordered = ordered_by(rules, stated, known.output) if known is not None else {}
+    return replace(baseline, comparison=replace(rules, arrays={**rules.arrays, **ordered}))
+
+
+def ordered_by(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
+    """The arrays of one element in which a placeholder stands now. Nobody has said that it describes
+    arrays of any length: they are compared element by element."""
+    from baselinekit.workflow.learning import arrays_of_one
+
+    if rules.type == "exact":
+        return {}
+    stated = {path for text in rules.arrays for path, _ in find(parse(text), after)}
+    left_out = {*arrays_of_one(before), *stated}
+    return {render(path) or "$": "ordered" for path in arrays_of_one(after) if path not in left_out}
 
 
 def judge(baseline: Baseline, actual: object) -> Verdict:

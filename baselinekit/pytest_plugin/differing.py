@@ -21,7 +21,7 @@ from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.programs.git import Git
-from baselinekit.pytest_plugin.files import OpenProject, ValuePlace
+from baselinekit.pytest_plugin.files import Compared, OpenProject, ValuePlace
 from baselinekit.pytest_plugin.registry import terminal_of
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
@@ -50,24 +50,31 @@ class Update:
     approval: Approval
 
 
-def keep(project: OpenProject, stated: Baseline, comparison: Comparison, observation: Observation) -> Seen:
-    """What came is kept, so that `refresh` and `review` take it without another run."""
-    around = project.drift_around(stated)
-    seen = seen_around(project.project, stated, comparison, observation, project.now(), around)
+def what_came(project: OpenProject, here: Compared) -> Seen:
+    """What a refresh would approve. It has the placeholders of the test in it: the file knows nothing of them
+    yet, and whoever approves it later does not run the test."""
+    around = project.drift_around(here.stated)
+    comparison = replace(here.comparison, resolved=here.code.filled(here.comparison.resolved))
+    seen = seen_around(project.project, here.stated, comparison, here.observation, project.now(), around)
+    unmet = here.code.unmet(here.laid.judged, comparison.differences)
+    return replace(seen, unsettled=(*seen.unsettled, *unmet))
+
+
+def keep(project: OpenProject, seen: Seen) -> None:
+    """So that `refresh` and `review` take it without another run."""
     keep_seen(project.root, seen, "")
-    return seen
 
 
-def planned(project: OpenProject, merged: Baseline, seen: Seen) -> Update:
+def planned(project: OpenProject, stated: Baseline, seen: Seen) -> Update:
     """All of it is accepted, however much changes: whoever asks for an update sees it in git. What guards a
     value is not dropped on the way: a placeholder that does not accept what came."""
-    plan = plan_of(project.project, merged, replace(seen, compared_with=None))
+    plan = plan_of(project.project, stated, replace(seen, compared_with=None))
     accepted = frozenset(change.number for change in plan.changes)
     problem = forbidden(plan, accepted, Permit(high_risk=True))
     if problem is not None:
-        (place,) = project.places(merged, [_first_lost(plan.changes)])
+        (place,) = project.places(stated, [_first_lost(plan.changes)])
         if problem.code == "BK533":
-            hint = f"edit the file, or {command_line('refresh', merged.id, '--drop-placeholders')}"
+            hint = f"edit the file, or {command_line('refresh', stated.id, '--drop-placeholders')}"
             problem = replace(problem, hint=hint)
         raise InvalidInput(problem.placed(place))
     return Update(with_output(project.project, plan, accepted), Approval(plan, accepted))

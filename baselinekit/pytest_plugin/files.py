@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,10 +14,12 @@ from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import Now, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.library.verdicts import ordered_by
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.baselines import Baseline, Comparison, Known, Rules
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
+from baselinekit.pytest_plugin.rules import CodeRules, Laid
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic, writing
 from baselinekit.store.project import nearest_config, project_root, resolve
@@ -202,36 +204,39 @@ class OpenProject:
         self._asked_git += 1
         return self._asked_git <= _MOST_ASKED
 
-    def draft(
-        self, place: ValuePlace, stated: Baseline | None, output: Json, placeholders: Mapping[Path, str]
-    ) -> "NewFile":
+    def draft(self, place: ValuePlace, stated: Baseline | None, output: Json, code: CodeRules) -> "NewFile":
         """What is to be written of a value that has no baseline yet: declared values by their names, and a
         placeholder for whatever looks like a secret."""
         templating = Templating(self.project.scope)
-        stored = with_values(templating.template(output), dict(placeholders))
+        stored = with_values(templating.template(output), dict(code.placed(output)))
         try:
             stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
         except Refused as error:  # what stands in a key
             hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
+        theirs = stated.comparison if stated is not None else Rules()
+        ordered = ordered_by(code.with_stated(theirs), output, stored)
         record = {
             "id": place.id,
             "baseline": {"output": stored, "captured_at": self.now()},
             "current": place.current,
+            **({"comparison": {"arrays": ordered}} if ordered else {}),
             "metadata": {"last_passed": None, "failure_count": 0},
         }
         notes = (*templating.notes(), *describe_hidden(hidden))
         baseline = parse_record(record, self.root)
         if stated is not None:  # somebody has written its rules before there is a value
-            baseline = replace(stated, baseline=baseline.baseline)
-        return NewFile(place, record, baseline, notes)
+            rules = replace(theirs, arrays={**theirs.arrays, **ordered})
+            baseline = replace(stated, baseline=baseline.baseline, comparison=rules)
+        return NewFile(place, record, baseline, notes, tuple(ordered))
 
     def write(self, new: "NewFile") -> None:
         """A new file; one that is there already stays, and that is an error. It can be had again from the
         same test, so nothing waits for the disk."""
         limit = self.project.config.inline_limit
         if new.baseline.source.file:
-            writing.add_baseline(new.baseline.source, new.record["baseline"], self.root, limit)
+            source, known = new.baseline.source, new.record["baseline"]
+            writing.add_baseline(source, known, self.root, limit, new.ordered)
             return
         folder = os.path.dirname(new.place.file)
         schema = os.path.relpath(self._schema, folder)
@@ -283,6 +288,20 @@ class NewFile:
     record: dict[str, Json]
     baseline: Baseline
     notes: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    """The arrays for which it has a rule of its own."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A value of a test, and what it was compared with."""
+
+    place: ValuePlace
+    stated: Baseline
+    code: CodeRules
+    laid: Laid
+    comparison: Comparison
+    observation: Observation
 
 
 def _nothing_sent(*args: Any, **named: Any) -> Any:

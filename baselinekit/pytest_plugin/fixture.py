@@ -3,6 +3,7 @@ the other. What is new or was updated is written when its test has passed."""
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +17,7 @@ from baselinekit.matching.dispatch import Matcher
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.pytest_plugin.files import NewFile, OpenProject, Projects, ValuePlace
+from baselinekit.pytest_plugin.files import Compared, NewFile, OpenProject, Projects, ValuePlace
 from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.store.reading import without_collector
@@ -175,16 +176,19 @@ class TestValues:
         if stated.metadata.skip is not None:
             self._note(place, "compared")
             pytest.skip(f"{place.file}: {stated.metadata.skip}")
-        merged, clashes = code.laid_over(stated, observation.output)
-        for clash in clashes:
+        laid = code.laid_over(stated, observation.output)
+        for clash in laid.clashes:
             self._item.warn(BaselineWarning(f"{place.file}: {clash}"))
-        matcher = project.compiled(merged)
-        comparison = settled(matcher, observation)
-        if comparison.passed:
+        comparison = settled(project.compiled(laid.judged), observation)
+        here = Compared(place, stated, code, laid, comparison, observation)
+        if not comparison.passed:
+            return self._differs(here)
+        project.forget(stated.id)
+        if self._run.writes_changed and not laid.is_complete and not self._is_own(place):
+            self._update(here)
+        else:
             self._note(place, "compared")
-            project.forget(stated.id)
-            return None
-        return self._differs(place, stated, merged, comparison, observation)
+        return None
 
     def _stated(self, place: ValuePlace) -> Baseline | None:
         """As it will be when this test has passed."""
@@ -202,38 +206,47 @@ class TestValues:
 
             self._note(place, "compared")
             return self._failed(of_missing(place, self._item, self._run.config))
-        new = project.draft(place, stated, output, code.placed(output))
-        merged, _ = code.laid_over(new.baseline, output)
-        comparison = settled(project.compiled(merged), Observation(output, 0.0))
-        if comparison.count:
-            mask = project.project.redactor.knowing(output).mask_value
-            raise InvalidInput(code.refusal(comparison.differences[0], mask))
+        new = project.draft(place, stated, output, code)
+        self._refuse_unmet(new.baseline, code, output)
         self._new[place.file] = new
         return None
 
-    def _differs(
-        self,
-        place: ValuePlace,
-        stated: Baseline,
-        merged: Baseline,
-        comparison: Comparison,
-        observation: Observation,
-    ) -> "Failure | None":
-        from baselinekit.pytest_plugin.differing import FailureReport, keep, of_second, planned
+    def _refuse_unmet(self, after: Baseline, code: CodeRules, output: Json) -> None:
+        """What is to be written has to pass from now on."""
+        judged = code.laid_over(after, output).judged
+        comparison = settled(self.project.compiled(judged), Observation(output, 0.0))
+        if comparison.count:
+            mask = self.project.project.redactor.knowing(output).mask_value
+            raise InvalidInput(code.refusal(comparison.differences[0], mask))
 
-        project = self.project
+    def _is_own(self, place: ValuePlace) -> bool:
+        return place.file in self._new or place.file in self._updates
+
+    def _differs(self, here: "Compared") -> "Failure | None":
+        from baselinekit.pytest_plugin.differing import FailureReport, keep, of_second, what_came
+
+        project, place = self.project, here.place
         report = FailureReport(project, place, self._item, self._run.config)
-        is_own = place.file in self._new or place.file in self._updates
-        earlier = place.test if is_own else project.written.get(place.file)
+        earlier = place.test if self._is_own(place) else project.written.get(place.file)
         if earlier is not None:
             self._note(place, "compared")
-            return self._failed(report.differing(stated, comparison, observation, of_second(earlier, place)))
-        seen = keep(project, stated, comparison, observation)
+            instead = of_second(earlier, place)
+            return self._failed(report.differing(here.stated, here.comparison, here.observation, instead))
+        keep(project, what_came(project, here))
         if self._run.writes_changed:
-            self._updates[place.file] = planned(project, merged, seen)
+            self._update(here)
             return None
         self._note(place, "compared")
-        return self._failed(report.differing(stated, comparison, observation))
+        return self._failed(report.differing(here.stated, here.comparison, here.observation))
+
+    def _update(self, here: "Compared") -> None:
+        """The file as it is to be when this test has passed."""
+        from baselinekit.pytest_plugin.differing import planned, what_came
+
+        stated = replace(here.stated, comparison=here.laid.rules)
+        update = planned(self.project, stated, what_came(self.project, here))
+        self._refuse_unmet(update.after, here.code, here.observation.output)
+        self._updates[here.place.file] = update
 
     def _failed(self, failure: "Failure") -> "Failure":
         self._failures.append(failure)

@@ -1,11 +1,11 @@
 """Rules that stand in the code of a test, together with those of its file, which go before them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.library.verdicts import Rules
+from baselinekit.library.verdicts import Rules, ordered_by
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Difference
 from baselinekit.model.values import ABSENT, Json, Path
@@ -19,6 +19,18 @@ _LISTS = {"ignore_fields": "ignore", "ignore_values": "ignore_values", "require_
 _BY_PATH = ("tolerance", "arrays", "fields")
 
 
+@dataclass(frozen=True)
+class Laid:
+    """A baseline as its file states it, with the rules of a test over it. `judged`: what a value is judged
+    by; `rules`: those of both, as they would stand in the file; `clashes`: where the file says something
+    else; `is_complete`: whether the file has all placeholders of the test."""
+
+    judged: Baseline
+    rules: model.Rules
+    clashes: tuple[str, ...] = ()
+    is_complete: bool = True
+
+
 class CodeRules:
     """The rules of a call `baseline(…)`."""
 
@@ -27,13 +39,13 @@ class CodeRules:
         comparison = stated.as_comparison()
         self._rules = _read(comparison) if comparison else None
 
-    def laid_over(self, baseline: Baseline, actual: Json) -> tuple[Baseline, list[str]]:
-        """The baseline by which a value is judged, and where the file says something else."""
+    def laid_over(self, baseline: Baseline, actual: Json) -> Laid:
+        """What a value is judged by."""
         clashes: list[str] = []
         if self._rules is not None:
             rules, clashes = merged(baseline.comparison, self._rules)
             baseline = replace(baseline, comparison=rules)
-        known = baseline.baseline
+        known, rules = baseline.baseline, baseline.comparison
         if self._placeholders and known is not None:
             found: dict[Path, Json] = {}
             for text, one in self._placeholders.items():
@@ -52,9 +64,43 @@ class CodeRules:
                     else:
                         found[path] = one
             if found:
-                known = replace(known, output=with_values(known.output, found))
-                baseline = replace(baseline, baseline=known)
-        return baseline, clashes
+                output = with_values(known.output, found)
+                arrays = {**rules.arrays, **ordered_by(rules, known.output, output)}
+                judged = replace(
+                    baseline,
+                    baseline=replace(known, output=output),
+                    comparison=replace(rules, arrays=arrays),
+                )
+                return Laid(judged, rules, tuple(clashes), is_complete=False)
+        return Laid(baseline, rules, tuple(clashes))
+
+    def with_stated(self, rules: model.Rules) -> model.Rules:
+        """Those of a file together with these."""
+        return rules if self._rules is None else merged(rules, self._rules)[0]
+
+    def filled(self, value: Json) -> Json:
+        """What came with these placeholders in it. Where another one stands, the file's, that stays."""
+        found: dict[Path, Json] = {}
+        for text, one in self._placeholders.items():
+            for path, item in find(parse(text), value):
+                if item != one and not (isinstance(item, str) and has_marker(item)):
+                    found[path] = one
+        return with_values(value, found)
+
+    def unmet(self, judged: Baseline, differences: Iterable[Difference]) -> Iterator[str]:
+        """Where one of these placeholders stands that does not accept what came, as no output on file will
+        make right."""
+        output = judged.baseline.output if judged.baseline else None
+        here = {
+            path: one
+            for text, one in self._placeholders.items()
+            for path, value in find(parse(text), output)
+            if value == one
+        }
+        for one in differences:
+            if one.at in here:
+                where = render(one.path) or "the value"
+                yield f"{where}: {here[one.at]} of the test does not accept what came"
 
     def placed(self, value: Json) -> dict[Path, str]:
         """Where in a value that is new a placeholder is to stand."""
@@ -71,7 +117,8 @@ class CodeRules:
         """Of a value that its own rules do not accept."""
         where = render(difference.path) or "the value"
         seen = "nothing" if difference.actual is ABSENT else repr(mask(difference.actual, difference.path))
-        what = f"{where}: {difference.expected!r} does not accept what was seen: {seen}"
+        wanted = difference.rule if difference.expected is ABSENT else repr(difference.expected)
+        what = f"{where}: {wanted} does not accept what was seen: {seen}"
         return Problem("BK524", what, "choose another placeholder or rule")
 
 

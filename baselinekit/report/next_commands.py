@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from baselinekit.escape import one_line
+from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Judged
@@ -171,7 +172,23 @@ def after_compare(
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
         commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
-    return commands[:_MOST_COMMANDS]
+    return (commands or programs_that_compare(report))[:_MOST_COMMANDS]
+
+
+def programs_that_compare(report: Report) -> list[str]:
+    """Of a run in which nothing was compared: what compares the values that other programs bring."""
+    if report.summary.passed:
+        return []
+    programs: dict[str, list[str]] = {}
+    for result in report.results:
+        if (kind := KINDS.get(result.kind)) is not None and kind.brought_by:
+            programs.setdefault(kind.brought_by, []).append(result.target)
+    return [
+        one_line(shlex.join([program, *dict.fromkeys(one.removeprefix(f"{program} ") for one in targets)]))
+        if len(targets) <= _MOST_NAMED
+        else program
+        for program, targets in programs.items()
+    ]
 
 
 def learn_commands(failed: Sequence[Result], paths: Sequence[str], typed: Typed) -> list[str]:

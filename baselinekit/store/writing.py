@@ -4,7 +4,7 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -88,8 +88,15 @@ def write_file(
         atomic.replace_file(root, file, text.encode("utf-8"), new=new, sync=sync)
 
 
-def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_limit: int) -> None:
-    """Give a record that has none its `baseline:`, before its recipe; the rest of the file stays as it is."""
+def add_baseline(
+    source: Source,
+    baseline: dict[str, Json],
+    root: str,
+    inline_limit: int,
+    ordered: Iterable[str] = (),
+) -> None:
+    """Give a record that has none its `baseline:`, before its recipe, and these arrays the rule that they are
+    compared in order; the rest of the file stays as it is."""
     file = source.file
 
     def edit(body: str) -> str:
@@ -103,7 +110,8 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
         id = str(records.id_of(raw, source))
         known, beside = kept_short(baseline, file, id, root, inline_limit)
         new = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
-        text = apply(body, [new], source.document, language(file), _AFTER)
+        rules = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
+        text = apply(body, [new, *rules], source.document, language(file), _AFTER)
         if beside:
             atomic.replace_file(*beside)
         return text

@@ -243,6 +243,8 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         below = " below body" if rule.pattern.segments[:1] == ("body",) and not rule.pattern.absolute else ""
         unmet = "" if at in met else "   (matches nothing in the stored output)"
         yield f"  rule      {rule.kind}: {rule.text}{below}{unmet}"
+    if program := kind_of(baseline.current).brought_by:
+        yield f"  rules     more may stand in the test: {program} knows them"
     if known is not None:
         folded: dict[tuple[str, str], list[Path]] = {}
         for path, text in _placeholders(known.output, ()):

@@ -308,7 +308,8 @@ class BaselineRunner:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
         if own := kind_of(baseline.current).own_command(baseline.current):
             reason = self._project.redactor.mask(f"its test compares it: {shlex.join(own)}")
-            return self._result(baseline, outcome="skipped", reason=reason)
+            target = target_of(baseline.current, self._project)
+            return self._result(baseline, outcome="skipped", reason=reason, target=target)
         if baseline.baseline is None:
             capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
             reason = f"it has no stored output yet: {capture}"

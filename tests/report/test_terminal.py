@@ -211,6 +211,9 @@ def test_listing_and_warnings() -> None:
     assert terminal.format_warnings(report(result("a", "passed")), PLAIN) == ""
 
 
+OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/test_a.py::test_one[a b]")
+
+
 @pytest.mark.parametrize(
     ("results", "commands"),
     [
@@ -228,6 +231,9 @@ def test_listing_and_warnings() -> None:
             [result("a", "error", code="BK301"), result("b", "error", code="BK301"), result("c", "error")],
             ["baselinekit explain BK301"],
         ),
+        ([OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
+        ([OF_TEST, OF_TEST, OF_TEST, OF_TEST], ["pytest"]),
+        ([OF_TEST, result("a", "passed")], []),
     ],
 )
 def test_next_commands(results: list[Result], commands: list[str]) -> None:
