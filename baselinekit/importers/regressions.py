@@ -177,11 +177,15 @@ class _Folder:
         if len({*header}) != len(header):
             raise LostValue("a table with two columns of one name")
         is_frame = "dataframe_regression" in fixtures and "num_regression" not in fixtures
+        start = 1
         if [row[0] for row in cells] != [str(number) for number in range(len(cells))]:
-            self._moving.note(f"{file}: the index of the table is not compared")
+            if is_frame:  # as a frame of which the rows have labels is compared
+                header, start = [rows[0][0] or "index", *header], 0
+            else:
+                self._moving.note(f"{file}: the index of the table is not compared")
         columns = {
             name: _column([row[number] for row in cells], is_frame, number)
-            for number, name in enumerate(header, 1)
+            for number, name in enumerate(header, start)
         }
         rules = _tolerance(owner.test, is_frame)
         if not is_frame:

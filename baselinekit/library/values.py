@@ -1,18 +1,18 @@
 """Python values as the JSON that stands in a baseline. What has no such form is an error that says how to
 give it one, never a text with an address in it."""
 
-import base64
 import dataclasses
 import datetime
 import enum
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Set, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
 from pathlib import PurePath
 from typing import Any, TypeVar
 
+from baselinekit.library.forms import Form, NoFormError, form_of, is_missing, text_of
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
@@ -20,10 +20,10 @@ from baselinekit.tree.paths import render
 _MOST_LEVELS = 64
 
 T = TypeVar("T")
-Form = Callable[[Any], object]
 
 _OWN: dict[type, Form] = {}
-_PLAIN = frozenset({str, int, bool, type(None), Decimal})
+_PLAIN = frozenset({str, int, bool, type(None)})
+_NUMBERS = frozenset({float, Decimal})
 
 
 class NoJsonError(TypeError):
@@ -66,7 +66,7 @@ def copied(value: Any, levels: int) -> Json:
             kind = item.__class__
             if key.__class__ is not str:
                 raise NoJsonError
-            if kind in _PLAIN or (kind is float and isfinite(item)):
+            if kind in _PLAIN or (kind in _NUMBERS and isfinite(item)):
                 fields[key] = item
             elif kind is dict or kind is list:
                 fields[key] = copied(item, levels - 1)
@@ -76,7 +76,7 @@ def copied(value: Any, levels: int) -> Json:
     items: list[Json] = []
     for item in value:
         kind = item.__class__
-        if kind in _PLAIN or (kind is float and isfinite(item)):
+        if kind in _PLAIN or (kind in _NUMBERS and isfinite(item)):
             items.append(item)
         elif kind is dict or kind is list:
             items.append(copied(item, levels - 1))
@@ -95,20 +95,33 @@ class _Reading:
         kind = value.__class__
         if kind in _PLAIN:
             return value
-        if kind is float:
+        if kind in _NUMBERS:
             return _finite(value, path)
-        if id(value) in self._above or len(path) > _MOST_LEVELS:
+        is_deep = len(path) > _MOST_LEVELS or len(self._above) > 4 * _MOST_LEVELS
+        if id(value) in self._above or is_deep:
             why = "holds itself" if id(value) in self._above else f"has more than {_MOST_LEVELS} levels"
             raise NoJsonError(f"{_place(path)} {why}: compare the parts that count")
         self._above.add(id(value))
         try:
             if kind is dict:
-                return {self._key(key, path): self.read(item, (*path, key)) for key, item in value.items()}
+                return self._fields(value, path)
             if kind is list or kind is tuple:
                 return [self.read(item, (*path, number)) for number, item in enumerate(value)]
-            return self.read(_simpler(value, path), path)
+            simpler = _simpler(value, path)
+            if simpler.__class__ is kind:
+                raise _without_form(value, path)
+            return self.read(simpler, path)
         finally:
             self._above.discard(id(value))
+
+    def _fields(self, value: dict[Any, Any], path: tuple[object, ...]) -> dict[str, Json]:
+        fields: dict[str, Json] = {}
+        for key, item in value.items():
+            name = self._key(key, path)
+            if name in fields:
+                raise NoJsonError(f"{_place(path)} has two keys that are {name!r} as a text: rename one")
+            fields[name] = self.read(item, (*path, name))
+        return fields
 
     def _key(self, key: Any, path: tuple[object, ...]) -> str:
         if key.__class__ is str:
@@ -119,10 +132,11 @@ class _Reading:
         return told if isinstance(told, str) else canonical(told)
 
 
-def _finite(value: float, path: tuple[object, ...]) -> float:
+def _finite(value: float | Decimal, path: tuple[object, ...]) -> float | Decimal:
     if isfinite(value):
         return value
-    raise NoJsonError(f"{_place(path)} is {value}, which JSON does not have: compare it as a text")
+    what = str(value).lower()
+    raise NoJsonError(f"{_place(path)} is {what}, which JSON does not have: put None or a text in its place")
 
 
 def _place(path: tuple[object, ...]) -> str:
@@ -132,26 +146,36 @@ def _place(path: tuple[object, ...]) -> str:
 def _simpler(value: Any, path: tuple[object, ...]) -> object:
     """A value that is one step nearer to JSON: by a form of the user's own, by one that is known here, or by
     what its library says of it."""
+    if is_missing(value) and not any(kind in _OWN for kind in type(value).__mro__):
+        return None
     for kind in type(value).__mro__:
-        if (form := _OWN.get(kind) or _KNOWN.get(kind)) is not None:
-            return form(value)
-    for fits, form in _BY_SHAPE:
-        if fits(value):
-            return form(value)
+        if (known := _OWN.get(kind) or _KNOWN.get(kind)) is not None:
+            return known(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
+    if isinstance(value, Set):
+        return _sorted(value)
+    form = form_of(value)
+    if form is None:
+        raise _without_form(value, path)
+    try:
+        return form(value)
+    except NoFormError as error:
+        raise NoJsonError(f"{_place(path)} {error}") from None
+
+
+def _without_form(value: Any, path: tuple[object, ...]) -> NoJsonError:
     name = type(value).__qualname__
-    raise NoJsonError(
-        f"{_place(path)} is a {type(value).__module__}.{name}, which a baseline cannot hold: say how it is "
-        f"written, with @baselinekit.serializer({name}) above a function of the value"
+    hint = f"say how it is written, with @baselinekit.serializer({name}) above a function of the value"
+    if isinstance(value, Iterator | ValuesView) and not hasattr(value, "read"):
+        hint = "compare list(…) of it"
+    return NoJsonError(
+        f"{_place(path)} is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}"
     )
 
 
 def _of_bytes(value: bytes | bytearray | memoryview) -> object:
-    """Text where it is text, else base64."""
-    data = bytes(value)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
+    return text_of(bytes(value))
 
 
 def _sorted(values: Set[Any]) -> list[Json]:
@@ -164,7 +188,7 @@ def _fields(value: Any) -> dict[str, object]:
 
 
 _KNOWN: dict[type, Form] = {
-    str: str,
+    str: str.__str__,
     int: int,
     float: float,
     enum.Enum: lambda value: value.value,
@@ -181,59 +205,3 @@ _KNOWN: dict[type, Form] = {
     set: _sorted,
     frozenset: _sorted,
 }
-
-# What libraries say of their own values. No library is imported for that: it is asked by the names that its
-# values have.
-
-
-def _has(*names: str) -> Callable[[Any], bool]:
-    return lambda value: all(hasattr(value, name) for name in names)
-
-
-def _from_and_has(name: str, *libraries: str) -> Callable[[Any], bool]:
-    """Whether a value's class, or one that it is made of, comes from one of these libraries and has this."""
-
-    def fits(value: Any) -> bool:
-        kinds = type(value).__mro__
-        return hasattr(value, name) and any(one.__module__.startswith(libraries) for one in kinds)
-
-    return fits
-
-
-def _response(value: Any) -> object:
-    """A response of httpx, requests, Django, Flask or Starlette: its status, and its body as it is compared
-    over HTTP."""
-    data = next((getattr(value, name) for name in ("content", "data", "body") if hasattr(value, name)), b"")
-    headers = value.headers
-    kind = str(headers.get("content-type") or "")
-    body: object = _of_bytes(data)
-    if "json" in kind and isinstance(body, str):
-        import json
-
-        body = json.loads(body, parse_float=Decimal)
-    return {"status": value.status_code, "body": body}
-
-
-def _table(value: Any) -> object:
-    """A data frame as its rows, a series as its values."""
-    return value.to_dict(orient="records") if hasattr(value, "columns") else value.tolist()
-
-
-def _attrs(value: Any) -> Iterator[tuple[str, object]]:
-    for one in type(value).__attrs_attrs__:
-        yield one.name, getattr(value, one.name)
-
-
-_BY_SHAPE: tuple[tuple[Callable[[Any], bool], Form], ...] = (
-    (lambda value: dataclasses.is_dataclass(value) and not isinstance(value, type), _fields),
-    (_has("__attrs_attrs__"), lambda value: dict(_attrs(value))),
-    (_has("model_dump", "model_fields_set"), lambda value: value.model_dump()),
-    (_has("_asdict", "_fields"), lambda value: value._asdict()),
-    (_from_and_has("to_dict", "pandas", "polars"), _table),
-    (_from_and_has("tolist", "numpy", "pandas"), lambda value: value.tolist()),
-    (_from_and_has("isoformat", "pandas"), lambda value: value.isoformat()),
-    (_has("status_code", "headers"), _response),
-    (lambda value: isinstance(value, Mapping), dict),
-    (lambda value: isinstance(value, Set), _sorted),
-    (lambda value: isinstance(value, list | tuple), list),
-)
