@@ -4,18 +4,20 @@ another value each time in the same way stays, and is told."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from baselinekit.approval.lists import Ruled, with_list_rules
 from baselinekit.approval.refresh import RefreshScope, find_baselines
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import Baseline, Comparison, Difference, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, known_path
 from baselinekit.model.changes import Applied, Seen, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import (
+    counts_running,
     is_among_metrics,
     is_amount,
     is_counted,
@@ -31,6 +33,7 @@ from baselinekit.refresh.learning import (
     learn_places,
     still_true,
 )
+from baselinekit.refresh.listing import ListRule
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting
 from baselinekit.report.values import short
@@ -60,13 +63,14 @@ class LearnPlan:
     """What is learnt of one baseline: the places with their placeholders, values masked; what differs and
     stays; and the arrays of one element that keep their length by a rule. `renewal`: what is to be written,
     None where nothing is; `is_whole`: the baseline passes then. `kept`: when the compare was whose answer is
-    one more of the replays, None where no answer of one is."""
+    one more of the replays, None where no answer of one is. `lists`: how lists that move are compared."""
 
     baseline: Baseline
     replays: int
     volatile: tuple[Volatile, ...] = ()
     stays: tuple[UnlearnablePlace, ...] = ()
     ordered: tuple[str, ...] = ()
+    lists: tuple[ListRule, ...] = ()
     renewal: Renewal | None = None
     kept: str | None = None
 
@@ -89,9 +93,11 @@ def propose_learning(
     times: int,
     context: RunContext,
     replaces_handwritten: bool = False,
+    is_unchanged: bool = False,
 ) -> LearnProposal:
     """Ask what is selected again, `times` times, and say what that teaches. Nothing is written.
-    `replaces_handwritten`: also a placeholder that a person wrote, where it proves too narrow."""
+    `replaces_handwritten`: also a placeholder that a person wrote, where it proves too narrow.
+    `is_unchanged`: a person says that nothing was changed on the service, so that whatever differs varies."""
     if not wanted.names_something:
         hint = "name ids or paths, or pass --all-failed"
         raise InvalidInput(Problem("BK508", "learn of which baselines?", hint))
@@ -103,7 +109,7 @@ def propose_learning(
         what = "no compare has failed since" if wanted.all_failed else "nothing is selected"
         raise NothingSelected(Problem("BK530", f"there is nothing to learn: {what}", "baselinekit compare"))
     here = CaptureEnvironment(project, context.clients)
-    session = LearnSession(project, context, times, replaces_handwritten)
+    session = LearnSession(project, context, times, replaces_handwritten, is_unchanged)
     for baseline in chosen:
         session.add(here, baseline)
     return session.run(wanted.jobs)
@@ -112,9 +118,17 @@ def propose_learning(
 class LearnSession:
     """The baselines that are asked again, each with what it is compared by."""
 
-    def __init__(self, project: Project, context: RunContext, times: int, replaces_handwritten: bool):
+    def __init__(
+        self,
+        project: Project,
+        context: RunContext,
+        times: int,
+        replaces_handwritten: bool,
+        is_unchanged: bool,
+    ):
         self._project = project
         self._replaces_handwritten = replaces_handwritten
+        self._is_unchanged = is_unchanged
         self._context = context
         self._times = times
         self._asked: list[tuple[Baseline, Matcher, Setting]] = []
@@ -153,37 +167,61 @@ class LearnSession:
             refuse_what_went_wrong(baseline, observation)
         known = baseline.baseline
         assert known is not None
-        settled = [compare_settled(matcher, observation, setting) for observation in replays]
         kept = kept_answer(self._project, baseline)
-        if kept is None and all(comparison.passed for comparison in settled):
+        ruled = with_list_rules(self._project, baseline, matcher, replays, setting, kept, self._is_unchanged)
+        if kept is None and not ruled.rules and all(comparison.passed for comparison in ruled.settled):
             return LearnPlan(baseline, len(replays))
         mask = self._project.redactor.knowing([one.output for one in replays]).mask_value
-        lesson = Lesson(self._project, baseline, matcher, settled, setting.clients.now(), mask, kept)
+        lesson = Lesson(self._project, ruled, setting.clients.now(), mask, kept, self._is_unchanged)
         volatile, refusals = lesson.learn(self._replaces_handwritten)
+        volatile = [*(one for rule in ruled.rules for one in rule.volatile), *volatile]
         shown = tuple(
             replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
         )
-        texts = {place: one.proposal.text for one in volatile for place in one.places}
-        output = with_values(known.output, texts)
-        arrays = _new_singles(output, known.output, matcher)
-        rules = replace(
-            baseline.comparison, arrays={**dict.fromkeys(arrays, "ordered"), **baseline.comparison.arrays}
-        )
-        written = replace(baseline, baseline=replace(known, output=output), comparison=rules)
+        written = _written(ruled, {place: one.proposal.text for one in volatile for place in one.places})
+        assert written.baseline is not None
+        output = written.baseline.output
+        singles = [
+            path
+            for path in _new_singles(output, known.output, ruled.matcher)
+            if not ruled.is_in_template(path)
+        ]
+        arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, singles), "ordered")
+        arrays |= ruled.baseline.comparison.arrays
+        written = replace(written, comparison=replace(baseline.comparison, arrays=arrays))
         after = compile_baseline(written, self._project.words_of(baseline))
         stays = [*lesson.told, *refusals]
         stays += _left([compare_settled(after, one, setting) for one in replays], stays)
-        values: dict[Path, Json] = {("comparison", "arrays"): rules.arrays} if arrays else {}
+        values: dict[Path, Json] = {}
+        if arrays != baseline.comparison.arrays:
+            written_so = {
+                path: {"by": how.by} if isinstance(how, By) else how for path, how in arrays.items()
+            }
+            values["comparison", "arrays"] = written_so
         if not stays:
             values["metadata", "failure_count"] = 0
-        if texts and baseline.source.form == "native":
-            times = len(replays) + (kept is not None)
-            evidence = evidence_of(shown, times, self._project.redactor)
+        if volatile and baseline.source.form == "native":
+            evidence = evidence_of(shown, len(replays) + (kept is not None), self._project.redactor)
             left = known.learnt if known.variants else still_true(known.learnt, known.output, output)
             values["baseline", "learnt"] = {**left, **evidence}
-        renewal = Renewal(baseline.id, baseline.source, output, baseline.variant, values) if texts else None
-        when = kept.captured_at if kept else None
-        return LearnPlan(baseline, len(replays), shown, tuple(stays), tuple(arrays), renewal, when)
+        is_new = volatile or ruled.rules
+        return LearnPlan(
+            baseline,
+            len(replays),
+            shown,
+            tuple(stays),
+            tuple(map(render, singles)),
+            ruled.rules,
+            Renewal(baseline.id, baseline.source, output, baseline.variant, values) if is_new else None,
+            kept.captured_at if kept else None,
+        )
+
+
+def _written(ruled: Ruled, texts: Mapping[Path, str]) -> Baseline:
+    """The baseline as it is to stand in its file."""
+    known = ruled.baseline.baseline
+    assert known is not None
+    return replace(ruled.baseline, baseline=replace(known, output=with_values(known.output, texts)))
 
 
 def kept_answer(project: Project, baseline: Baseline) -> Seen | None:
@@ -219,11 +257,11 @@ def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None
         raise CannotReplay(Problem("BK526", f"{observation.flaw}: nothing is learnt of that"))
 
 
-def _new_singles(output: Json, before: Json, matcher: Matcher) -> list[str]:
+def _new_singles(output: Json, before: Json, matcher: Matcher) -> list[Path]:
     """Arrays of one element that would describe arrays of any length from now on: a rule keeps them."""
     known = set(arrays_of_one(before))
     return [
-        render(path)
+        path
         for path in arrays_of_one(output)
         if path not in known and matcher.arrays.get(path) in (None, "each") and matcher.type != "exact"
     ]
@@ -247,25 +285,27 @@ class Lesson:
     def __init__(
         self,
         project: Project,
-        baseline: Baseline,
-        matcher: Matcher,
-        settled: Sequence[Comparison],
+        ruled: Ruled,
         now: float,
         mask: Callable[[Json, Path], Json],
         kept: Seen | None = None,
+        is_unchanged: bool = False,
     ):
-        self._mask = mask
-        self._project, self._baseline, self._matcher = project, baseline, matcher
-        known = baseline.baseline
+        self._mask, self._is_unchanged = mask, is_unchanged
+        self._project, self._baseline, self._matcher = project, ruled.baseline, ruled.matcher
+        known = ruled.baseline.baseline
         assert known is not None
-        self._stored, self._times, self._span = known.output, len(settled), span_of(baseline, now)
+        self._stored, self._times, self._span = known.output, len(ruled.settled), span_of(ruled.baseline, now)
         self._evidence, self._moving = known.learnt, known.output
         self.told: list[UnlearnablePlace] = []
         self._has_kept = kept is not None
-        differing = kept.differing if kept else ()
-        self._kept = {path: value for path, value in differing if _leaf(self._stored, path) is not ABSENT}
+        self._kept = {
+            path: value
+            for path, value in (kept.differing if kept else ())
+            if _leaf(self._stored, path) is not ABSENT and not ruled.is_in_template(path)
+        }
         self._came: dict[Path, dict[int, Json]] = {}
-        for number, comparison in enumerate(settled):
+        for number, comparison in enumerate(ruled.settled):
             for difference in comparison.differences:
                 self._note(number, difference)
 
@@ -335,8 +375,8 @@ class Lesson:
         return UnlearnablePlace(path, "unresolved", what, REPLACE)
 
     def _counted_beside(self, volatile: Sequence[Volatile]) -> Iterator[Volatile]:
-        """Of a table of named rows in which numbers moved, the other rows whose name says that they count: a
-        processor that was idle at each of three replays is not idle for ever."""
+        """Of a table of named rows in which numbers moved, the other rows whose name says that they count, or
+        how a process runs: a processor that was idle at each of three replays is not idle for ever."""
         output = with_values(
             self._stored, {place: one.proposal.text for one in volatile for place in one.places}
         )
@@ -344,8 +384,8 @@ class Lesson:
         taken = {*self._came, *(place for one in volatile for place in one.places)}
         for path, value in (pair for table in tables for pair in _row_values(self._stored, table)):
             where = named(path, output)
-            counts = is_amount(value) and is_counted(where, value) and is_among_metrics(path, output)
-            if where != path and counts and path not in taken:
+            counts = is_amount(value) and (is_counted(where, value) or counts_running(where))
+            if where != path and counts and path not in taken and is_among_metrics(path, output):
                 proposal = narrowest([value], words=self._project.words_of(self._baseline))[0]
                 reason = f"{proposal.reason}, which its name counts in a table of such"
                 yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
@@ -355,7 +395,7 @@ class Lesson:
         return "the answer" if self._times == 1 else f"all {self._times} answers"
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
-        if any(value is ABSENT or not same_json(value, values[0]) for value in values):
+        if self._is_unchanged or any(value is ABSENT or not same_json(value, values[0]) for value in values):
             return True
         return nature_of_change(path, stored, values[0], self._span, self._moving) is not None
 

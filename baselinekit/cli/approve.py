@@ -71,6 +71,9 @@ class RefreshOptions:
     repeat: int | None = option(
         type=click.IntRange(1, 1000), metavar="N", help="With --learn: ask N times; the default is 3."
     )
+    unchanged: bool = flag(
+        help="With --learn: the service was restarted and nothing else; whatever is not as on file varies."
+    )
     dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
     yes: bool = flag("-y", "--yes", help="Do not ask.")
     allow_high_risk: bool = flag(help="Also accept removed keys and values of another type.")
@@ -104,6 +107,8 @@ class RefreshOptions:
             raise InvalidInput(Problem("BK508", f"--learn and {other} cannot be combined", hint))
         if self.repeat is not None and not self.learn:
             raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
+        if self.unchanged and not self.learn:
+            raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
 
 
 @frozen

@@ -27,6 +27,7 @@ from baselinekit.cli.options import project_of
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Applied
 from baselinekit.model.values import Json
+from baselinekit.refresh.listing import ListRule
 from baselinekit.report.refreshing import format_file_diff
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
@@ -52,7 +53,12 @@ def refresh_by_learning(options: RefreshOptions) -> int:
         context = with_models(context, project, options.recording)
         with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
             proposal = propose_learning(
-                project, wanted, options.repeat or REPLAYS, asking, options.drop_placeholders
+                project,
+                wanted,
+                options.repeat or REPLAYS,
+                asking,
+                options.drop_placeholders,
+                options.unchanged,
             )
         return LearningScreen(project, context, options, proposal).run()
 
@@ -99,6 +105,9 @@ class LearningScreen:
         for plan in self.proposal.plans:
             for line in describe(plan):
                 screen.line(line)
+        told = [one for plan in self.proposal.plans for one in plan.stays if one.hint == ACCEPT]
+        if told and not self.options.unchanged:
+            screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
 
     def is_confirmed(self, plans: Sequence[LearnPlan]) -> bool:
         if not screen.can_ask():
@@ -137,6 +146,7 @@ class LearningScreen:
                     "kept": plan.kept,
                     "learnt": [learnt_as_json(found) for found in plan.volatile],
                     "ordered": list(plan.ordered),
+                    "lists": [{"path": render(one.path), "rule": str(one.mode)} for one in plan.lists],
                     "stays": [
                         {"path": render(one.path), "kind": one.kind, "what": one.what, "hint": one.hint}
                         for one in plan.stays
@@ -151,7 +161,20 @@ class LearningScreen:
 
 def count(plans: Sequence[LearnPlan]) -> str:
     number = sum(len(found.places) for plan in plans for found in plan.volatile)
-    return f"{many(number, 'placeholder')} of {many(len(plans), 'baseline')}"
+    rules = sum(len(plan.lists) for plan in plans)
+    lists = f" and {many(rules, 'rule')} for lists" if rules else ""
+    return f"{many(number, 'placeholder')}{lists} of {many(len(plans), 'baseline')}"
+
+
+def say_rule(rule: ListRule) -> tuple[str, str]:
+    """How a list is compared from now on, and why."""
+    least, most = rule.sizes
+    if rule.is_template:
+        seen = f"{least} to {most} rows" if least < most else f"{many(least, 'row')}, not always the same"
+        said = f"{seen}: one row describes all, and there may be any number of them but none"
+    else:
+        said = "the same rows in another order: their order does not count"
+    return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {said}"
 
 
 def describe(plan: LearnPlan) -> list[str]:
@@ -159,7 +182,7 @@ def describe(plan: LearnPlan) -> list[str]:
     replays = many(plan.replays, "replay")
     if plan.kept:
         replays += f" and the answer of the compare of {plan.kept}"
-    if not plan.volatile and not plan.stays:
+    if not (plan.volatile or plan.stays or plan.lists):
         return [screen.safe_line(f"{plan.baseline.id}   {replays}: as on file, there is nothing to learn")]
     paths = many(len(plan.volatile), "path")
     facts = f"{paths} var{'ies' if len(plan.volatile) == 1 else 'y'}"
@@ -172,6 +195,7 @@ def describe(plan: LearnPlan) -> list[str]:
     if len(plan.volatile) > _MOST_PATHS:
         lines.append(f"  … and {len(plan.volatile) - _MOST_PATHS:,} more")
     lines += [f"  note: {screen.safe(path)} holds one element and stays `ordered`" for path in plan.ordered]
+    lines += [screen.safe_line(line) for rule in plan.lists for line in say_rule(rule)]
     for one in plan.stays[:_MOST_STAYS]:
         hint = "" if one.hint == ACCEPT else f": {one.hint}"
         lines.append(screen.safe_line(f"  stays: {render(one.path)}: {one.what}{hint}"))

@@ -186,10 +186,15 @@ _COUNTED_WORDS = (
     "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
 )
 _MEASURED_WORDS = "elapsed took latency duration seconds time ms millis load cpu lag"
-_SETTING_WORDS = "max min limit timeout default threshold interval ttl retention"
+_SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl retention"
 _COUNTED_NAMES = frozenset({"resourceversion", "walltime", "upsince"})
-_COUNTED, _MEASURED, _SETTING = (
-    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
+_WRITTEN_WORDS = "raft revision lsn"
+_RUNNING_WORDS = (
+    "cpu iowait steal idle jiffies msec msecs usec usecs rss heap memory mem usage fd fds queries requests"
+)
+_COUNTED, _MEASURED, _SETTING, _WRITTEN, _RUNNING = (
+    frozenset(words.split())
+    for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS, _WRITTEN_WORDS, _RUNNING_WORDS)
 )
 _INTEGER = lazy_pattern(r"-?[0-9]+")
 _FEWEST_MEASURED = 4
@@ -204,6 +209,21 @@ def is_counted(path: Path, *values: Json) -> bool:
     if words & _COUNTED or "".join(_WORD.findall(name_of(path))).lower() in _COUNTED_NAMES:
         return True
     return bool(words & _MEASURED) and all(map(is_measured, values))
+
+
+def counts_writes(path: Path, value: Json) -> bool:
+    """Whether the name of a number says that it is one more after each write. The first revision of what is
+    new is that of the next new thing as well."""
+    words = _words_of(path)
+    is_named = words & _WRITTEN or "".join(_WORD.findall(name_of(path))).lower() == "resourceversion"
+    return bool(is_named) and not words & _SETTING and is_amount(value) and int(value) > 1
+
+
+def counts_running(path: Path) -> bool:
+    """Whether the name of a number says that it is about a process that runs. It is enough in a table of
+    which other numbers have moved."""
+    words = _words_of(path)
+    return bool(words & _RUNNING) and not words & _SETTING
 
 
 def _words_of(path: Path) -> set[str]:

@@ -315,6 +315,12 @@ def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
     return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
 
 
+def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
+    """Whether any line is about a place in the rows of a list."""
+    rows = tuple(f"{shown}{sign}" for shown in _keys(path) for sign in ("[", ".*"))
+    return any(key.startswith(rows) for key in learnt)
+
+
 def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
     """Whether a person has said what stands for the values of a place."""
     return bool(_placeholders_of(value)) and evidence_for(path, learnt) is None

@@ -9,7 +9,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.moments import NEAR
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import looks_like_id, name_of, named
+from baselinekit.placeholders.nature import counts_writes, looks_like_id, name_of, named
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Volatile
@@ -101,6 +101,8 @@ def made_by_write(output: Json, asked: Json, now: float, write: Write, words: Wo
             reason = "of this request, by its name"
         elif path == created and not _WORDS_OR_NUMBER.fullmatch(str(value)):
             reason = "of what was created"
+        elif counts_writes((name,), value) and not any(isinstance(key, int) for key in path):
+            reason = "one more after each write, by its name"
         else:
             continue
         proposal = narrowest([value], write, words)[0]

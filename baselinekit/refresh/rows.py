@@ -26,7 +26,7 @@ def order_rule(values: Sequence[Rows]) -> str | None:
         return None
     if all(Counter(rows) == Counter(written[0]) for rows in written[1:]):
         return "unordered"
-    for key in _keys(values):
+    for key in keys_naming(values):
         column = [[canonical(row[key]) for row in rows] for rows in values]
         if any(rows != column[0] for rows in column[1:]) and all(
             set(rows) == set(column[0]) for rows in column[1:]
@@ -40,9 +40,9 @@ def sort_rows_alike(values: Sequence[Rows], how: str) -> Sequence[Rows]:
     and a key tells which row is which; else as they are."""
     if not how.startswith(BY) and how != "unordered":
         return values
-    keys = [how.removeprefix(BY)] if how.startswith(BY) else list(_keys(values))
+    keys = [how.removeprefix(BY)] if how.startswith(BY) else list(keys_naming(values))
     for key in keys:
-        if key not in _keys(values):
+        if key not in keys_naming(values):
             continue
         placed = [{canonical(row[key]): row for row in rows} for rows in values]
         if all(rows.keys() == placed[0].keys() for rows in placed):
@@ -50,7 +50,7 @@ def sort_rows_alike(values: Sequence[Rows], how: str) -> Sequence[Rows]:
     return values
 
 
-def _keys(values: Sequence[Rows]) -> Iterator[str]:
+def keys_naming(values: Sequence[Rows]) -> Iterator[str]:
     """The keys that every row has, each with a value of its own."""
     rows = [row for rows in values for row in rows]
     if len(values[0]) < 2 or not all(isinstance(row, dict) for row in rows):
@@ -80,7 +80,7 @@ def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
         return fold_objects(template if isinstance(template, dict) else {}, values, accepts)
     if any(identical(value, template, ordered=False) for value in values):
         raise Unlike  # some are as before, and others are not
-    return _placeholder(values, accepts)
+    return placeholder_for(values, accepts)
 
 
 def fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
@@ -89,11 +89,11 @@ def fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], acc
         values = [row[name] for row in rows if name in row]
         if values:
             value = fold(template.get(name, ABSENT), values, accepts)
-            folded[name] = value if len(values) == len(rows) else _optional(value, accepts)
+            folded[name] = value if len(values) == len(rows) else optional(value, accepts)
     return folded
 
 
-def _optional(value: Json, accepts: Accepts) -> Json:
+def optional(value: Json, accepts: Accepts) -> Json:
     """What only some of the rows have."""
     if isinstance(value, str) and value.endswith("?>>"):
         return value
@@ -101,10 +101,10 @@ def _optional(value: Json, accepts: Accepts) -> Json:
         return f"{value[:-2]}?>>"
     if isinstance(value, dict | list) or has_marker(str(value)):
         raise Unlike
-    return f"{_placeholder([value], accepts)[:-2]}?>>"
+    return f"{placeholder_for([value], accepts)[:-2]}?>>"
 
 
-def _placeholder(values: Sequence[Json], accepts: Accepts) -> str:
+def placeholder_for(values: Sequence[Json], accepts: Accepts) -> str:
     """The narrowest that accepts every value, and null beside them."""
     plain = [_unescaped(value) for value in values if value is not None]
     null = "" if len(plain) == len(values) else "|null"
