@@ -469,3 +469,22 @@ def test_a_test_is_a_record_of_its_file() -> None:
     (test,) = TestsOfFile("test_x.py", "async def test_x(a, *, b): ...").tests
     assert isinstance(test, OneTest)
     assert test.arguments == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("head", "labels", "rows"),
+    [
+        ("", ["0", "1"], [{"n": 1}, {"n": 2}]),
+        ("", ["a", "b"], [{"index": "a", "n": 1}, {"index": "b", "n": 2}]),
+        ("day", ["7", "9"], [{"day": 7, "n": 1}, {"day": 9, "n": 2}]),
+    ],
+)
+def test_the_rows_of_a_frame_keep_labels_that_are_no_count(
+    head: str, labels: list[str], rows: list[object]
+) -> None:
+    """As the library compares a data frame."""
+    table = f"{head},n\n{labels[0]},1\n{labels[1]},2\n"
+    source = "def test_y(dataframe_regression): dataframe_regression.check(table())\n"
+    moving = moved(regressions, {"tests/test_x.py": source, "tests/test_x/test_y.csv": table})
+    assert [one.value for one in moving.values] == [rows]
+    assert not moving.notes
