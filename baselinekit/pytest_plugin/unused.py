@@ -49,6 +49,8 @@ _HARMLESS = {
     *("-k", "-m", "-q", "-v", "-x", "-s", "-r", "-p", "-c", "-W", "-n", "-l"),
 }
 """Options that leave the parameters of tests as they are. Whether tests are left out is seen."""
+_CHOOSING = ("python_files", "python_classes", "python_functions", "norecursedirs", "testpaths")
+"""Settings by which pytest finds tests, so that a run with others than usual finds others."""
 
 
 @dataclass
@@ -187,8 +189,14 @@ def left_out(config: pytest.Config, exit_status: int) -> str:
         return (
             "no test was run" if exit_status == pytest.ExitCode.NO_TESTS_COLLECTED else "the run was stopped"
         )
-    if getattr(config.option, "lf", False):
+    option = config.option
+    if getattr(option, "lf", False):
         return "--lf runs what failed"
+    if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
+        return "--setup-only runs no test"
+    other = next((one for one in option.override_ini or () if one.startswith(_CHOOSING)), None)
+    if other:
+        return f"-o {other} chooses tests"
     named = next((str(word) for word in config.args if "::" in str(word)), "")
     return f"of its file only {named} was run" if named else ""
 
@@ -267,6 +275,10 @@ class Search:
             raise PartialError(f"{other} may have chosen the parameters of {without_parameters(test)}")
         if looked is None and (os.path.exists(path) or file in self.sparse(root)):
             raise PartialError(f"{file} was not collected")
+        if is_doctest(rest) and not any(
+            place == path and is_doctest(name) for place, name in self._functions
+        ):
+            return None  # which only --doctest-modules runs
         skipped = looked is not None and self._covered.looked[looked] == "skipped"
         no_values = (path, function[1] + _EMPTY) in self._tests
         return None if skipped or no_values else f"{test} {_GONE}"
@@ -282,6 +294,11 @@ class Search:
             except BaselinekitError:  # no git, or no repository
                 self._left_out[root] = ()
         return self._left_out[root]
+
+
+def is_doctest(test: str) -> bool:
+    """Whether it is called like one in a module, which no function can be."""
+    return "." in without_parameters(test)
 
 
 def without_parameters(test: str) -> str:
