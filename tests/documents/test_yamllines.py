@@ -12,7 +12,7 @@ from storehelp import Hand, same, values
 from baselinekit.documents import libyaml
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.documents.text import END, Event, Watched
-from baselinekit.documents.yamllines import has_plain_marks, plain_events, read_plain
+from baselinekit.documents.yamllines import _LineReader, has_plain_marks, plain_events, read_plain
 from baselinekit.errors import BaselinekitError
 
 WRITTEN = """\
@@ -248,3 +248,150 @@ def test_mutations_of_what_is_written() -> None:
             body = body[:start] + rng.choice([*TOKENS, "", body[end : end + 12]]) + body[end:]
         read += agree(body)
     assert 400 < read < 2_500
+
+
+def many_rows(rng: random.Random) -> list[Any]:
+    """Rows of few shapes, as answers hold them; one in many has a shape of its own."""
+
+    def leaf() -> Any:
+        return rng.choice(
+            [
+                *(
+                    rng.randrange(10**6),
+                    -7,
+                    2.5,
+                    -0.25,
+                    "12-34",
+                    "5 Main Street",
+                    "0e1a",
+                    "007",
+                    "1.2.3",
+                    "1e5",
+                ),
+                *(
+                    "text",
+                    "true",
+                    "yes",
+                    True,
+                    None,
+                    "a: b",
+                    "- x",
+                    "it's",
+                    '"q"',
+                    "",
+                    "x # y",
+                    "é",
+                    "\\",
+                    "~",
+                ),
+                *(
+                    "two\nlines",
+                    "First:\n  - x\n\nlast\n",
+                    "\n a\n",
+                    [],
+                    {},
+                    1e22,
+                    12345678901234567,
+                    "|",
+                    "f",
+                    "n",
+                ),
+            ]
+        )
+
+    def shape(depth: int) -> Any:
+        kind = rng.random()
+        if kind < 0.2 and depth:
+            return [shape(depth - 1) for _ in range(rng.randrange(1, 4))]
+        if kind < 0.5 and depth:
+            return {
+                rng.choice("abcdef") + rng.choice(["", " x", ".y", '"']): shape(depth - 1) for _ in range(4)
+            }
+        sample = [leaf() for _ in range(rng.randrange(1, 4))]
+        return lambda: rng.choice(sample)
+
+    def filled(one: Any) -> Any:
+        if isinstance(one, dict):
+            return {key: filled(item) for key, item in one.items()}
+        return [filled(item) for item in one] if isinstance(one, list) else one()
+
+    shapes = [shape(3) for _ in range(rng.choice([1, 1, 2, 3]))]
+    rows = [filled(rng.choice(shapes)) for _ in range(rng.choice([60, 300]))]
+    for _ in range(rng.choice([0, 0, 1, 3])):
+        rows[rng.randrange(len(rows))] = leaf()
+    return rows
+
+
+def agree_on_rows(rng: random.Random, how: str) -> None:
+    rows = many_rows(rng)
+    value = (
+        {"baseline": {"rows": rows, "last_passed": None}}
+        if how == "nested"
+        else {"rows": rows, "more": rows[:3]}
+    )
+    if how == "flush":
+        body = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000)
+        agree(body)
+    else:
+        body = dump_yaml(value)
+        assert agree(body)
+    for _ in range(3):
+        start = rng.randrange(len(body))
+        end = start + rng.choice([0, 1, 4])
+        agree(body[:start] + rng.choice([*TOKENS, "", body[end : end + 12]]) + body[end:])
+
+
+HOW = st.sampled_from(["nested", "flat", "flush"])
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.randoms(use_true_random=False), HOW)
+def test_rows_that_are_read_together(rng: random.Random, how: str) -> None:
+    agree_on_rows(rng, how)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(st.randoms(use_true_random=False), HOW)
+def test_many_rows_that_are_read_together(rng: random.Random, how: str) -> None:
+    agree_on_rows(rng, how)
+
+
+def test_rows_are_read_together_whatever_their_shape() -> None:
+    """All but the first and the last of a list, those of another shape among them."""
+    rows = [
+        {"id": n, "of": {"tags": ["a", f"b{n}"], "none": None}, "text": "one\n\ntwo" if n % 3 else "one"}
+        for n in range(100)
+    ]
+    body = dump_yaml({"rows": [*rows, {"odd": 1}, *rows], "numbers": [*range(300)]})
+    reader = _LineReader(body)
+    reader.read()
+    assert reader.root == [{"rows": [*rows, {"odd": 1}, *rows], "numbers": [*range(300)]}]
+    assert reader.further_keys == {"id", "of", "tags", "none", "text", "odd"}
+    assert len(reader.mappings) < 10
+    assert reader.keyless > 0.95 * len(reader.lines)
+
+
+def test_rows_may_be_as_deep_as_anything() -> None:
+    deep: Any = "x"
+    for _ in range(60):
+        deep = {"a": deep}
+    body = dump_yaml({"of": {"rows": [deep] * 100}})
+    assert agree(body)
+    assert not agree("a:\n  b:\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_entries_that_are_read_together(rng: random.Random) -> None:
+    texts = ["a", "1", "2.5", "true", "x: y", "- z", "two\nlines", "it's", "é", "5 x"]
+    used = rng.sample(texts, rng.randrange(1, 4))
+    keys = [rng.choice(["key {}", "k-{}", "_{}", "K{} x"]).format(number) for number in range(300)]
+    value = {key: rng.choice(used) for key in keys}
+    value |= dict.fromkeys(rng.sample(["null", "a.b", "1", "yes", "last_passed"], rng.randrange(3)), "x")
+    body = dump_yaml({"all": value, "list": [*value.values()], "failure_count": 0})
+    assert agree(body)
+    lines = body.split("\n")
+    at = rng.randrange(len(lines))
+    agree("\n".join([*lines[:at], rng.choice(lines), *lines[at:]]))
+    agree("\n".join([*lines[:at], f"  {rng.choice(TOKENS)}: {rng.choice(TOKENS)}", *lines[at + 1 :]]))
