@@ -19,16 +19,8 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import SHORTEST_WITHIN, Declared, Found, covering, merged
-from baselinekit.secrets.finding import (
-    covered,
-    holding,
-    long_runs,
-    numbers_in,
-    says_secret,
-    says_secrets,
-    suspects,
-    texts_in,
-)
+from baselinekit.secrets.finding import covered, long_runs, says_secret
+from baselinekit.secrets.together import holding, keys_in, numbers_in, says_secrets, suspects, texts_in
 
 if TYPE_CHECKING:  # most runs have no secret of few characters
     from baselinekit.secrets.short import ShortSecrets
@@ -338,7 +330,7 @@ class Redactor:
 
     def knowing(self, value: Json) -> "Redactor":
         """One that masks what stands under the name of a secret in a value wherever else it turns up."""
-        if isinstance(value, dict | list) and not says_secrets(texts_in(value)[1]):
+        if isinstance(value, dict | list) and not says_secrets(keys_in(value)):
             return self
         named = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
         return Redactor(named, self._plain, self) if named else self

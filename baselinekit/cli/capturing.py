@@ -52,7 +52,7 @@ from baselinekit.workflow.capture import (
     group_of,
 )
 from baselinekit.workflow.known_good import CaptureOptions
-from baselinekit.workflow.learning import with_names
+from baselinekit.workflow.learning import MOST_VALUES, with_names
 from baselinekit.workflow.loading import load
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
@@ -64,7 +64,7 @@ from baselinekit.workflow.project import Project
 
 
 _MOST_PATHS = 40
-_MOST_VALUES = 3
+_MOST_NAMED = 3
 _LONGEST_VALUE = 38
 
 
@@ -94,15 +94,15 @@ def describe_learnt(found: Volatile, where: Place | None) -> Iterator[str]:
     rows = f" in {len(found.places)} rows" if len(found.places) > 1 else ""
     place = f"   {where.file}:{where.line}" if where else ""
     yield screen.safe_line(f"  {render(found.path)}{rows}  {found.proposal.text}{place}")
-    values = ", ".join(_short(value) for value in found.values[:_MOST_VALUES])
-    more = ", …" if len(found.values) > _MOST_VALUES else ""
+    values = ", ".join(_short(value) for value in found.values[:MOST_VALUES])
+    more = ", …" if len(found.values) > MOST_VALUES else ""
     yield screen.safe_line(f"    {found.proposal.reason}: {values}{more}")
 
 
 def describe_lookalikes(found: Sequence[Volatile], replays: int) -> str:
     """What looks like an id and stays as it is."""
-    names = ", ".join(render(one.path) for one in found[:_MOST_VALUES])
-    more = f" and {len(found) - _MOST_VALUES} more" if len(found) > _MOST_VALUES else ""
+    names = ", ".join(render(one.path) for one in found[:_MOST_NAMED])
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     looks, compared = "look like ids", "they are compared as they came"
     if len(found) == 1:
         looks, compared = "looks like an id", "it is compared as it came"
@@ -131,7 +131,7 @@ def learnt_as_json(found: Volatile) -> dict[str, Json]:
         "path": render(found.path),
         "placeholder": found.proposal.text,
         "reason": found.proposal.reason,
-        "values": list(found.values[:_MOST_VALUES]),
+        "values": list(found.values[:MOST_VALUES]),
         "places": [render(place) for place in found.places],
     }
 

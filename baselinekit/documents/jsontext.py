@@ -9,6 +9,7 @@ from functools import lru_cache
 from math import isinf
 from typing import Any, Literal
 
+from baselinekit.documents.jsonrows import HIDDEN, Page
 from baselinekit.documents.text import (
     DOCUMENT,
     END,
@@ -306,9 +307,6 @@ def json_in(text: str) -> Json:
 
 _JSON_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TOKEN = lazy_pattern(rf'({_JSON_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
-_HIDDEN = lazy_pattern(
-    "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
-)
 
 
 def load_json(body: str, file: str, deeper: int = 0) -> Json:
@@ -381,10 +379,14 @@ def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str
         return compact(value)
     below = indent + step
     inner = f"{newline}{below}"
-    items = [
-        pretty(item, step, below, newline) if isinstance(item, _HOLDERS) else compact(item)
-        for item in (value if isinstance(value, list) else value.values())
-    ]
+    if isinstance(value, list) and len(value) >= _MANY:
+        page = Page(compact, lambda row, indent: pretty(row, step, indent, newline), step, newline)
+        items = page.texts(value, below)
+    else:
+        items = [
+            pretty(item, step, below, newline) if isinstance(item, _HOLDERS) else compact(item)
+            for item in (value if isinstance(value, list) else value.values())
+        ]
     if isinstance(value, list):
         return f"[{inner}{f',{inner}'.join(items)}{newline}{indent}]"
     items = [f"{json_string(key)}: {item}" for key, item in zip(value, items, strict=True)]
@@ -392,6 +394,8 @@ def pretty(value: Json, step: str, indent: str = "", newline: str = "\n") -> str
 
 
 _HOLDERS = (dict, list)
+_MANY = 20
+"""Elements that are written together: of fewer each by itself is as quick."""
 
 
 def compact(value: Json) -> str:
@@ -423,7 +427,7 @@ def json_string(value: str) -> str:
     """A string, with what is invisible, or no character of its own, as an escape."""
     if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
         return f'"{value}"'
-    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def json_events(body: str) -> Iterator[Event]:

@@ -73,6 +73,21 @@ def characters(value: Json) -> int:
     return sum(map(characters, value)) if isinstance(value, list) else 0
 
 
+def holds_more(value: Json, most: int) -> bool:
+    """Whether there is more text in a value than so much. No more is counted than it takes to tell."""
+    waiting = [value]
+    while waiting and most >= 0:
+        value = waiting.pop()
+        if isinstance(value, str):
+            most -= len(value)
+        elif isinstance(value, dict):
+            most -= sum(map(len, value))
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return most < 0
+
+
 def refuse_conflict(body: str, file: str) -> None:
     """A file in which git left both sides is no file yet, even where it happens to parse."""
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None

@@ -10,7 +10,7 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.matching.compiler import Compiler
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, automaton_of, field_tolerance
-from baselinekit.matching.values import Node, Walk
+from baselinekit.matching.values import Node, Walk, literal_bytes
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -230,6 +230,11 @@ def default_type(output: Json, kind: str) -> Type:
     return "exact" if isinstance(answer, str) or is_hash else "structural"
 
 
+def bytes_if_literal(value: Json) -> bytes | None:
+    """The bytes of a value in which no placeholder stands, and no escape of one; None where any may."""
+    return literal_bytes(value)
+
+
 # The way into matching/: a baseline is compiled once, and each observation is compared in one walk.
 
 
@@ -276,6 +281,14 @@ class Matcher:
             tuple(self._reports(walk)),
             tuple(walk.questions),
         )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether another scalar at any place is told as a difference at that place: all of it is literal,
+        and the rules leave nothing out."""
+        stated, plain = self.rules, self.type in ("exact", "structural")
+        relaxed = stated.options or stated.tolerance or self.path_rules
+        return plain and not relaxed and literal_bytes(self.known.output) is not None
 
     @property
     def limited(self) -> bool:

@@ -1,7 +1,7 @@
 """Moments as texts: the forms in which services write a date with a time, and the moment that each means."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -271,6 +271,14 @@ _COMMON = lazy_pattern(r"([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9
 """Most moments of services. The first form that fits it takes no parts of a second."""
 
 
+def is_common_moment(text: str) -> bool:
+    """Whether it is one of them, of a day that exists."""
+    common = _COMMON.fullmatch(text)
+    with suppress(ValueError):
+        return common is not None and bool(datetime.fromisoformat(common[1]))
+    return False
+
+
 @lru_cache(maxsize=8192)
 def moment_of(text: str) -> float | None:
     """The moment that a text states in any of the forms. Whoever learns asks it of a text several times."""
@@ -372,6 +380,15 @@ def may_hold_now(text: str, now: float) -> bool:
     if not is_dated and not any(map(text.__contains__, seconds)):
         return False
     return bool(_OF_MOMENTS.search(text) or _OF_DAYS.search(text))
+
+
+def may_hold_now_among(texts: Collection[str], now: float) -> set[str]:
+    """Those of many texts in which such a moment can be."""
+    if not now:
+        return set()
+    years, _, seconds = _digits_of(now)
+    marked = {text for mark in (*years, *seconds) for text in texts if mark in text}
+    return {text for text in marked if may_hold_now(text, now)}
 
 
 @lru_cache(maxsize=16)

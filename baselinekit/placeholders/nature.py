@@ -4,6 +4,7 @@ Nothing here hides a value. A capture tells what looks like an id; a compare say
 such kinds; `refresh --learn` takes an id for an id and a moment for a moment. How often it errs is measured
 in tests/placeholders/test_nature.py."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import add
 from typing import Literal
@@ -12,7 +13,13 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.formats import is_jwt
-from baselinekit.placeholders.moments import NEAR, moment_of as moment_of_text, moments_in, seconds_of
+from baselinekit.placeholders.moments import (
+    NEAR,
+    is_common_moment,
+    moment_of as moment_of_text,
+    moments_in,
+    seconds_of,
+)
 from baselinekit.secrets.finding import COMMON_PAIRS, SHORTEST_RANDOM, random_in
 from baselinekit.secrets.scan import TextScan
 from baselinekit.tree.equality import decimal, is_number
@@ -94,6 +101,23 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
         return True
     return is_made_up(text, name, tag is not None)
+
+
+_MAY_BE_ID = lazy_pattern(rf"{_TAG.pattern}|{_TOKEN.pattern}")
+"""What has another form is none, unless it is a JSON Web Token."""
+
+
+def ids_among(texts: Iterable[str], name: str) -> set[str]:
+    """Those of many texts under one key that look like ids. Most are told by a glance: they have blanks or
+    other signs in them, or are moments."""
+    has_form = _MAY_BE_ID.fullmatch
+    return {
+        text
+        for text in texts
+        if (has_form(text) or (text.count(".") in (2, 4) and " " not in text))
+        and not (text[-1] == "Z" and is_common_moment(text))
+        and looks_like_id(text, (name,))
+    }
 
 
 def is_made_up(text: str, name: str, is_tag: bool) -> bool:

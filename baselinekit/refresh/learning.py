@@ -1,7 +1,7 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal
 
 from baselinekit.errors import InvalidInput
@@ -9,29 +9,22 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
-from baselinekit.placeholders.moments import NEAR, days_in, is_of_now, may_hold_now, moments_in, unit_of
+from baselinekit.placeholders.moments import (
+    unit_of,
+)
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
     accepts_all,
-    around_what_varies,
     is_alone,
     narrowest,
 )
-from baselinekit.placeholders.nature import (
-    LEAST,
-    ROW_VALUES,
-    SHORTEST,
-    looks_like_id,
-    moment_of,
-    name_of,
-    named,
-)
-from baselinekit.placeholders.pieces import WIDE, Write, taken_apart
+from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
-from baselinekit.tree.equality import bytes_of, is_number, same_json
+from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import Wild, children, places, value_at
+from baselinekit.tree.shapes import Shape
 
 # The replays are set beside each other place by place. Where that would be a guess (rows in another order, a
 # key that comes and goes) nothing is learnt, and it is said why.
@@ -169,8 +162,6 @@ SURE = frozenset(
 
 _LONGEST_UNKNOWN = 100
 """Characters of a text of which nothing but its length is known: more of them is what it says."""
-
-Shape = tuple[str | int | Wild, ...]
 
 
 @frozen
@@ -359,105 +350,3 @@ def _placeholders_of(value: Json) -> set[str]:
         return {part.text for part in split(value) if isinstance(part, Token) and part.name != _VARIABLE}
     except InvalidInput:
         return set()
-
-
-# What was the same in every replay of a recipe, and yet is not the service's word for ever: a moment of now,
-# which is learnt as if it had varied, and what looks like an id, which is only told.
-
-
-class Steadiness:
-    """Which values are the same in all outputs, beside and below the places that are `known` already."""
-
-    def __init__(self, outputs: Sequence[Json], known: Collection[Path]):
-        data = bytes_of(outputs[0])
-        self._others = [output for output in outputs[1:] if data is None or bytes_of(output) != data]
-        self._known = known
-
-    def is_same(self, path: Path, value: Json) -> bool:
-        """Whether a value that stands in the first of them stands there in all."""
-        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
-            return False
-        try:
-            return all(same_json(value_at(output, path), value) for output in self._others)
-        except (LookupError, TypeError):
-            return False
-
-
-def volatile_places(output: Json) -> Iterator[tuple[Path, Json, bool]]:
-    """The places of an output that hold a moment, a day or what looks like an id, in their order, and whether
-    it is such an id. A path is made for what is found, and not for each value that is looked at."""
-
-    def within(parent: Json, above: Path, name: str) -> Iterator[tuple[Path, Json, bool]]:
-        for key, value in children(parent):
-            own = key if isinstance(key, str) else name
-            if isinstance(value, dict | list):
-                yield from within(value, (*above, key), own)
-                continue
-            if len(value) < SHORTEST if isinstance(value, str) else not value or value < LEAST:
-                continue  # most values
-            if key in ROW_VALUES:
-                own = name_of(named((*above, key), output))
-            is_id = looks_like_id(value, (own,))
-            if is_id or holds_moment(value):
-                yield (*above, key), value, is_id
-
-    if isinstance(output, dict | list):
-        yield from within(output, (), "")
-    elif (is_id := looks_like_id(output)) or holds_moment(output):
-        yield (), output, is_id
-
-
-def holds_moment(value: Json) -> bool:
-    """Whether a moment or a day is in a value."""
-    if moment_of(value) is not None:
-        return True
-    return isinstance(value, str) and (any(moments_in(value)) or any(days_in(value)))
-
-
-def moments_of_now(
-    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: Words
-) -> Iterator[Volatile]:
-    """The values that are a moment within minutes of now or the day of today, or texts with one in them."""
-    words = replace(words, now=now)
-    for path, value in steady:
-        if isinstance(value, str) and not may_hold_now(value, now):
-            continue  # most texts
-        if isinstance(value, str) and not is_of_now(value, now):
-            if not any(is_of_now(piece, now) for piece in taken_apart(value, words)):
-                continue  # no part of it would vary
-            template = around_what_varies([value, value], write, words)
-            if template is not None and not template.says_little:
-                proposal = PlaceholderProposal(template.text, "a moment of now in it")
-                yield Volatile(path, (path,), (value,), proposal)
-            continue
-        when = moment_of(value)
-        if isinstance(value, str) or (when is not None and abs(when - now) <= NEAR):
-            proposal = narrowest([value], write, words)[0]
-            if not proposal.says_little:
-                reason = f"{proposal.reason}, of now"
-                yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
-
-
-def lookalikes(
-    found: Mapping[Path, Json],
-    is_compared: Callable[[Sequence[Path]], Collection[Path]],
-    write: Write,
-    words: Words,
-) -> Iterator[Volatile]:
-    """What looks like an id by its place and value, with the placeholder that could stand there: one for all
-    rows where each of them has one. `is_compared` tells which of some places the rules look at."""
-    compared = is_compared(list(found)) if found else ()
-    by_shape: dict[Shape, list[Path]] = {}
-    for path in found:
-        if path in compared:
-            by_shape.setdefault(of_any_row(path), []).append(path)
-    for shape, paths in by_shape.items():
-        values = tuple(found[path] for path in paths)
-        proposal = narrowest(values, write, words)[0]
-        if proposal.says_little and len(paths) > 1:
-            yield from (
-                Volatile(path, (path,), (found[path],), narrowest([found[path]], write, words)[0])
-                for path in paths
-            )
-        else:
-            yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)

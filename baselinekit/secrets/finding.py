@@ -3,16 +3,12 @@
 import operator
 import string
 from binascii import a2b_base64
-from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Iterator, Sequence
-from decimal import Decimal
+from bisect import bisect_left
+from collections.abc import Container, Iterator
 from functools import cache
-from itertools import accumulate
-from typing import Any
 from urllib.parse import unquote
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.secrets.declared import Declared, Found, merged
 from baselinekit.secrets.names import is_secret_header, is_secret_key, may_be_random, name_before
 from baselinekit.secrets.scan import RecentTexts, TextScan, keeps
 
@@ -300,6 +296,16 @@ _LINE_ENDS = ("\\n", "\\r", "\\t")
 _RECENT: RecentTexts[tuple[Span, ...]] = RecentTexts()
 _NO_TEXT = lazy_pattern(rb"^[\x80-\xc1\xf5-\xff]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """What no text begins with, and what is in none."""
+_PLAIN_BASE64 = str.maketrans("-_", "+/")
+_HEAD, _DECODED_HEAD = 16, 12
+"""Characters at the beginning of a run, and the bytes that they encode."""
+
+_BEGINS_TEXT = lazy_pattern(
+    rb"(?:[\t\n\r -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})*"
+    rb"(?:[\xc2-\xf4][\x80-\xbf]{0,2})?"
+)
+"""What may go on as a text in UTF-8: the last character may be cut off."""
+
 _DEEPEST = 2
 _MOST_DECODED = 8_192
 
@@ -390,10 +396,7 @@ def long_runs(text: str) -> Iterator[str]:
 
 def _spans_encoded(look: TextScan, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
     text = look.text
-    for start, stop in look.runs(SHORTEST_RUN):
-        if text[start - 1 : start + 1] in _LINE_ENDS and stop - start > SHORTEST_RUN:
-            start += 1  # what is left of a line end that is written as an escape
-        end = look.padded(stop)
+    for start, end in _may_encode(look):
         inner = decoded(text[start:end])
         if inner is not None and (found := next(spans(inner, path, depth + 1), None)):
             yield start, end, f"{found[2]} in base64"
@@ -403,9 +406,24 @@ def _spans_encoded(look: TextScan, path: tuple[str | int, ...], depth: int) -> I
             yield start, end, found[2]
 
 
+def _may_encode(look: TextScan) -> Iterator[tuple[int, int]]:
+    """The runs whose first letters decode to what a text may begin with: those of all together, since most
+    ids and checksums are told so."""
+    text, runs = look.text, []
+    for start, stop in look.runs(SHORTEST_RUN):
+        if text[start - 1 : start + 1] in _LINE_ENDS and stop - start > SHORTEST_RUN:
+            start += 1  # what is left of a line end that is written as an escape
+        runs.append((start, look.padded(stop)))
+    heads = a2b_base64("".join([text[start : start + _HEAD] for start, _ in runs]).translate(_PLAIN_BASE64))
+    may_be_text = _BEGINS_TEXT.fullmatch
+    for run, place in zip(runs, range(0, len(heads), _DECODED_HEAD), strict=True):
+        if may_be_text(heads, place, place + _DECODED_HEAD):
+            yield run
+
+
 def decoded(run: str) -> str | None:
     """The text that a run encodes in base64, if it encodes one."""
-    run = run[:_MOST_DECODED].rstrip("=").replace("-", "+").replace("_", "/")
+    run = run[:_MOST_DECODED].rstrip("=").translate(_PLAIN_BASE64)
     run = run[:-1] if len(run) % 4 == 1 else run
     try:
         if _NO_TEXT.search(a2b_base64(run[:8])):
@@ -414,87 +432,3 @@ def decoded(run: str) -> str | None:
     except ValueError:
         return None
     return text if text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else None
-
-
-_BETWEEN, _HOLDERS = "\n", (dict, list, tuple)
-_LONG = 10_000  # a text of this length is worth a look of its own
-
-
-def texts_in(value: Any) -> tuple[list[str], set[str]]:
-    """All texts of a value, its keys among them, and the keys alone."""
-    texts: list[str] = []
-    keys: set[str] = set()
-
-    def gather(value: Any) -> None:
-        if isinstance(value, dict):
-            keys.update(value)
-            value = value.values()
-        for item in value:
-            if isinstance(item, str):
-                texts.append(item)
-            elif isinstance(item, _HOLDERS):
-                gather(item)
-
-    gather(value)
-    texts += keys
-    return texts, keys
-
-
-def numbers_in(value: Any) -> Iterator[str]:
-    """All numbers of a value."""
-    if isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from numbers_in(item)
-    elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        yield str(value)
-
-
-def says_secrets(keys: Iterable[str | int]) -> bool:
-    """Whether any of some keys is called like a secret."""
-    return any(isinstance(key, str) and (is_secret_key(key) or is_secret_header(key)) for key in keys)
-
-
-def suspects(texts: Sequence[str]) -> set[str]:
-    """The texts in which something looks like a secret, wherever they stand. All of them are looked through
-    together, and only a few more closely."""
-    found = {text for text in texts if len(text) > _LONG and next(spans(text), None)}
-    short = [text for text in texts if len(text) <= _LONG]
-    look, ends = TextScan(_BETWEEN.join(short)), _ends(short)
-    near = _numbers(sorted(shapes_in(look)), ends)
-    if b"-----BEGIN " in look.data:  # what it begins would hide what stands in the texts behind it
-        near |= _numbers(((start, start + 1) for start, _ in look.runs(SHORTEST_RUN)), ends)
-        near |= _numbers(look.escaped_urls(), ends)
-    else:
-        near |= _numbers(sorted(shapeless(look)), ends)
-    return found | {text for text in {short[number] for number in near} if next(spans(text), None)}
-
-
-def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
-    """Which texts hold a declared secret, or a part of one that lies across several, and where in them."""
-    ends = _ends(texts)
-    places: dict[str, list[Found]] = {}
-    for start, end, name in declared.find(_BETWEEN.join(texts)):
-        for number in sorted(_numbers([(start, end)], ends)):
-            first = ends[number] - 1 - len(texts[number])
-            place = max(0, start - first), min(len(texts[number]), end - first), name
-            if place[0] < place[1]:
-                places.setdefault(texts[number], []).append(place)
-    return {text: merged(found) for text, found in places.items()}
-
-
-def _ends(texts: Sequence[str]) -> list[int]:
-    return list(accumulate(len(text) + 1 for text in texts))
-
-
-def _numbers(found: Iterable[tuple[Any, ...]], ends: list[int]) -> set[int]:
-    """Which texts some places are in. One that lies across several (a blank in it is the end of a line) is
-    in all of them."""
-    numbers: set[int] = set()
-    number = 0
-    for start, end, *_ in found:
-        if start >= ends[number]:
-            number = bisect_right(ends, start, number)
-        numbers.add(number)
-        if end > ends[number]:
-            numbers.update(range(number, bisect_right(ends, end - 1) + 1))
-    return numbers

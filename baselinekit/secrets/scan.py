@@ -37,10 +37,17 @@ class TextScan:
         self.data = text.encode("ascii", "replace")
         self._runs = self.data.translate(_RUN)
         self._low = self._chunks = b""
+        self._places: dict[tuple[tuple[bytes, ...], bool], list[int]] = {}
 
-    def words(self, words: Iterable[bytes], folded: bool) -> list[int]:
+    def words(self, words: tuple[bytes, ...], folded: bool) -> list[int]:
         """Where any of some words stands; `folded`: in small letters or capitals."""
-        data, found = self.data, []
+        key = (words, folded)
+        if key not in self._places:
+            self._places[key] = sorted(self._find(words, folded))
+        return self._places[key]
+
+    def _find(self, words: Iterable[bytes], folded: bool) -> Iterator[int]:
+        data = self.data
         if folded:
             if not self._low:
                 text = self.text
@@ -52,9 +59,8 @@ class TextScan:
         for word in words:
             place = data.find(word)
             while place >= 0:
-                found.append(place)
+                yield place
                 place = data.find(word, place + 1)
-        return sorted(found)
 
     def runs(self, shortest: int, start: int = 0) -> Iterator[tuple[int, int]]:
         """Runs of letters, digits and `+/_-`, as long as they go, without the `=` behind them."""

@@ -152,6 +152,11 @@ class KnownValues:
         longest_first = sorted(self._names.keys() - short.keys(), key=lambda value: (-len(value), value))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
+    def may_be_in(self, data: bytes) -> bool:
+        """Whether any of them may stand in texts of which these are the bytes, in UTF-8, among others."""
+        long = (value.encode("utf-8", "surrogatepass") for value in self._names)
+        return bool(self._short) or any(value in data for value in long)
+
     def find(self, text: str) -> list[Found]:
         if not self._short and not (self._pattern and self._pattern.search(text)):
             return []

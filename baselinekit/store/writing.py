@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from baselinekit.documents.languages import JSON, YAML, dump_yaml, language, yaml_scalar
 from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
-from baselinekit.documents.text import characters, decode, encode, mark, newline
+from baselinekit.documents.text import decode, encode, holds_more, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Source, known_path
@@ -122,7 +122,7 @@ def add_baseline(
 def is_large(output: Json, limit: int) -> bool:
     """Whether an output takes more bytes of YAML than may stand in the file of its baseline: its texts alone,
     or with all that is around them."""
-    return characters(output) > limit or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
+    return holds_more(output, limit) or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
 
 
 def kept_short(

@@ -17,7 +17,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.reading import locate_all, parse_record
+from baselinekit.store.reading import locate_all, parse_record, without_collector
 from baselinekit.tree.paths import render
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext
@@ -110,7 +110,7 @@ def capture_new(
     id = name_new(new.draft, project, options.id_is_chosen)
     new = replace(new, record={**new.record, "id": id}, draft=replace(new.draft, id=id))
     writing.check_names(id, new.group)
-    with folder_made(project.root, new.folder):
+    with folder_made(project.root, new.folder), without_collector():  # of a large answer all objects stay
         check_new(project, new, context)
         asked = [(new.draft, new.folder)]
         ((_, known_good),) = next(observe_known_good(project, asked, options, context))

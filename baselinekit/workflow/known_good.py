@@ -18,6 +18,7 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import Volatile
 from baselinekit.replaying.environment import capture_environment
 from baselinekit.secrets.finding import secret_parts
+from baselinekit.store.reading import without_collector
 from baselinekit.texts import many
 from baselinekit.tree.paths import find, parse, render, suggest
 from baselinekit.tree.places import value_at, with_values
@@ -197,10 +198,11 @@ def observe_known_good(
     ]
     accepted: bool | None = None
     for group in observe_as_they_come(asked, context, options.jobs):
-        learnable = {
-            number: _learnt_or_not(project, drafts[number], replays, options, context)
-            for number, replays in group
-        }
+        with without_collector():  # what is learnt from stays, and there are no cycles in it
+            learnable = {
+                number: _learnt_or_not(project, drafts[number], replays, options, context)
+                for number, replays in group
+            }
         known = [one for one in learnable.values() if isinstance(one, Learnable)]
         same = [like for one in known for like in one.lesson.lookalikes]
         if same and accepted is None:

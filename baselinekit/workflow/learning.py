@@ -7,7 +7,7 @@ from decimal import Decimal
 from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
-from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.matching.dispatch import Matcher, bytes_if_literal, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
@@ -16,21 +16,14 @@ from baselinekit.placeholders.narrowest import is_alone
 from baselinekit.placeholders.nature import is_amount, is_counted, named
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import (
-    ReplayView,
-    Steadiness,
-    UnlearnablePlace,
-    Volatile,
-    learn_places,
-    lookalikes,
-    moments_of_now,
-    volatile_places,
-)
+from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
 from baselinekit.refresh.linking import LinkView, linked
 from baselinekit.refresh.made import made_by_write
+from baselinekit.refresh.steady import Steadiness, lookalikes, moments_of_now, volatile_values
 from baselinekit.report.values import short
-from baselinekit.secrets.finding import BY_NAME, likeness, says_secret, says_secrets, texts_in
+from baselinekit.secrets.finding import BY_NAME, likeness, says_secret
 from baselinekit.secrets.short import KnownValues, with_variables
+from baselinekit.secrets.together import says_secrets, texts_in
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, value_at, with_values
 from baselinekit.variables import Redactor, Scope, names_in
@@ -59,12 +52,23 @@ class Templating:
         self._used: set[str] = set()
 
     def template(self, value: Json) -> Json:
+        """The value itself, where nothing in it is to be written otherwise."""
+        if isinstance(value, str):
+            return self.text(value)
+        return self._changed(value) if self._may_change(value) else value
+
+    def _may_change(self, value: Json) -> bool:
+        """By its bytes: a look at each text would take longer than all else."""
+        data = bytes_if_literal(value)
+        return data is None or self._declared.may_be_in(data)
+
+    def _changed(self, value: Json) -> Json:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self.template(item) for item in value]
+            return list(map(self._changed, value))
         if isinstance(value, dict):
-            return {key: self.template(item) for key, item in value.items()}
+            return {key: self._changed(item) for key, item in value.items()}
         return value
 
     def notes(self) -> list[str]:
@@ -83,11 +87,16 @@ class Templating:
 
 def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:
     """Arrays of one element that holds a placeholder: on file they would describe arrays of any length."""
+    if bytes_if_literal(output) is None:  # most outputs hold none anywhere
+        yield from _arrays_of_one(output, path)
+
+
+def _arrays_of_one(output: Json, path: Path) -> Iterator[Path]:
     if isinstance(output, list) and len(output) == 1 and describes_many(output[0]):
         yield path
     for key, child in children(output):
         if isinstance(child, dict | list):
-            yield from arrays_of_one(child, (*path, key))
+            yield from _arrays_of_one(child, (*path, key))
 
 
 def with_names(value: Json, scope: Scope) -> Json:
@@ -192,6 +201,10 @@ def ordered_singles(output: Json, is_exact: bool) -> list[str]:
     return [] if is_exact else [render(path) for path in arrays_of_one(output)]
 
 
+MOST_VALUES = 3
+"""Of each place, those that are told as examples."""
+
+
 def learn(
     project: Project,
     draft: Baseline,
@@ -222,14 +235,13 @@ def learn(
         )
         lesson = learn_places(outputs, look)
         volatile, refusals = list(lesson.volatile), list(lesson.refusals)
-    steady, same = _Steady(draft, first, outputs, volatile, refusals), []
-    if steady.found:
-        wholes = ((), *kind_of(draft.current).answers(draft.current))
-        of_now = moments_of_now(steady.found, now, write, words)
-        volatile += [one for one in of_now if one.places[0] not in wholes and steady.compared(one.places)]
+    steady, same = _Steady(draft, first, outputs, volatile, refusals, now), []
+    wholes = ((), *kind_of(draft.current).answers(draft.current))
+    of_now = moments_of_now(steady.of_now, now, write, words)
+    volatile += [one for one in of_now if one.places[0] not in wholes and steady.compared(one.places)]
     volatile += _made(draft, outputs, steady, volatile, now, write, words)
     volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
-    if steady.found:
+    if steady.ids:
         taken = {place for one in volatile for place in one.places}
         left = {at: value for at, value in steady.ids.items() if at not in taken and at not in wholes}
         same = list(lookalikes(left, steady.compared, write, words))
@@ -240,14 +252,17 @@ def learn(
         refusals += _templates(output, _stored(draft), matcher)
     if len(observations) > 1 or texts:
         refusals += _unresolved(matcher, observations, refusals)
-    mask = project.redactor.knowing(list(outputs)).mask_value
+    knowing = project.redactor.knowing(list(outputs)) if volatile or same else project.redactor
+    return CaptureLesson(output, shown(volatile, knowing), tuple(refusals), shown(same, knowing))
 
-    def masked(found: Sequence[Volatile]) -> tuple[Volatile, ...]:
-        return tuple(
-            replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in found
-        )
 
-    return CaptureLesson(output, masked(volatile), tuple(refusals), masked(same))
+def shown(found: Iterable[Volatile], knowing: Redactor) -> tuple[Volatile, ...]:
+    """As they may be told: of the values the first few, and one more where there are more, masked. `knowing`:
+    what else is a secret in the outputs."""
+    mask, most = knowing.mask_value, MOST_VALUES + 1
+    return tuple(
+        replace(one, values=tuple(mask(value, one.places[0]) for value in one.values[:most])) for one in found
+    )
 
 
 def _made(
@@ -300,21 +315,27 @@ class _Steady:
         outputs: Sequence[Json],
         volatile: Sequence[Volatile],
         refusals: Sequence[UnlearnablePlace],
+        now: float,
     ):
         known = {place for one in volatile for place in one.places} | {one.path for one in refusals}
         self._draft = draft
         self._matcher = matcher
         self._output = outputs[0]
+        self._is_plain: bool | None = None
         stored = _stored(draft)
         steadiness = Steadiness(outputs, known)
-        found = [
-            one
-            for one in volatile_places(outputs[0])
-            if steadiness.is_same(*one[:2]) and _is_literal(stored, *one[:2])
-            if not _is_of_bytes(stored, one[0])
-        ]
-        self.found = [(path, value) for path, value, _ in found]
-        self.ids = {path: value for path, value, is_id in found if is_id}
+        everywhere = steadiness.is_everywhere and stored is outputs[0]  # most captures
+
+        def stands(path: Path, value: Json) -> bool:
+            if everywhere:
+                literal = not (isinstance(value, str) and has_marker(value))
+            else:
+                literal = steadiness.is_same(path, value) and _is_literal(stored, path, value)
+            return literal and not _is_of_bytes(stored, path)
+
+        found = volatile_values(outputs[0], now)
+        self.of_now = [one for one in found.of_now if stands(*one)]
+        self.ids = {path: value for path, value in found.ids if stands(path, value)}
 
     def literal(self, paths: Collection[Path]) -> set[Path]:
         """Those that are compared and stored as they came, and are not all that was answered."""
@@ -325,6 +346,10 @@ class _Steady:
 
     def compared(self, paths: Sequence[Path]) -> set[Path]:
         """Those at which another value would be told as a difference."""
+        if self._is_plain is None:
+            self._is_plain = self._matcher.is_plain
+        if self._is_plain:
+            return set(paths)
         changed = with_values(self._output, dict.fromkeys(paths, _NO_VALUE))
         differences = self._matcher.compare(Observation(changed, 0.0)).differences
         return {difference.at for difference in differences} & set(paths)
@@ -405,7 +430,6 @@ def _unresolved(
 # What stands behind each placeholder that was learnt: how many replays, and which values.
 
 
-_MOST_VALUES = 3
 _LONGEST_VALUE = 40
 _HIDDEN = "***"
 
@@ -415,8 +439,8 @@ def evidence_of(volatile: Iterable[Volatile], replays: int, redactor: Redactor) 
     looks like a secret by its form alone is left out as well, because it goes into a file."""
     lines = {}
     for one in volatile:
-        values = [_evident(value, one.places[0], redactor) for value in one.values[:_MOST_VALUES]]
-        more = ", …" if len(one.values) > _MOST_VALUES else ""
+        values = [_evident(value, one.places[0], redactor) for value in one.values[:MOST_VALUES]]
+        more = ", …" if len(one.values) > MOST_VALUES else ""
         rows = f" of {len(one.places)} rows" if len(one.places) > 1 else ""
         times = f"{replays} replay{'s' * (replays != 1)}"
         lines[render(one.path) or "$"] = f"{times}{rows}: {', '.join(values)}{more}"

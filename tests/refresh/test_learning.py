@@ -12,15 +12,11 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.placeholders.nature import looks_like_id, named
+from baselinekit.placeholders.moments import NEAR, may_hold_now
+from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of, named
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import (
-    LearntPlaces,
-    ReplayView,
-    holds_moment,
-    learn_places,
-    volatile_places,
-)
+from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
+from baselinekit.refresh.steady import holds_moment, volatile_values
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import places, with_values
 
@@ -255,6 +251,7 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
 VOLATILE = st.sampled_from(
     [U[0], "2026-11-22T10:00:00Z", "on 22 Nov 2026", "kf83ja0x2p", 1_795_381_190, 10**17 + 1]
 )
+ODD = 'aZ09zT:-+./=_ "W\n%é'
 PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
 KEYS = st.sampled_from(["id", "name", "value", "key", "rows"])
 ANSWERS = st.recursive(
@@ -264,10 +261,33 @@ ANSWERS = st.recursive(
 )
 
 
+NOW = 1_795_381_190.0
+"""22 November 2026, 20:59:50 UTC."""
+
+
+def is_now(value: Any) -> bool:
+    if isinstance(value, str):
+        return may_hold_now(value, NOW)
+    when = moment_of(value)
+    return when is not None and abs(when - NOW) <= NEAR
+
+
 @given(ANSWERS)
-def test_one_walk_finds_what_a_look_at_each_place_finds(output: Any) -> None:
-    """With the name that a row gives its value: {name: user_id, value: …}."""
-    found = list(volatile_places(output))
+@example([{"id": U[0], "value": "2026-11-22T10:00:00Z"}, {"value": 1_795_381_190, "id": [U[1], 10**17 + 1]}])
+@example([{"a": U[0]}, [[U[1]], 3, [{"a": U[2]}]], {"b": 1, "a": [U[3]]}, {"a": U[4]}, "2026-11-22 21:00"])
+@example({"name": "user_id", "value": "kf83ja0x2p"})
+@example(["eyJhbGciOiJub25lIn0.e30.", '"a3f9"', 'W/"kf83"', "2024-13-41T00:00:00Z", "2016-12-31T23:59:60Z"])
+def test_all_values_of_a_shape_together_are_judged_as_each_by_itself(output: Any) -> None:
+    """With the name that a row gives its value: {name: user_id, value: …}; in the order of the document."""
+    found = volatile_values(output, NOW)
     leaves = [one for one in places(output) if not isinstance(one[1], dict | list)]
-    looked = [(at, value, looks_like_id(value, named(at, output))) for at, value in leaves]
-    assert repr(found) == repr([one for one in looked if one[2] or holds_moment(one[1])])
+    ids = {at for at, value in leaves if looks_like_id(value, named(at, output))}
+    of_now = [one for one in leaves if is_now(one[1]) and (one[0] in ids or holds_moment(one[1]))]
+    assert repr(found.ids) == repr([one for one in leaves if one[0] in ids])
+    assert repr(found.of_now) == repr(of_now)
+
+
+@given(st.lists(st.one_of(VOLATILE.filter(lambda one: isinstance(one, str)), st.text(ODD, max_size=24))))
+def test_ids_among_many_texts_are_those_that_look_like_one(texts: list[str]) -> None:
+    for name in ("id", "text", "created_at"):
+        assert ids_among(texts, name) == {text for text in texts if looks_like_id(text, (name,))}

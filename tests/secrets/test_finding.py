@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.secrets.declared import Declared, merged
-from baselinekit.secrets.finding import _EACH, holding, shapes_in, spans, suspects
+from baselinekit.secrets.finding import _EACH, shapes_in, spans
 from baselinekit.secrets.scan import TextScan
+from baselinekit.secrets.together import holding, suspects
 from baselinekit.variables import Redactor, Secret
 
 pytestmark = pytest.mark.slow

@@ -19,14 +19,8 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path as Place
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker, split
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import (
-    ReplayView,
-    Steadiness,
-    UnlearnablePlace,
-    learn_places,
-    moments_of_now,
-    volatile_places,
-)
+from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, learn_places
+from baselinekit.refresh.steady import Steadiness, moments_of_now, volatile_values
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, places, with_values
 
@@ -50,7 +44,7 @@ def learnt(outputs: list[Json]) -> tuple[Json, tuple[UnlearnablePlace, ...]]:
     found = learn_places(outputs, ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words))
     known = {*found.placeholders, *(one.path for one in found.refusals)}
     steadiness = Steadiness(outputs, known)
-    steady = [(at, value) for at, value, _ in volatile_places(outputs[0]) if steadiness.is_same(at, value)]
+    steady = [one for one in volatile_values(outputs[0], NOW).of_now if steadiness.is_same(*one)]
     of_now = moments_of_now(steady, NOW, escape, words)
     texts = {place: one.proposal.text for one in of_now for place in one.places}
     return with_values(escape_value(outputs[0]), {**found.placeholders, **texts}), found.refusals

@@ -31,6 +31,32 @@ def test_what_is_stored_accepts_what_was_seen(seen: object) -> None:
     assert matcher.compare(Observation(seen, 0.0)).passed, stored
 
 
+def by_each_text(templating: Templating, value: object) -> object:
+    if isinstance(value, str):
+        return templating.text(value)
+    if isinstance(value, dict):
+        return {key: by_each_text(templating, item) for key, item in value.items()}
+    return [by_each_text(templating, item) for item in value] if isinstance(value, list) else value
+
+
+ODD = st.sampled_from(
+    ["é", "\ud800", "http://127.0.0.1:8080", 'a"b\\c\nd', "abc", "<<", "{{any_", 15420, 1.5]
+)
+
+
+@given(st.lists(st.one_of(ODD, TEXTS), max_size=4), st.text(min_size=8, max_size=10))
+def test_a_whole_output_is_written_as_each_of_its_texts(seen: list[object], declared: str) -> None:
+    """Also where its bytes tell that nothing in it is to be written otherwise: then it is itself."""
+    for value in ('a"b\\c\nd-é\ud800', declared):
+        scope = Scope({"base_url": value})
+        output = {"rows": [*seen, f"x{value}y"][: len(seen) + len(seen) % 2]}
+        one, other = Templating(scope), Templating(scope)
+        written = one.template(output)
+        assert (written, one.notes()) == (by_each_text(other, output), other.notes())
+    output = {"rows": [{"id": "a", "n": [1, None]}] * 3}
+    assert Templating(SCOPE).template(output) is output
+
+
 def test_declared_values_are_named_and_short_ones_left_alone() -> None:
     templating = Templating(SCOPE)
     stored = templating.template(

@@ -1,0 +1,179 @@
+"""What was the same in every replay of a recipe, and yet is not the service's word for ever: a moment of now,
+which is learnt as if it had varied, and what looks like an id, which is only told."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from baselinekit.frozen import frozen
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.moments import (
+    NEAR,
+    days_in,
+    is_of_now,
+    may_hold_now,
+    may_hold_now_among,
+    moments_in,
+)
+from baselinekit.placeholders.narrowest import PlaceholderProposal, around_what_varies, narrowest
+from baselinekit.placeholders.nature import (
+    LEAST,
+    ROW_VALUES,
+    SHORTEST,
+    ids_among,
+    looks_like_id,
+    moment_of,
+    named,
+)
+from baselinekit.placeholders.pieces import Write, taken_apart
+from baselinekit.placeholders.table import Words
+from baselinekit.refresh.learning import Volatile
+from baselinekit.tree.equality import bytes_of, is_written_as, same_json
+from baselinekit.tree.paths import of_any_row
+from baselinekit.tree.places import value_at
+from baselinekit.tree.shapes import Column, Shape, document_order, leaf_columns
+
+
+class Steadiness:
+    """Which values are the same in all outputs, beside and below the places that are `known` already."""
+
+    def __init__(self, outputs: Sequence[Json], known: Collection[Path]):
+        data = bytes_of(outputs[0])
+        self._others = [output for output in outputs[1:] if data is None or not is_written_as(output, data)]
+        self._known = known
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether all values are."""
+        return not self._others and not self._known
+
+    def is_same(self, path: Path, value: Json) -> bool:
+        """Whether a value that stands in the first of them stands there in all."""
+        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
+            return False
+        try:
+            return all(same_json(value_at(output, path), value) for output in self._others)
+        except (LookupError, TypeError):
+            return False
+
+
+@frozen
+class VolatileValues:
+    """The values of an output that look like ids, and those that may be, or hold, a moment of now, with their
+    places, in the order of the document."""
+
+    ids: Sequence[tuple[Path, Json]] = ()
+    of_now: Sequence[tuple[Path, Json]] = ()
+
+
+def volatile_values(output: Json, now: float) -> VolatileValues:
+    """All values of one shape are looked at together, and a path is made for what is found."""
+    ids: list[tuple[Path, Json]] = []
+    of_now: list[tuple[Path, Json]] = []
+    sources: tuple[list[Column], list[Column]] = ([], [])
+    for column in leaf_columns(output):
+        found = _volatile_in(column, output, now)
+        for numbers, here, from_which in zip(found, (ids, of_now), sources, strict=True):
+            if numbers:
+                paths = column.paths() if len(numbers) > _FEW else {one: column.path(one) for one in numbers}
+                here += [(paths[number], column.values[number]) for number in numbers]
+                from_which.append(column)
+    order = document_order(output)
+    for here, from_which in zip((ids, of_now), sources, strict=True):
+        if len(from_which) > 1:
+            here.sort(key=lambda one: order(one[0]))
+    return VolatileValues(ids, of_now)
+
+
+_FEW = 10
+
+
+def _volatile_in(column: Column, output: Json, now: float) -> tuple[Sequence[int], Sequence[int]]:
+    """The numbers of the values of one shape that look like ids, and of those that may be of now."""
+    keys = [step for step in column.shape if isinstance(step, str)]
+    if (
+        keys and keys[-1] in ROW_VALUES and column.shape[-1] == keys[-1]
+    ):  # what each of them is called stands in its row
+        paths = column.paths()
+        ids = [n for n, value in enumerate(column.values) if looks_like_id(value, named(paths[n], output))]
+        known = set(ids)
+        return ids, [n for n, value in enumerate(column.values) if _may_be_of_now(value, n in known, now)]
+    name = keys[-1] if keys else ""
+    texts = {value for value in column.values if value.__class__ is str and len(value) >= SHORTEST}
+    like_ids = ids_among(texts, name)
+    timely = {one for one in may_hold_now_among(texts, now) if one in like_ids or holds_moment(one)}
+    numbers = [
+        n
+        for n, value in enumerate(column.values)
+        if value.__class__ is not str and value.__class__ is not bool and value is not None and value >= LEAST
+    ]
+    large = [n for n in numbers if looks_like_id(column.values[n], (name,))]
+    recent = [n for n in numbers if _may_be_of_now(column.values[n], False, now)]
+    if like_ids:
+        large += [n for n, value in enumerate(column.values) if value.__class__ is str and value in like_ids]
+    if timely:
+        recent += [n for n, value in enumerate(column.values) if value.__class__ is str and value in timely]
+    return sorted(large), sorted(recent)
+
+
+def _may_be_of_now(value: Json, is_id: bool, now: float) -> bool:
+    """Whether a value may be, or hold, a moment within minutes of now or the day of today."""
+    if isinstance(value, str):
+        return may_hold_now(value, now) and (is_id or holds_moment(value))
+    when = moment_of(value)
+    return when is not None and abs(when - now) <= NEAR
+
+
+def holds_moment(value: Json) -> bool:
+    """Whether a moment or a day is in a value."""
+    if moment_of(value) is not None:
+        return True
+    return isinstance(value, str) and (any(moments_in(value)) or any(days_in(value)))
+
+
+def moments_of_now(
+    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: Words
+) -> Iterator[Volatile]:
+    """The values that are a moment within minutes of now or the day of today, or texts with one in them."""
+    words = replace(words, now=now)
+    for path, value in steady:
+        if isinstance(value, str) and not may_hold_now(value, now):
+            continue  # most texts
+        if isinstance(value, str) and not is_of_now(value, now):
+            if not any(is_of_now(piece, now) for piece in taken_apart(value, words)):
+                continue  # no part of it would vary
+            template = around_what_varies([value, value], write, words)
+            if template is not None and not template.says_little:
+                proposal = PlaceholderProposal(template.text, "a moment of now in it")
+                yield Volatile(path, (path,), (value,), proposal)
+            continue
+        when = moment_of(value)
+        if isinstance(value, str) or (when is not None and abs(when - now) <= NEAR):
+            proposal = narrowest([value], write, words)[0]
+            if not proposal.says_little:
+                reason = f"{proposal.reason}, of now"
+                yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
+
+
+def lookalikes(
+    found: Mapping[Path, Json],
+    is_compared: Callable[[Sequence[Path]], Collection[Path]],
+    write: Write,
+    words: Words,
+) -> Iterator[Volatile]:
+    """What looks like an id by its place and value, with the placeholder that could stand there: one for all
+    rows where each of them has one. `is_compared` tells which of some places the rules look at."""
+    compared = is_compared(list(found)) if found else ()
+    by_shape: dict[Shape, list[Path]] = {}
+    for path in found:
+        if path in compared:
+            by_shape.setdefault(of_any_row(path), []).append(path)
+    for shape, paths in by_shape.items():
+        values = tuple(found[path] for path in paths)
+        proposal = narrowest(values, write, words)[0]
+        if proposal.says_little and len(paths) > 1:
+            yield from (
+                Volatile(path, (path,), (found[path],), narrowest([found[path]], write, words)[0])
+                for path in paths
+            )
+        else:
+            yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
