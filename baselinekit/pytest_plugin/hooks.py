@@ -19,6 +19,20 @@ UPDATES = {
     "changed": "those that changed",
     "all": "both, as --baseline-update alone",
 }
+ITEMS = "--baselinekit"
+ITEM_OPTIONS: dict[str, tuple[str, bool, str]] = {
+    "base-url": ("URL", False, "send the requests of collected baselines here"),
+    "environment": ("NAME", False, "take this environment of the configuration"),
+    "var": ("NAME=VALUE", True, "set a variable of collected baselines"),
+    "env-file": ("FILE", True, "read variables from a file of KEY=value lines"),
+    "secret": ("NAME[=VALUE]", True, "set a variable that is never shown"),
+    "allow-host": ("HOST", True, "send requests only to this host, and others so named"),
+    "allow-exec": ("", False, "let baselines run programs that the configuration does not name"),
+    "offline": ("DIR", False, "ask no model: take recorded answers"),
+    "record-calls": ("DIR", False, "record what models answer"),
+}
+"""What may be said of the baselines that are collected as tests: whether a value follows, and may be said
+several times, and what it does."""
 GATHERING = "baselinekit-gathering"
 REPORTED = "baselinekit"
 """The attribute of a report that says what its test did with baselines. It travels from xdist's workers."""
@@ -65,15 +79,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="remove the baselines that no test uses any more, if the run covered everything",
     )
     group.addoption(
-        "--baselinekit",
+        ITEMS,
         action="store_true",
         help="collect the baselines of the project as tests, as `baselinekit compare` does",
     )
-    group.addoption(
-        "--baselinekit-base-url",
-        metavar="URL",
-        help="send the requests of collected baselines here, as --base-url does",
-    )
+    for name, (metavar, is_repeated, what) in ITEM_OPTIONS.items():
+        named: dict[str, Any] = {"metavar": metavar} if metavar else {}
+        action = "store_true" if not metavar else "append" if is_repeated else "store"
+        help = f"{what}, as --{name} of a compare"
+        group.addoption(f"{ITEMS}-{name}", action=action, help=help, **named)
     parser.addini("baselinekit", "collect the baselines of the project as tests", type="bool", default=False)
 
 
@@ -87,8 +101,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("baselinekit") or config.getini("baselinekit"):
         from baselinekit.pytest_plugin.items import BaselineItems
 
-        base_url = config.getoption("baselinekit_base_url")
-        config.pluginmanager.register(BaselineItems(config, base_url), "baselinekit-items")
+        config.pluginmanager.register(BaselineItems(config, ITEM_OPTIONS), "baselinekit-items")
+        return
+    for word in config.invocation_params.args:  # what stands in the ini file waits there for such a run
+        if isinstance(word, str) and word.startswith(f"{ITEMS}-"):
+            option, _, _ = word.partition("=")
+            raise pytest.UsageError(f"{option} is said of collected baselines: add {ITEMS}")
 
 
 @pytest.fixture

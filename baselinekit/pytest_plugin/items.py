@@ -5,7 +5,7 @@ failure of the test."""
 import fnmatch
 import os
 import shlex
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Result
 from baselinekit.pytest_plugin.registry import BaselineWarning, terminal_of
-from baselinekit.pytest_plugin.replays import Replays, XdistWorker, must_be_alone, start_of
+from baselinekit.pytest_plugin.replays import Replays, XdistWorker, must_be_alone, said_by, start_of
 from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.wording import Style
 
@@ -148,9 +148,9 @@ class BaselineItem(pytest.Item):
 class BaselineItems:
     """The hooks of a session that was asked for baselines."""
 
-    def __init__(self, config: pytest.Config, base_url: str | None):
+    def __init__(self, config: pytest.Config, options: Collection[str]):
         self._config = config
-        self._base_url = base_url
+        self._options = options
         self._replays: Replays | None = None
         self._environ: dict[str, str] = {}
         self._worker = _worker_of(config)
@@ -168,11 +168,20 @@ class BaselineItems:
                 self._replays.close()
             start = start_of(str(config.rootpath), str(config.invocation_params.dir))
             try:
-                self._replays = Replays(start, self._base_url, self._worker, _style_of(config))
+                said = said_by(self._stated())
+                self._replays = Replays(start, said, self._worker, _style_of(config))
             except BaselinekitError as error:
                 raise pytest.UsageError(str(error)) from None
             self._environ = environ
         return self._replays
+
+    def _stated(self) -> Iterator[tuple[str, str]]:
+        """The options of this run, each as it is called on our own command line, and its value."""
+        for name in self._options:
+            value = getattr(self._config.option, f"baselinekit_{name.replace('-', '_')}")
+            for one in value if isinstance(value, list) else [value]:
+                if one not in (None, False):
+                    yield name, "" if one is True else str(one)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:

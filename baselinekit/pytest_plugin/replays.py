@@ -34,6 +34,7 @@ from baselinekit.workflow.project import CaptureEnvironment, open_project
 T = TypeVar("T")
 
 _QUESTIONS_AT_ONCE = 8
+_HINTED = ("allow-exec", "allow-host", "var", "secret", "environment", "record-calls")
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,39 @@ ALL, PLAIN = XdistWorker(), Style()
 
 
 @dataclass(frozen=True)
+class SaidOfItems:
+    """What somebody has said of the replays, as the options of a compare. `words`: as it is typed there."""
+
+    project: ProjectOptions
+    recording: RecordingOptions
+    words: tuple[str, ...] = ()
+
+
+def said_by(stated: Iterable[tuple[str, str]]) -> SaidOfItems:
+    """By options without `--`, each with its value."""
+    pairs = list(stated)
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+
+    def one(name: str) -> str | None:
+        return values[name][-1] if name in values else None
+
+    project = ProjectOptions(
+        environment=one("environment"),
+        base_url=one("base-url"),
+        variables=tuple(("--var", value) for value in values.get("var", ())),
+        env_files=tuple(values.get("env-file", ())),
+        secrets=tuple(values.get("secret", ())),
+        allow_hosts=tuple(values.get("allow-host", ())),
+        allow_exec="allow-exec" in values,
+    )
+    recording = RecordingOptions(offline=one("offline"), record_calls=one("record-calls"))
+    words = (word for name, value in pairs for word in (f"--{name}", value) if word)
+    return SaidOfItems(project, recording, tuple(words))
+
+
+@dataclass(frozen=True)
 class JudgedItem:
     """What became of one baseline, and what is to be said beside it."""
 
@@ -59,12 +93,10 @@ class Replays:
     """What a session knows of a project and of its clients. `start`: the folder in which a user would type
     `baselinekit compare`."""
 
-    def __init__(
-        self, start: str, base_url: str | None = None, worker: XdistWorker = ALL, style: Style = PLAIN
-    ):
+    def __init__(self, start: str, said: "SaidOfItems", worker: XdistWorker = ALL, style: Style = PLAIN):
         self._open = ExitStack()
-        self._operator_words = ("--base-url", base_url) if base_url else ()
-        operator = replace(operator_of(ProjectOptions(base_url=base_url)), cwd=start)
+        self._said_words = said.words
+        operator = replace(operator_of(said.project), cwd=start)
         self.project = open_project(operator)
         self.root = self.project.root
         as_seen = os.path.abspath(project_root(nearest_config(start), start))
@@ -72,7 +104,10 @@ class Replays:
         self._stop = Stop()
         context = self._open.enter_context(open_clients(clock(), None, self._stop))
         models = LazyModels(
-            self.project, context.clients, _share_of(self.project.config.limits, worker), about="compare"
+            self.project,
+            context.clients,
+            _share_of(self.project.config.limits, said.recording, worker),
+            about="compare",
         )
         models.part = worker.number, worker.of
         context = models.added_to(context)
@@ -209,19 +244,22 @@ class Replays:
 
     def describe_result(self, result: Result) -> str:
         """What a terminal shows of one that did not pass, and what to type next."""
-        words = command_line("compare", *self._operator_words)
+        words = command_line("compare", *self._said_words)
         report = Report("", "", 0.0, "", words, (result,))
         commands = after_compare(report, (), self.project.folders, self._style.verbose)
         text = format_failure(result, self._style)
-        return self._said(text, commands)
+        return self._said(text, commands, result.outcome == "error")
 
     def describe_error(self, error: BaselinekitError) -> str:
         """Each thing that is wrong, with its place and what to do, and where more is said of it."""
         codes = dict.fromkeys(problem.code for problem in error.problems)
         return self._said(f"{error}\n", explain_commands([*codes][:3]))
 
-    def _said(self, text: str, commands: Iterable[str]) -> str:
-        lines = format_lines(f"next: {command}" for command in commands)
+    def _said(self, text: str, commands: Iterable[str], has_hints: bool = True) -> str:
+        """The options that a hint names are those of our own command line: here they are called otherwise."""
+        named = [one for one in _HINTED if has_hints and f"--{one}" in text]
+        also = [f"pytest calls it --baselinekit-{one}" for one in named]
+        lines = format_lines([*also, *(f"next: {command}" for command in commands)])
         return self.project.redactor.mask_said(f"{text.rstrip()}\n\n{lines}".rstrip())
 
 
@@ -230,12 +268,13 @@ def must_be_alone(entry: Entry) -> bool:
     return entry.claim == ALONE
 
 
-def _share_of(limits: Limits, worker: XdistWorker) -> RecordingOptions:
+def _share_of(limits: Limits, wanted: RecordingOptions, worker: XdistWorker) -> RecordingOptions:
     """Of what a run may ask of models the part of one of its processes: together they keep to the limit."""
     if worker.of == 1:
-        return RecordingOptions()
-    total = effective_limits(limits, RecordingOptions())
-    return RecordingOptions(
+        return wanted
+    total = effective_limits(limits, wanted)
+    return replace(
+        wanted,
         max_calls=_part(total.calls, worker),
         max_tokens=_part(total.tokens, worker),
         max_cost=None if total.usd is None else float(total.usd) / worker.of,

@@ -385,3 +385,83 @@ def test_the_value_of_a_test_is_left_to_its_test(pytester: pytest.Pytester) -> N
     assert told["passes"]["outcome"] == "passed"
     assert told["of-a-test"]["outcome"] == "skipped"
     assert told["of-a-test"]["reason"] == "its test compares it: pytest tests/test_a.py::test_one"
+
+
+# What is said of the replays, as on the command line.
+
+SUM = PASSES.replace("input: {sum: 3}", 'input: {sum: "{{sum}}"}').replace("{sum: 3}", '{sum: "3"}')
+PROGRAM = """\
+id: program
+baseline: {output: {exit_code: 0, stdout: "3\\n"}}
+current: {input: {argv: [echo, "3"]}, execution: {type: command}}
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--baselinekit-var", "sum=3"], ["--baselinekit-env-file=sums"], ["--baselinekit-environment=good"]],
+    ids=" ".join,
+)
+def test_variables(pytester: pytest.Pytester, words: list[str]) -> None:
+    config = "version: 1\nvariables: {sum: four}\nenvironments: {good: {variables: {sum: '3'}}}\n"
+    lay(pytester, {"a.yaml": SUM}, **{"baselinekit.yaml": config})
+    (pytester.path / "sums").write_text("sum=3\n", "utf-8")
+    run(pytester).assert_outcomes(failed=1)
+    run(pytester, *words).assert_outcomes(passed=1)
+    (pytester.path / "pytest.ini").write_text(f"[pytest]\naddopts = {' '.join(words)}\n", "utf-8")
+    run(pytester).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess().assert_outcomes()  # no baseline is collected, and the ini file may say so
+
+
+def test_a_failure_names_the_command_with_the_same_words(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": SUM})
+    result = run(pytester, "--baselinekit-var", "sum=4", "--baselinekit-allow-exec")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*next: baselinekit compare --id passes -v --var sum=4 --allow-exec"])
+
+
+def test_programs_that_nobody_has_named(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": PROGRAM})
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*BK4*--allow-exec*", "*pytest calls it --baselinekit-allow-exec*"])
+    run(pytester, "--baselinekit-allow-exec").assert_outcomes(passed=1)
+
+
+def test_hosts(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": UNREACHABLE.partition("---")[0]})
+    result = run(pytester, "--baselinekit-allow-host", "example.com")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*BK40*127.0.0.1*"])
+
+
+def test_models_are_asked_once(pytester: pytest.Pytester) -> None:
+    """What they answered is recorded, and taken from there."""
+    config = "version: 1\nmodels: {default: {command: [cat, answer.txt]}}\n"
+    asks = """\
+id: asks
+baseline: {output: It is three.}
+current: {input: {text: What is it?}, execution: {type: prompt}}
+"""
+    lay(pytester, {"a.yaml": asks}, **{"baselinekit.yaml": config, "answer.txt": "It is three."})
+    run(pytester, "--baselinekit-record-calls=cassettes").assert_outcomes(passed=1)
+    (pytester.path / "answer.txt").unlink()
+    run(pytester, "--baselinekit-offline=cassettes").assert_outcomes(passed=1)
+    run(pytester, "--baselinekit-offline=elsewhere").assert_outcomes(errors=1)
+    both = run(pytester, "--baselinekit-offline=a", "--baselinekit-record-calls=b")
+    assert both.ret == pytest.ExitCode.USAGE_ERROR
+    both.stderr.fnmatch_lines(["*BK508 --offline asks no model*"])
+
+
+def test_a_secret_is_shown_nowhere(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": SUM.replace('sum: "3"', "sum: other")})
+    result = run(pytester, "--baselinekit-secret", "sum=hunter2-hunter2")
+    result.assert_outcomes(failed=1)
+    assert "hunter2" not in result.stdout.str()
+
+
+def test_who_says_it_without_collecting_baselines_is_told(pytester: pytest.Pytester) -> None:
+    lay(pytester, {"a.yaml": PASSES})
+    result = pytester.runpytest_inprocess("--baselinekit-var", "sum=3")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--baselinekit-var is said of collected baselines: add --baselinekit"])
