@@ -4,9 +4,11 @@ prompt filled in. What is a program, or is computed by one, does not carry over 
 import csv
 import os.path
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import get_args
 
+from baselinekit.documents.jsontext import pretty
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
@@ -40,7 +42,9 @@ from baselinekit.importers.promptfootests import (
     without_login,
 )
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.values import Json, Path
+from baselinekit.model.traces import Role
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema.complaints import describe_value
 from baselinekit.variables import unexpanded
 
 FORM = "promptfoo"
@@ -72,6 +76,8 @@ _LOST_IN_TESTS = {
     "rubricPrompt": "state the rubric: judges are asked in the words of baselinekit",
     "storeOutputAs": "a skill or a flow has several steps",
 }
+_PLAIN_MESSAGES = "a message is {role, content: a text}"
+_ROLES = get_args(Role)
 _OPTIONS = ("prefix", "suffix", "provider", "runSerially", "disableDefaultAsserts", "disableVarExpansion")
 
 
@@ -85,11 +91,14 @@ def recognises(source: SourceText) -> bool:
 
 @frozen
 class PromptText:
-    """One prompt: a text, or messages with their roles. `label`: by which others name it."""
+    """One prompt as it is written. `label`: by which others name it; `value`: what it holds, if it is JSON;
+    `messages`: if it is a list of them; `lost`: what of such messages cannot be asked here."""
 
     label: str
-    text: str = ""
+    text: str
+    value: Json = ABSENT
     messages: tuple[tuple[str, str], ...] = ()
+    lost: str = ""
 
 
 def read(source: SourceText, files: EvalFiles) -> DraftEvals:
@@ -195,16 +204,30 @@ def _prompt_files(stated: str, reading: Reading, at: Path) -> Iterator[tuple[str
 
 def _prompt(label: str, text: str) -> PromptText:
     """A prompt that is a list of messages is asked as such."""
-    if text.lstrip().startswith(("[", "- role:")):
-        try:
-            value = (JSON if text.lstrip().startswith("[") else YAML).load(text, label)[0]
-        except BaselinekitError:
-            return PromptText(label, text)
-        roles = [one.get("role") for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-        plain = [one for one in value if isinstance(one, dict) and isinstance(one.get("content"), str)]
-        if roles and all(isinstance(role, str) for role in roles) and len(plain) == len(value):
-            return PromptText(label, messages=tuple((one["role"], one["content"]) for one in plain))
-    return PromptText(label, text)
+    beginning = text.lstrip()
+    if not beginning.startswith(("[", "{", '"', "- role:")):
+        return PromptText(label, text)
+    is_yaml = beginning.startswith("-")
+    try:
+        value = (YAML if is_yaml else JSON).load(text, label)[0]
+    except BaselinekitError:
+        return PromptText(label, text)
+    held = ABSENT if is_yaml else value
+    if not isinstance(value, list) or not any(isinstance(one, dict) and "role" in one for one in value):
+        return PromptText(label, text, held)
+    if lost := next(filter(None, map(_lost_of_message, value)), ""):
+        return PromptText(label, text, held, lost=lost)
+    return PromptText(label, text, held, tuple((one["role"], one["content"]) for one in value))
+
+
+def _lost_of_message(one: Json) -> str:
+    if not isinstance(one, dict):
+        return f"a message that is {describe_value(one)}"
+    if one.get("role") not in _ROLES:
+        return f"a message whose role is {describe_value(one.get('role'))}"
+    if not isinstance(one.get("content"), str):
+        return "a message whose content is no text"
+    return next((f"`{key}` of a message" for key in one if key not in ("role", "content")), "")
 
 
 # A test with each prompt and each provider, as cases.
@@ -241,6 +264,9 @@ def _cases(
                 except Logic as logic:
                     what = f"{logic.what} in the prompt {prompt.label!r}: only names are filled in"
                     reading.leave_out(test.at, what, "write the prompts without it", test.file)
+                    continue
+                except NotCarried as why:
+                    reading.leave_out(test.at, why.what, why.hint, test.file)
                     continue
                 if case is not None:
                     words = [*([prompt.label] if len(prompts) > 1 else [])]
@@ -370,18 +396,34 @@ def _input(
     test: StatedTest, values: Mapping[str, Json], prompt: PromptText, provider: Provider, reading: Reading
 ) -> dict[str, Json]:
     options = test.merged("options")
+    before, after = options.get("prefix") or "", options.get("suffix") or ""
+    if before or after:  # what is to be asked is the whole, whatever a part of it looks like
+        prompt = _prompt(prompt.label, f"{before}{prompt.text}{after}")
 
     def said(template: str) -> str:
         found = filled(template, values)
         for name in found.empty:
             reading.note(f"{{{{{name}}}}} has no value in some tests: it stands for the empty text, as there")
-        return unexpanded(found.text)
+        return found.text
 
-    if prompt.messages:
-        content: Json = [{"role": role, "content": said(text)} for role, text in prompt.messages]
-        return {"type": "messages", "content": content}
-    text = said(f"{options.get('prefix') or ''}{prompt.text}{options.get('suffix') or ''}")
-    return {"type": NOBODY.eval_input if provider.asks_nobody else "prompt", "content": text}
+    if not provider.asks_nobody:
+        if prompt.lost:
+            raise NotCarried(f"{prompt.lost} in the prompt {prompt.label!r}", _PLAIN_MESSAGES)
+        if prompt.messages:
+            content: Json = [{"role": role, "content": said(text)} for role, text in prompt.messages]
+            return {"type": "messages", "content": content}
+    # in a prompt that is JSON each text is filled in by itself: what is a quote in a value ends none
+    text = said(prompt.text) if prompt.value is ABSENT else pretty(_with_texts(prompt.value, said), "  ")
+    return {"type": NOBODY.eval_input if provider.asks_nobody else "prompt", "content": unexpanded(text)}
+
+
+def _with_texts(value: Json, said: Callable[[str], str]) -> Json:
+    """A value with each of its texts as `said` has it."""
+    if isinstance(value, str):
+        return said(value)
+    if isinstance(value, list):
+        return [_with_texts(one, said) for one in value]
+    return {key: _with_texts(one, said) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, Json], Path]]:
@@ -435,23 +477,13 @@ def _assertion(
     threshold, weight = stated.get("threshold"), stated.get("weight", 1)
     return Assertion(
         type,
-        _filled_in(value, values),
+        _with_texts(value, lambda text: filled(text, values).text),
         threshold if isinstance(threshold, int | float) and not isinstance(threshold, bool) else None,
         weight if isinstance(weight, int | float) and not isinstance(weight, bool) else 1,
         negated,
         stated["metric"] if isinstance(stated.get("metric"), str) else None,
         model,
     )
-
-
-def _filled_in(value: Json, values: Mapping[str, Json]) -> Json:
-    if isinstance(value, str):
-        return filled(value, values).text
-    if isinstance(value, list):
-        return [_filled_in(one, values) for one in value]
-    if isinstance(value, dict):
-        return {key: _filled_in(one, values) for key, one in value.items()}
-    return value
 
 
 def _file_value(way: str, type: str, reading: Reading) -> Json:

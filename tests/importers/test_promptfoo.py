@@ -381,6 +381,89 @@ def test_an_echo_asks_nobody() -> None:
     assert "execution" not in case
 
 
+CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say {{x}}"}]'
+CHAT_SAID = """[
+  {
+    "role": "system",
+    "content": "Be brief."
+  },
+  {
+    "role": "user",
+    "content": "Say %s"
+  }
+]"""
+CHAT_PARTS = r"""[
+  {
+    "role": "user",
+    "content": [
+      0,
+      "it \"x\""
+    ]
+  }
+]"""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        (CHAT, CHAT_SAID % 'it \\"x\\"'),
+        ("- role: user\n  content: Say {{x}}", '- role: user\n  content: Say it "x"'),
+        ('[{"role": "user", "content": [0, "{{x}}"]}]', CHAT_PARTS),
+        ('{"ask": ["{{x}}", 1]}', '{\n  "ask": [\n    "it \\"x\\"",\n    1\n  ]\n}'),
+        ('"{{x}}"', '"it \\"x\\""'),
+        ("[{{x}}] is no JSON", '[it "x"] is no JSON'),
+    ],
+)
+def test_an_echo_asks_nobody_whatever_the_prompt_looks_like(prompt: str, said: str) -> None:
+    """As there: a prompt that is JSON is filled in text by text, and written out over several lines."""
+    test = {"vars": {"x": 'it "x"'}, "assert": [IS]}
+    draft = imported(config(test, prompts=[prompt], providers=["echo"]))
+    (case,) = cases_of(draft)
+    assert case["input"] == {"type": "echo", "content": said}
+    assert "execution" not in case
+    assert lost(draft) == []
+    (own,) = cases_of(imported(config({**test, "provider": "echo"}, prompts=[prompt])))
+    assert own["input"] == case["input"]
+
+
+def test_messages_are_asked_as_such() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS), prompts=[CHAT])))
+    said = [("system", "Be brief."), ("user", "Say it")]
+    assert case["input"] == {"type": "messages", "content": [{"role": r, "content": c} for r, c in said]}
+
+
+def test_a_prefix_makes_a_text_of_messages() -> None:
+    test = stated_test(IS, options={"prefix": "P: "})
+    (case,) = cases_of(imported(config(test, prompts=[CHAT])))
+    assert case["input"] == {"type": "prompt", "content": f"P: {CHAT}".replace("{{x}}", "it")}
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        ('"role": "user", "content": [{"type": "image_url"}]', "a message whose content is no text"),
+        ('"role": "assistant", "content": "a", "tool_calls": []', "`tool_calls` of a message"),
+        ('"role": "function", "content": "a"', "a message whose role is 'function' (string)"),
+        ('"content": "a"', "a message whose role is null"),
+    ],
+)
+def test_messages_that_cannot_be_asked_are_named(message: str, what: str) -> None:
+    prompt = f'[{{{message}}}, {{"role": "user", "content": "b"}}]'
+    draft = imported(config(stated_test(IS), prompts=[prompt]))
+    assert lost(draft) == [f"{what} in the prompt 'prompt-1'"]
+    assert cases_of(draft) == []
+
+
+def test_braces_in_a_message_are_no_variable_of_ours(tmp_path: Path) -> None:
+    """What is left after the values were filled in stands for itself."""
+    test = {"vars": {"x": "a{{x}}"}, "assert": [IS]}
+    draft = imported(config(test, prompts=[CHAT]))
+    (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
+    (case,) = load_cases(["a.yaml"], str(tmp_path))
+    asked: Any = case.recipe.input
+    assert asked.messages[1].content == r"Say aaaaaa\{{x}}"  # which is sent without the mark
+
+
 @pytest.mark.parametrize("raw", [{"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"])
 def test_other_files_are_not_taken_for_one(raw: Json) -> None:
     assert eval_importer_of(SourceText("x.yaml", json.dumps(raw))) is None
