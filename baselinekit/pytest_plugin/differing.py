@@ -3,7 +3,7 @@ differs and where, what is known of the capture, and what to type next. Imported
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -44,10 +44,12 @@ _SIDE = 4
 
 @dataclass(frozen=True)
 class Update:
-    """A file as it is to be once its test has passed. `after`: the baseline that it will hold."""
+    """A file as it is to be once its test has passed. `after`: the baseline that it will hold; `notes`: what
+    is told of it then."""
 
     after: Baseline
     approval: Approval
+    notes: tuple[str, ...] = ()
 
 
 def what_came(project: OpenProject, here: Compared) -> Seen:
@@ -148,13 +150,16 @@ class FailureReport:
         varying = self._varying(stated, comparison)
         lines += self._since(stated)
         if varying:
-            texts = ((path, narrowest(values)[0].text) for path, values in varying.items())
-            each = ", ".join(f'"{path}": {_in_python(text)}' for path, text in texts)
             lines += ["ids and times vary by nature; with placeholders they do not fail:"]
-            lines += [f"  baseline(placeholders={{{each}}})", ""]
+            lines += [*(f"  {line}" for line in _in_code(varying)), ""]
         if sum(len(values) - 1 for values in varying.values()) < comparison.count:
             lines += self._next()  # else the next run has others again
         return Failure(headline, lines)
+
+    def note_of_update(self, stated: Baseline, comparison: Comparison) -> Iterator[str]:
+        """What is told of a file that was updated with what the next run has otherwise again."""
+        if varying := self._varying(stated, comparison):
+            yield f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
 
     def _varying(self, stated: Baseline, comparison: Comparison) -> dict[str, list[Json]]:
         """What another run would have otherwise again, by its path in all rows: the stored value of the first
@@ -238,6 +243,16 @@ class FailureReport:
             for spot in result.differences
         ]
         return replace(result, differences=tuple(spots))
+
+
+def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:
+    """What a test says so that values of this kind may vary, with the import that it needs."""
+    texts = {path: _in_python(narrowest(values)[0].text) for path, values in varying.items()}
+    heads = (text.partition("(") for text in texts.values() if not text.startswith('"'))
+    names = sorted({name for name, _, _ in heads})
+    imports = [f"from baselinekit import {', '.join(names)}"] if names else []
+    each = ", ".join(f'"{path}": {text}' for path, text in texts.items())
+    return [*imports, f"baseline(placeholders={{{each}}})"]
 
 
 def _in_python(text: str) -> str:

@@ -241,12 +241,14 @@ class TestValues:
 
     def _update(self, here: "Compared") -> None:
         """The file as it is to be when this test has passed."""
-        from baselinekit.pytest_plugin.differing import planned, what_came
+        from baselinekit.pytest_plugin.differing import FailureReport, planned, what_came
 
         stated = replace(here.stated, comparison=here.laid.rules)
         update = planned(self.project, stated, what_came(self.project, here))
         self._refuse_unmet(update.after, here.code, here.observation.output)
-        self._updates[here.place.file] = update
+        report = FailureReport(self.project, here.place, self._item, self._run.config)
+        notes = tuple(report.note_of_update(here.stated, here.comparison))
+        self._updates[here.place.file] = replace(update, notes=notes)
 
     def _failed(self, failure: "Failure") -> "Failure":
         self._failures.append(failure)
@@ -303,7 +305,9 @@ class TestValues:
 
         write_updates(self.project, [update for _, update in updates])
         for file, update in updates:
-            self._note(ValuePlace(self.project.root, file, update.after.id, "", None), "updated")
+            self._note(
+                ValuePlace(self.project.root, file, update.after.id, "", None), "updated", update.notes
+            )
 
     def end(self) -> None:
         """A test that passes whatever its value is says nothing of it."""
