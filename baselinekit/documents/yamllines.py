@@ -377,8 +377,8 @@ class _LineReader(Scalars):
         boxes = [box for box in self.mappings if name in box] if name in self.body else []
         if not boxes or name in self.further_keys:
             return []
-        values = re.compile(rf"{re.escape(name)}[\"']?:(?: (.*))?$", re.MULTILINE)
-        found = list(values.finditer(self.body))
+        value = re.compile(rf"{re.escape(name)}[\"']?:(?: (.*))?$", re.MULTILINE)
+        found = [match for at in _places(name, self.body) if (match := value.match(self.body, at))]
         columns = {match.start() - self.body.rfind("\n", 0, match.start()) for match in found}
         if len(found) != len(boxes) or len(columns) > 1:
             return []  # the name is also part of a text, or of one mapping within another
@@ -390,6 +390,14 @@ class _LineReader(Scalars):
             for box, span in pairs
             if box[name].__class__ not in (list, dict) and span[0] < span[1]
         ]
+
+
+def _places(name: str, body: str) -> Iterator[int]:
+    """Wherever a name stands. To look for it so takes a tenth of what a pattern takes."""
+    at = body.find(name)
+    while at >= 0:
+        yield at
+        at = body.find(name, at + len(name))
 
 
 # The marks of a text of which every line is a simple one: no escapes, no blocks.

@@ -190,18 +190,24 @@ def read_record(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, 
     return DIALECTS[source.form].read(raw, source)
 
 
-def packed(raw: dict[str, Json]) -> bytes:
-    """A record in a quarter of the bytes of its text, read back in a tenth of the time; empty where it holds
-    a number that only a Decimal does."""
+_COMPRESSED = zlib.compress(b"", 1)[:1]
+"""What compressed data begins with. Other begins with the type that it holds, a mapping."""
+
+
+def packed(raw: dict[str, Json], *, compressed: bool = True) -> bytes:
+    """A record in three quarters of the bytes of its text, or compressed in a fifth, which takes four times
+    as long to write and twice as long to read; empty where it holds a number that only a Decimal does."""
     try:
-        return zlib.compress(marshal.dumps(raw, 2), 1)
+        data = marshal.dumps(raw, 2)
     except ValueError:
         return b""
+    return zlib.compress(data, 1) if compressed else data
 
 
 def unpacked(data: bytes) -> dict[str, Json]:
     """What was packed by this process."""
-    raw: dict[str, Json] = marshal.loads(zlib.decompress(data))
+    is_compressed = data[:1] == _COMPRESSED
+    raw: dict[str, Json] = marshal.loads(zlib.decompress(data) if is_compressed else data)
     return raw
 
 

@@ -34,16 +34,20 @@ from baselinekit.workflow.loading import Prepared, Unfit, compile_and_check
 from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Test
 
-_TOGETHER = 256
-"""Files that are read before what is in them is compiled: to do each in turn takes a fifth longer."""
+_TOGETHER, _BYTES_TOGETHER = 256, 4_000_000
+"""Files, and their bytes, that are read before what is in them is compiled: to do each in turn takes a fifth
+longer, and all of it is in memory meanwhile."""
 
 MOST_HELD = 80_000_000
 """Bytes that baselines take which are held, compiled, until their turn. Where all of a run would take more,
 a quarter of it is for those that come first; the others are held packed, within the same bound, and compiled
-in their turn; and what is beyond is read again as well."""
+in their turn; and what is beyond is read again as well. What is packed is compressed, unless it takes less
+than half of these bytes as it is."""
 
 _OF_EACH, _OF_A_BYTE = 9_000, 4
 """What a baseline takes that is read and compiled: whatever it says, and for each byte of its files."""
+_OF_A_PACKED_BYTE = 0.8
+"""What a byte of its files takes in a packed one that is not compressed."""
 
 Key = tuple[str, str]
 
@@ -199,10 +203,10 @@ class ChunkWorker:
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         found = ReadFiles()
-        self._held.foresee(files)
+        batches = self._held.foresee(files)
         with without_collector():
-            for start in range(0, len(files), _TOGETHER):
-                found.add(self._held.read(files[start : start + _TOGETHER], wanted))
+            for batch in batches:
+                found.add(self._held.read(batch, wanted))
         return found
 
     def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
@@ -283,22 +287,33 @@ class HeldBaselines:
     def __init__(self, environment: CaptureEnvironment, room: int):
         self._environment = environment
         self._most = self._room = self._packed_room = room
-        self._foreseen, self._is_tight = 0, False
+        self._foreseen, self._bytes, self._is_tight, self._is_compressed = 0, 0, False, True
         self._held: dict[Key, _Held] = {}
         self._unfit: dict[Key, Unfit] = {}
         self._checked: set[Key] = set()
         self._due: dict[str, set[str]] = {}
         self._lock = threading.Lock()
 
-    def foresee(self, files: Sequence[str]) -> None:
-        """What is in these will be read: if not all of it finds room, most of it is packed."""
+    def foresee(self, files: Sequence[str]) -> list[list[str]]:
+        """What is in these will be read: if not all of it finds room, most of it is packed. They are to be
+        read in these batches."""
+        batches, left = list[list[str]](), 0
         for file in files:
+            size = 0
             with suppress(OSError, ValueError):
                 size = os.stat(os.path.join(self._environment.project.root, file)).st_size
                 self._foreseen += _OF_EACH + _OF_A_BYTE * size
+                self._bytes += size
+            if not batches or left < size or len(batches[-1]) == _TOGETHER:
+                batches.append([])
+                left = _BYTES_TOGETHER
+            batches[-1].append(file)
+            left -= size
         if self._foreseen > self._most and not self._is_tight:
             self._is_tight = True
             self._room -= self._most // 4 * 3
+        self._is_compressed = _OF_A_PACKED_BYTE * self._bytes > self._most // 2
+        return batches
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
         loaded = LoadedFiles(raw=[] if self._is_tight else None)
@@ -430,7 +445,11 @@ class HeldBaselines:
     def _hold(self, one: _Found, prepared: Prepared, is_ready: bool) -> None:
         if _OF_EACH + _OF_A_BYTE * one.size <= self._room:
             self._put(one, prepared, is_ready)
-        elif one.raw is not None and self._packed_room > 0 and (data := packed(one.raw)):
+        elif (
+            one.raw is not None
+            and self._packed_room > 0
+            and (data := packed(one.raw, compressed=self._is_compressed))
+        ):
             self._packed_room -= len(data)
             self._held[one.key] = _Held(None, 0, packed=data)
 

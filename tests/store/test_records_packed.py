@@ -14,9 +14,9 @@ VALUES = st.recursive(
 )
 
 
-@given(st.dictionaries(st.text(), VALUES))
-def test_a_packed_record_is_read_back(raw: dict[str, Json]) -> None:
-    again = unpacked(packed(raw))
+@given(st.dictionaries(st.text(), VALUES), st.booleans())
+def test_a_packed_record_is_read_back(raw: dict[str, Json], compressed: bool) -> None:
+    again = unpacked(packed(raw, compressed=compressed))
     assert canonical(again) == canonical(raw)
     assert [*again] == [*raw]
 
