@@ -12,7 +12,6 @@ import click
 
 from baselinekit.cli import capturing, recipes, screen
 from baselinekit.cli.capture import DraftOptions, HttpOptions
-from baselinekit.cli.casecapture import capture_from_cases, told_apart
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
@@ -86,6 +85,8 @@ def _parted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
 def capture_from(options: DraftOptions) -> int:
     """Files of other tools, each told by its content; the other paths hold recipes of ours."""
     params = parse_pairs("--param", options.params, "NAME=VALUE")
+    from baselinekit.cli.casecapture import capture_from_cases, told_apart  # evals, which no request needs
+
     prompts, others = told_apart(options.paths, project_of(options.project))
     if prompts:
         if others:

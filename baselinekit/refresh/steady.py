@@ -3,6 +3,7 @@ which is learnt as if it had varied, and what looks like an id, which is only to
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json, Path
@@ -14,7 +15,7 @@ from baselinekit.placeholders.moments import (
     may_hold_now_among,
     moments_in,
 )
-from baselinekit.placeholders.narrowest import PlaceholderProposal, around_what_varies, narrowest
+from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, around_what_varies, narrowest
 from baselinekit.placeholders.nature import (
     LEAST,
     ROW_VALUES,
@@ -37,9 +38,15 @@ class Steadiness:
     """Which values are the same in all outputs, beside and below the places that are `known` already."""
 
     def __init__(self, outputs: Sequence[Json], known: Collection[Path]):
-        data = bytes_of(outputs[0])
+        data = bytes_of(outputs[0]) if outputs[1:] else None
+        self._first = outputs[0]
         self._others = [output for output in outputs[1:] if data is None or not is_written_as(output, data)]
         self._known = known
+
+    @property
+    def outputs(self) -> list[Json]:
+        """The first of them, and those that are not the same."""
+        return [self._first, *self._others]
 
     @property
     def is_everywhere(self) -> bool:
@@ -59,7 +66,7 @@ class Steadiness:
 @frozen
 class VolatileValues:
     """The values of an output that look like ids, and those that may be, or hold, a moment of now, with their
-    places, in the order of the document."""
+    places: ids one shape after the other, each as its first value stands, moments as they stand."""
 
     ids: Sequence[tuple[Path, Json]] = ()
     of_now: Sequence[tuple[Path, Json]] = ()
@@ -67,21 +74,23 @@ class VolatileValues:
 
 def volatile_values(output: Json, now: float) -> VolatileValues:
     """All values of one shape are looked at together, and a path is made for what is found."""
-    ids: list[tuple[Path, Json]] = []
+    ids: list[list[tuple[Path, Json]]] = []
     of_now: list[tuple[Path, Json]] = []
-    sources: tuple[list[Column], list[Column]] = ([], [])
     for column in leaf_columns(output):
-        found = _volatile_in(column, output, now)
-        for numbers, here, from_which in zip(found, (ids, of_now), sources, strict=True):
-            if numbers:
-                paths = column.paths() if len(numbers) > _FEW else {one: column.path(one) for one in numbers}
-                here += [(paths[number], column.values[number]) for number in numbers]
-                from_which.append(column)
+        like_ids, recent = (_at(column, numbers) for numbers in _volatile_in(column, output, now))
+        if like_ids:
+            ids.append(like_ids)
+        of_now += recent
     order = document_order(output)
-    for here, from_which in zip((ids, of_now), sources, strict=True):
-        if len(from_which) > 1:
-            here.sort(key=lambda one: order(one[0]))
-    return VolatileValues(ids, of_now)
+    ids.sort(key=lambda found: order(found[0][0]))
+    of_now.sort(key=lambda found: order(found[0]))
+    return VolatileValues(list(chain.from_iterable(ids)), of_now)
+
+
+def _at(column: Column, numbers: Sequence[int]) -> list[tuple[Path, Json]]:
+    """Some values of a column with their places."""
+    paths = column.paths() if len(numbers) > _FEW else {one: column.path(one) for one in numbers}
+    return [(paths[number], column.values[number]) for number in numbers]
 
 
 _FEW = 10
@@ -169,7 +178,7 @@ def lookalikes(
             by_shape.setdefault(of_any_row(path), []).append(path)
     for shape, paths in by_shape.items():
         values = tuple(found[path] for path in paths)
-        proposal = narrowest(values, write, words)[0]
+        proposal = _proposed(values, write, words)
         if proposal.says_little and len(paths) > 1:
             yield from (
                 Volatile(path, (path,), (found[path],), narrowest([found[path]], write, words)[0])
@@ -177,3 +186,15 @@ def lookalikes(
             )
         else:
             yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
+
+
+_ENOUGH = 200
+
+
+def _proposed(values: Sequence[Json], write: Write, words: Words) -> PlaceholderProposal:
+    """What could stand for ids of one kind: of very many, what the first of them have in common, if that
+    accepts all."""
+    proposal = narrowest(values[:_ENOUGH], write, words)[0]
+    if len(values) > _ENOUGH and (proposal.says_little or not accepts_all(proposal.text, values, words)):
+        return narrowest(values, write, words)[0]
+    return proposal

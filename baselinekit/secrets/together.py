@@ -12,6 +12,7 @@ from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.scan import TextScan
 
 _BETWEEN, _HOLDERS = "\n", (dict, list, tuple)
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 _LONG = 10_000  # a text of this length is worth a look of its own
 
 
@@ -38,13 +39,16 @@ def texts_in(value: Any) -> tuple[list[str], set[str]]:
 def keys_in(value: Any) -> set[str]:
     """All keys of a value."""
     keys: set[str] = set()
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
+
+    def gather(value: Any) -> None:
         if isinstance(value, dict):
             keys.update(value)
             value = value.values()
-        waiting += [item for item in value if isinstance(item, _HOLDERS)]
+        for item in value:
+            if item.__class__ not in _SCALARS and isinstance(item, _HOLDERS):
+                gather(item)
+
+    gather(value)
     return keys
 
 
@@ -92,7 +96,7 @@ def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
 
 
 def _ends(texts: Sequence[str]) -> list[int]:
-    return list(accumulate(len(text) + 1 for text in texts))
+    return list(accumulate(map((1).__add__, map(len, texts))))
 
 
 def _numbers(found: Iterable[tuple[Any, ...]], ends: list[int]) -> set[int]:

@@ -7,8 +7,8 @@ from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Pro
 from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, RecipeKind, Trouble
 from baselinekit.kinds.table import kind_of
-from baselinekit.matching.dispatch import compile_baseline, is_limit
-from baselinekit.model.baselines import Baseline, Known
+from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
+from baselinekit.model.baselines import Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
@@ -265,11 +265,14 @@ def _learnt_from(
     if len(replays) == 1:  # before it is compiled: that may fail for it
         output, hidden = _without_secrets(output, project, options)
     candidate = replace(draft, baseline=Known(output=output))
-    unmet = refuse_unaccepted(candidate, replays[0], project)
+    matcher = compile_baseline(candidate, project.words_of(candidate))
+    accepted = accepting(matcher, replays[0], project)
     lesson = CaptureLesson(output)
     if not options.exact:
         is_new, now = not draft.source.file, context.clients.now()
-        lesson = learn(project, candidate, replays, templating.text, is_new=is_new, now=now)
+        lesson = learn(
+            project, candidate, matcher, accepted, replays, templating.text, is_new=is_new, now=now
+        )
     count = 0 if options.exact else len(described)
     formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (
@@ -278,7 +281,7 @@ def _learnt_from(
         *templating.notes(),
         *formats,
         *describe_hidden(hidden),
-        *unmet,
+        *(report.what for report in accepted.reports if report.kind == "stale"),
     )
     return Learnable(draft, folder, replays, lesson, notes)
 
@@ -422,10 +425,9 @@ def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeK
     return with_values(output, {(*start[0], *path): placeholder for path in places})
 
 
-def refuse_unaccepted(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
-    """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
-    is told are rules that met nothing."""
-    comparison = compile_baseline(candidate, project.words_of(candidate)).compare(observation)
+def accepting(matcher: Matcher, observation: Observation, project: Project) -> Comparison:
+    """What is stored must accept what was seen: a rule or a placeholder that does not is found now."""
+    comparison = matcher.compare(observation)
     limits = [d for d in comparison.differences if is_limit(d)]
     if comparison.count > len(limits):
         first = next(d for d in comparison.differences if d not in limits)
@@ -433,4 +435,4 @@ def refuse_unaccepted(candidate: Baseline, observation: Observation, project: Pr
         seen = "nothing" if first.actual is ABSENT else repr(mask(first.actual, first.path))
         what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
         raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
-    return [report.what for report in comparison.reports if report.kind == "stale"]
+    return comparison

@@ -208,16 +208,18 @@ MOST_VALUES = 3
 def learn(
     project: Project,
     draft: Baseline,
+    first: Matcher,
+    accepted: Comparison,
     observations: Sequence[Observation],
     write: Write,
     *,
     is_new: bool,
     now: float,
 ) -> CaptureLesson:
-    """What the replays have to say of a draft that holds the output of the first. A file that is there
-    already keeps its rules, so that an array there cannot be told to stay as long as it is."""
+    """What the replays have to say of a draft that holds the output of the first; `first` is the draft
+    compiled, and `accepted` how the first of them compares. A file that is there already keeps its rules, so
+    that an array there cannot be told to stay as long as it is."""
     words = project.words_of(draft)
-    first = compile_baseline(draft, words)
     comparisons = [first.compare(observation) for observation in observations[1:]]
     outputs = [observation.output for observation in observations]
     volatile: list[Volatile] = []
@@ -251,8 +253,12 @@ def learn(
     if not is_new:
         refusals += _templates(output, _stored(draft), matcher)
     if len(observations) > 1 or texts:
-        refusals += _unresolved(matcher, observations, refusals)
-    knowing = project.redactor.knowing(list(outputs)) if volatile or same else project.redactor
+        if matcher is first:
+            settled = [accepted, *comparisons]
+        else:
+            settled = [matcher.compare(observation) for observation in observations]
+        refusals += _unresolved(settled, refusals)
+    knowing = project.redactor.knowing(steady.outputs) if volatile or same else project.redactor
     return CaptureLesson(output, shown(volatile, knowing), tuple(refusals), shown(same, knowing))
 
 
@@ -324,6 +330,7 @@ class _Steady:
         self._is_plain: bool | None = None
         stored = _stored(draft)
         steadiness = Steadiness(outputs, known)
+        self.outputs = steadiness.outputs
         everywhere = steadiness.is_everywhere and stored is outputs[0]  # most captures
 
         def stands(path: Path, value: Json) -> bool:
@@ -411,13 +418,13 @@ def _templates(output: Json, before: Json, matcher: Matcher) -> Iterator[Unlearn
 
 
 def _unresolved(
-    matcher: Matcher, observations: Sequence[Observation], refusals: Sequence[UnlearnablePlace]
+    comparisons: Sequence[Comparison], refusals: Sequence[UnlearnablePlace]
 ) -> list[UnlearnablePlace]:
     """What the baseline would not accept of what was seen, beside what is refused anyway."""
     refused = {refusal.path for refusal in refusals}
     found: dict[Path, UnlearnablePlace] = {}
-    for observation in observations:
-        for difference in matcher.compare(observation).differences:
+    for comparison in comparisons:
+        for difference in comparison.differences:
             path = difference.at
             if not any(path[: len(one)] == one or one[: len(path)] == path for one in refused):
                 what = "no placeholder was found that the rules accept in every replay"

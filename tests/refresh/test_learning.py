@@ -11,13 +11,14 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.grammar import escape, escape_value
 from baselinekit.placeholders.moments import NEAR, may_hold_now
+from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import ids_among, looks_like_id, moment_of, named
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
-from baselinekit.refresh.steady import holds_moment, volatile_values
-from baselinekit.tree.paths import render
+from baselinekit.refresh.steady import holds_moment, lookalikes, volatile_values
+from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.places import places, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
@@ -278,12 +279,16 @@ def is_now(value: Any) -> bool:
 @example({"name": "user_id", "value": "kf83ja0x2p"})
 @example(["eyJhbGciOiJub25lIn0.e30.", '"a3f9"', 'W/"kf83"', "2024-13-41T00:00:00Z", "2016-12-31T23:59:60Z"])
 def test_all_values_of_a_shape_together_are_judged_as_each_by_itself(output: Any) -> None:
-    """With the name that a row gives its value: {name: user_id, value: …}; in the order of the document."""
+    """With the name that a row gives its value: {name: user_id, value: …}; in their order."""
     found = volatile_values(output, NOW)
     leaves = [one for one in places(output) if not isinstance(one[1], dict | list)]
     ids = {at for at, value in leaves if looks_like_id(value, named(at, output))}
     of_now = [one for one in leaves if is_now(one[1]) and (one[0] in ids or holds_moment(one[1]))]
-    assert repr(found.ids) == repr([one for one in leaves if one[0] in ids])
+    by_shape: dict[Any, list[Any]] = {}
+    for at, value in leaves:
+        if at in ids:
+            by_shape.setdefault(of_any_row(at), []).append((at, value))
+    assert repr(found.ids) == repr([one for column in by_shape.values() for one in column])
     assert repr(found.of_now) == repr(of_now)
 
 
@@ -291,3 +296,30 @@ def test_all_values_of_a_shape_together_are_judged_as_each_by_itself(output: Any
 def test_ids_among_many_texts_are_those_that_look_like_one(texts: list[str]) -> None:
     for name in ("id", "text", "created_at"):
         assert ids_among(texts, name) == {text for text in texts if looks_like_id(text, (name,))}
+
+
+IDS = {
+    "uuid": lambda dice: str(uuid.UUID(int=dice.getrandbits(128), version=4)),
+    "uuid7": lambda dice: str(uuid.UUID(int=dice.getrandbits(122))),
+    "hex": lambda dice: f"{dice.getrandbits(64):016x}",
+    "sha": lambda dice: f"sha256:{dice.getrandbits(256):064x}",
+    "prefixed": lambda dice: f"cus_{dice.getrandbits(80):020x}",
+    "number": lambda dice: dice.randrange(10**17, 10**18) // 10 * 10 + 1,
+    "tag": lambda dice: f'W/"{dice.getrandbits(40):010x}"',
+    "url": lambda dice: f"/orders/{uuid.UUID(int=dice.getrandbits(128), version=4)}/items",
+    "base32": lambda dice: "".join(dice.choices("0123456789ABCDEFGHJKMNPQRSTVWXYZ", k=26)),
+}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(IDS)), st.sampled_from(sorted(IDS)), st.integers(0, 2**32))
+def test_what_could_stand_for_very_many_ids_is_what_all_of_them_have_in_common(
+    kind: str, other: str, seed: int
+) -> None:
+    dice = random.Random(seed)
+    for late in (kind, other):
+        values = [IDS[kind](dice) for _ in range(201)] + [IDS[late](dice) for _ in range(3)]
+        found = {("rows", number, "id"): value for number, value in enumerate(values)}
+        best = narrowest(values)[0]
+        (first, *_) = lookalikes(found, lambda paths: paths, escape, Words())
+        assert first.proposal == (narrowest(values[:1])[0] if best.says_little else best)
