@@ -65,7 +65,7 @@ class CompareOptions:
         metavar="REV", help="Also list the baselines added, removed, loosened or changed since this commit."
     )
     fail_on_weakened: bool = flag(help="With --base: exit 1 if any was removed or loosened.")
-    strict_rules: bool = flag(help="A rule that matches nothing is an error.")
+    strict_rules: bool = flag(help="A rule that matches nothing, or cannot be checked, is an error.")
     outputs: tuple[str, ...] = several(
         "-o", metavar="PATH", help="Write a report: x.json, x.html, x.md, x.junit.xml."
     )

@@ -52,8 +52,10 @@ def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
     )
     for name, limit, captured, key in limits:
         if limit and limit.max_ratio is not None and captured is None:
-            what = f"{name}.max_ratio: not compared, baseline.observed.{key} is missing"
-            yield RuleReport("max_ratio", "uncompared", what, ("comparison", name, "max_ratio"))
+            instead = "max_seconds" if name == "latency" else "max_usd"
+            lost = f"baseline.observed.{key} is missing: write what the capture took, or state {instead}"
+            what = f"{name}.max_ratio: not checked, {lost}"
+            yield RuleReport("max_ratio", "unchecked", what, ("comparison", name, "max_ratio"))
 
 
 def captured_seconds(known: Known) -> float | None:
@@ -93,8 +95,8 @@ def age_reports(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
     """That it grows old and still counts, or that nobody knows how old it is."""
     stated, age = rules.max_age, _age(known, now)
     if stated is not None and age is None:
-        what = "max_age: not compared, baseline.captured_at is missing"
-        yield RuleReport("max_age", "uncompared", what, ("comparison", "max_age"))
+        what = "max_age: not checked, baseline.captured_at is missing: write when the output was taken"
+        yield RuleReport("max_age", "unchecked", what, ("comparison", "max_age"))
     if not isinstance(stated, Age) or stated.warn is None or age is None or [*too_old(rules, known, now)]:
         return
     if age > float(seconds(stated.warn) or 0):

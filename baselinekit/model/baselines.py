@@ -256,13 +256,18 @@ class Difference(NamedTuple):
 
 @frozen
 class RuleReport:
-    """A rule that matched nothing (`stale`), hid more than a value (`hid`), says less than it could
-    (`uncompared`), warns of an age (`aged`), or leads to better ones (`advice`). `at` leads to the rule."""
+    """A rule that matched nothing (`stale`), lacks what it is to be checked against (`unchecked`), hid more
+    than a value (`hid`), says less than it could (`uncompared`), warns of an age (`aged`), or leads to better
+    ones (`advice`). `at` leads to the rule."""
 
     rule: str
-    kind: Literal["stale", "hid", "uncompared", "aged", "advice"]
+    kind: Literal["stale", "unchecked", "hid", "uncompared", "aged", "advice"]
     what: str
     at: Path
+
+
+UNFIT = ("stale", "unchecked", "hid")
+"""Reports of rules that do not do what they were written for."""
 
 
 @frozen

@@ -57,6 +57,9 @@ _NAMED = lazy_pattern(
     r"|trace|span|correlation|request|transaction|hash|digest|sha1|sha256|checksum|signature|revision|rev"
     r"|reference|key|ref)(?:[_-]?(?:id|token|key|no|number))?$"
 )
+_HASHES = "hash|digest|checksum|sha-?(?:1|224|256|384|512)|md5|crc(?:32)?|blake2[bs]?|blake3|integrity"
+_HASH_NAME = lazy_pattern(rf"(?i)(?:^|[_.-]|(?<=[a-z]))(?:{_HASHES})$")
+_HASH_TEXT = lazy_pattern(rf"(?i)(?<![a-z0-9])(?:{_HASHES})[:=-]\s?[A-Za-z0-9+/]{{8,}}")
 _TIMED = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
 _LARGE = 10**11
 _KINDS = bytes(
@@ -261,6 +264,18 @@ def is_measured(value: Json) -> bool:
     return number != number.to_integral_value() and len(number.as_tuple().digits) >= _FEWEST_MEASURED
 
 
+# Hashes. One is made of something else: another one says that this has changed, be it somewhere that nobody
+# compares. A service may make one anew each time, which only several of its answers can show.
+
+
+def is_hash(path: Path, value: Json) -> bool:
+    """Whether a value says, by its name or itself, that it is the hash of something: our own of a body of
+    bytes too."""
+    if not isinstance(value, str):
+        return False
+    return _HASH_NAME.search(name_of(path)) is not None or _HASH_TEXT.search(value) is not None
+
+
 # Two values at one place.
 
 
@@ -293,6 +308,8 @@ def nature_of_change(
     """The nature of a value that became another one of the same nature; None where it is a change. `stored`:
     the output in which it stands, whose rows may name it."""
     place, path = path, named(path, stored)
+    if is_hash(path, before):
+        return None
     if looks_like_id(before, path) and looks_like_id(after, path) and _form(before) == _form(after):
         return "id"
     was, now = moment_of(before), moment_of(after)

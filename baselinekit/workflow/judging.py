@@ -23,7 +23,7 @@ from baselinekit.kinds.kind import CHECKS, EXECUTION, FAILED, PASSED, SCORES
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
-from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
+from baselinekit.model.baselines import UNFIT, Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Ask, Observation, Recipe, Scores
 from baselinekit.model.results import VOLATILE, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
@@ -263,7 +263,7 @@ class BaselineRunner:
             )
         except BaselinekitError as error:
             return Tried(self._error(baseline, error))
-        kinds = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
+        kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._explain else ()))
         facts: dict[str, Any] = {
             "notes": (
                 *(report.what for report in comparison.reports if report.kind in kinds),
@@ -278,7 +278,7 @@ class BaselineRunner:
         if not comparison.passed:
             result = self._failed(baseline, matcher, comparison, observation, facts)
             return Tried(result, partial(self._seen, baseline, comparison, observation))
-        unfit = [report for report in comparison.reports if report.kind in ("stale", "hid")]
+        unfit = [report for report in comparison.reports if report.kind in UNFIT]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].what, hint, at=unfit[0].at))

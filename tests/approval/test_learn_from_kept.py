@@ -3,6 +3,7 @@ in the answers asked anew, is learnt as if it had been one of them; what only it
 evidence."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -77,6 +78,19 @@ def test_a_changed_value_that_only_the_kept_answer_holds_is_not_learnt(tmp_path:
     failed_compare(desk)
     assert learnt(learn(desk)) == {}
     assert "<<" not in text_of(desk)
+
+
+def test_the_hash_of_another_file_is_no_id(tmp_path: Path) -> None:
+    """As of a body of bytes: a placeholder in its place would let any other file pass."""
+    stored, now = ({"sha256": sha256(file).hexdigest(), "size": 9} for file in (b"total 100", b"total 999"))
+    desk = desk_of(tmp_path, stored, [now])
+    failed_compare(desk)
+    plan = learn(desk)
+    assert learnt(plan) == {}
+    assert "any_hex" not in text_of(desk)
+    anew = [{"sha256": sha256(b"%d" % number).hexdigest(), "size": 9} for number in range(TIMES)]
+    desk = desk_of(tmp_path, stored, anew)  # unlike one that each answer has anew
+    assert learnt(learn(desk)) == {"body.sha256": "<<any_hex(64)>>"}
 
 
 def test_what_is_on_file_was_changed_since(tmp_path: Path) -> None:

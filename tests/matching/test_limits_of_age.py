@@ -30,7 +30,7 @@ def compared(limit: str | Age, captured_at: str | None, actual: Any = 1) -> Comp
         ("12h", "2026-06-30", None, None),
         ("11h", "2026-06-30", "max_age", None),
         ("90d", "2099-01-01T00:00:00Z", None, None),
-        ("90d", None, None, "uncompared"),
+        ("90d", None, None, "unchecked"),
         (Age(warn="30d", fail="90d"), "2026-06-20T00:00:00Z", None, None),
         (Age(warn="30d", fail="90d"), "2026-05-20T00:00:00Z", None, "aged"),
         (Age(warn="30d", fail="90d"), "2025-05-20T00:00:00Z", "max_age.fail", None),  # it is too late to warn

@@ -298,6 +298,14 @@ CHANGES: list[tuple[str, Any, Any, str | None]] = [
     ("uptime", 500, True, None),
     ("text", "hello 1767225600 Ada", "hello 1767225700 Ada", "moment"),
     ("text", "hello 1767225600 Ada", "hello 1767225700 Bob", None),
+    ("sha256", "3f2b8c1e7a9d4e21" * 4, "9a1c77de04b24f6a" * 4, None),  # of a body of bytes, or of a file
+    ("contentHash", "3f2b8c1e7a9d4e21" * 2, "9a1c77de04b24f6a" * 2, None),
+    ("body_md5", "3f2b8c1e7a9d4e21" * 2, "9a1c77de04b24f6a" * 2, None),
+    ("Docker-Content-Digest", "sha256:" + "3f2b8c1e7a9d4e21" * 4, "sha256:" + "9a1c77de04b24f6a" * 4, None),
+    ("image", "web@sha256:" + "3f2b8c1e7a9d4e21" * 4, "web@sha256:" + "9a1c77de04b24f6a" * 4, None),
+    ("script", "sha384-q8i/X+965DzO0rT7abK41JStQIAqVgRVzpbzo5sm", "sha384-oqVuAfXRKap7fdgcCY5uykM6", None),
+    ("etag", '"3f2b8c1e7a9d"', '"9a1c77de04b2"', "id"),
+    ("trace", "3f2b8c1e7a9d4e21" * 2, "9a1c77de04b24f6a" * 2, "id"),
     (
         "link",
         "/orders/3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456",
