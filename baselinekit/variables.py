@@ -19,7 +19,7 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.declared import SHORTEST_WITHIN, Declared, Found, covering, merged
-from baselinekit.secrets.finding import covered, long_runs, says_secret
+from baselinekit.secrets.finding import covered, long_runs, may_be_secret, says_secret
 from baselinekit.secrets.together import holding, keys_in, numbers_in, says_secrets, suspects, texts_in
 
 if TYPE_CHECKING:  # most runs have no secret of few characters
@@ -30,7 +30,6 @@ MASK = "***"
 
 _TOKEN = lazy_pattern(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?")
-_SHORTEST_NAMED = 8
 _STANDS_FOR = lazy_pattern(r"<<|\{\{|\*\*\*")
 _WORD = lazy_pattern(r"\w{2,}")
 _BETWEEN = lazy_pattern(r"[\s;,=]+")
@@ -222,7 +221,7 @@ class Redactor:
     def mask(self, text: str, path: Path = ()) -> str:
         """The text without any secret. Where it stands, if that is known, says what it could be."""
         if says_secret(path) and not _STANDS_FOR.match(text):
-            return MASK if len(text) >= _SHORTEST_NAMED else self.mask_declared(text)
+            return MASK if may_be_secret(text) else self.mask_declared(text)
         masked = covered(self.mask_declared(text), path, MASK)
         if path and masked == text:
             self._plain.update(long_runs(text))

@@ -291,7 +291,7 @@ Span = tuple[int, int, str]
 
 BY_NAME = "a value whose name says that it is a secret"
 RANDOM = "a random token"
-_SHORTEST_VALUE, SHORTEST_RUN = 8, 16
+_SHORTEST_VALUE, _SHORTEST_WITH_DIGIT, SHORTEST_RUN = 8, 6, 16
 _LINE_ENDS = ("\\n", "\\r", "\\t")
 _RECENT: RecentTexts[tuple[Span, ...]] = RecentTexts()
 _NO_TEXT = lazy_pattern(rb"^[\x80-\xc1\xf5-\xff]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -318,12 +318,17 @@ def says_secret(path: tuple[str | int, ...]) -> bool:
     )
 
 
+def may_be_secret(text: str) -> bool:
+    """Whether what is called like a secret can be one: `string`, `none` and `hidden` stand for it."""
+    return len(text) >= _SHORTEST_VALUE or (len(text) >= _SHORTEST_WITH_DIGIT and bool(_DIGIT.search(text)))
+
+
 def likeness(text: str, path: tuple[str | int, ...] = ()) -> str | None:
     """What a text that stands at a path looks like, if it looks like a secret."""
     found = next(spans(text, path), None)
     if found is not None:
         return f"what looks like {found[2]}"
-    return BY_NAME if len(text) >= _SHORTEST_VALUE and says_secret(path) else None
+    return BY_NAME if may_be_secret(text) and says_secret(path) else None
 
 
 def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:

@@ -12,6 +12,7 @@ _SECRET_HEADERS = lazy_pattern(
 _SECRET_KEYS = lazy_pattern(
     r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|passphrase|credentials?"
     r"|(api|access|private|secret|signing|encryption)[-_]?key)$"
+    r"|^(proxy-)?authorization$|^(set-)?cookie$"
 )
 _PAGING = lazy_pattern(r"(?i)page|next|cursor|sync|continuation")
 _WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

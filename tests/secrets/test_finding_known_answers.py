@@ -40,6 +40,10 @@ SECRET: list[tuple[Json, str]] = [
     ({"pat": "ghp_" + "aB3dE5gH7jK9" * 3}, "ghp_" + "aB3dE5gH7jK9" * 3),
     ({"rows": [{"name": "ada", "private_key": "x9y8z7w6v5"}]}, "x9y8z7w6v5"),
     (f'{{"session":"{RANDOM}"}} in a text', RANDOM),
+    ({"user": "ada", "password": "hunter2"}, "hunter2"),
+    ({"client_id": "web", "client_secret": "abc123"}, "abc123"),
+    ({"request": {"Authorization": "Bearer s3cr3ttoken"}}, "s3cr3ttoken"),
+    ({"echo": {"set-cookie": "sessionid=abcdef1234; Path=/"}}, "abcdef1234"),
 ]
 ORDINARY: list[Json] = [
     "<GetCallerIdentityResult><UserId>AKIAIOSFODNN7EXAMPLE</UserId></GetCallerIdentityResult>" + METADATA,
@@ -61,6 +65,8 @@ ORDINARY: list[Json] = [
     {"Tokens": 1024, "max_tokens": "4096", "tokenizer": "cl100k_base"},
     "# HELP process_cpu_seconds_total Total user and system CPU time\nprocess_cpu_seconds_total 0.42\n",
     {"digest": "sha256:" + "ab" * 32, "name": "library/alpine", "tags": ["latest", "3.20"]},
+    {"password": "string", "token": "none", "secret": "hidden", "api_key": "demo", "access_token": "bearer"},
+    {"authorization": "none", "cookies": {"consent": "yes"}, "cookie": "no", "credentials": "omit"},
     {"image": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"},
 ]
 
@@ -79,7 +85,7 @@ def test_what_is_ordinary_is_stored_as_it_came() -> None:
             refused.append(str(error))
         assert stored(answer, hide=True) == {"status": 200, "body": answer}
     assert refused == []
-    assert len(ORDINARY) == 20
+    assert len(ORDINARY) == 22
 
 
 @pytest.mark.parametrize(("answer", "secret"), SECRET, ids=[str(number) for number in range(len(SECRET))])
