@@ -182,9 +182,7 @@ class LearnSession:
         assert written.baseline is not None
         output = written.baseline.output
         singles = [
-            path
-            for path in _new_singles(output, known.output, ruled.matcher)
-            if not ruled.is_in_template(path)
+            path for path in _new_singles(output, known.output, ruled.matcher) if not ruled.is_rewritten(path)
         ]
         arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, singles), "ordered")
         arrays |= ruled.baseline.comparison.arrays
@@ -291,18 +289,20 @@ class Lesson:
         kept: Seen | None = None,
         is_unchanged: bool = False,
     ):
-        self._mask, self._is_unchanged = mask, is_unchanged
+        self._mask, self._is_unchanged, self._outputs = mask, is_unchanged, ruled.outputs
         self._project, self._baseline, self._matcher = project, ruled.baseline, ruled.matcher
         known = ruled.baseline.baseline
         assert known is not None
         self._stored, self._times, self._span = known.output, len(ruled.settled), span_of(ruled.baseline, now)
         self._evidence, self._moving = known.learnt, known.output
         self.told: list[UnlearnablePlace] = []
+        self._words = project.words_of(ruled.baseline)
+        self._templating = Templating(self._words.scope)
         self._has_kept = kept is not None
         self._kept = {
             path: value
             for path, value in (kept.differing if kept else ())
-            if _leaf(self._stored, path) is not ABSENT and not ruled.is_in_template(path)
+            if _leaf(self._stored, path) is not ABSENT and not ruled.is_rewritten(path)
         }
         self._came: dict[Path, dict[int, Json]] = {}
         for number, comparison in enumerate(ruled.settled):
@@ -331,12 +331,16 @@ class Lesson:
                 if came:
                     self.told.append(self._too_narrow(path, written, list(came.values())))
                 continue
-            stored = unescaped(written)
-            is_literal = not (isinstance(stored, str) and has_marker(stored))
+            stored = self._as_it_came(written)
+            is_literal = stored != written or not (isinstance(written, str) and has_marker(written))
             usual = stored if is_literal else ABSENT
             values = [came.get(number, usual) for number in range(self._times)]
-            if not came:
-                if not is_literal or not self._varies(path, stored, [self._kept[path]]):
+            if not came and not is_literal:
+                values = [_leaf(output, path) for output in self._outputs] if self._is_unchanged else []
+                if not values or ABSENT in values:
+                    continue
+            elif not came:
+                if not self._varies(path, stored, [self._kept[path]]):
                     continue
             elif not self._varies(path, stored, values):
                 came_now, on_file = (short(self._mask(value, path)) for value in (values[0], stored))
@@ -355,8 +359,8 @@ class Lesson:
             wholes=kind.answers(self._baseline.current),
             numeric=self._matcher.type == "numeric",
             arrays=self._matcher.arrays,
-            write=Templating(self._project.words_of(self._baseline).scope).text,
-            words=self._project.words_of(self._baseline),
+            write=self._templating.text,
+            words=self._words,
         )
         outputs = [with_values(self._stored, values) for values in (first, *later)] if first else []
         lesson = learn_places(outputs, view) if outputs else None
@@ -366,6 +370,14 @@ class Lesson:
         placed = lesson.placeholders
         self.told = [one for one in self.told if one.path not in placed]  # a row learns of the others
         return [*volatile, *self._counted_beside(volatile)], list(lesson.refusals)
+
+    def _as_it_came(self, written: Json) -> Json:
+        """A stored value without its escapes, and with the values of the variables in it. One with another
+        placeholder stays as it is."""
+        if not (isinstance(written, str) and has_marker(written)):
+            return written
+        expanded = self._templating.expanded(written)
+        return unescaped(written) if expanded is None else expanded
 
     def _too_narrow(self, path: Path, written: Json, came: Sequence[Json]) -> UnlearnablePlace:
         """What a person wrote is a decision: another one needs a word."""
@@ -386,7 +398,7 @@ class Lesson:
             where = named(path, output)
             counts = is_amount(value) and (is_counted(where, value) or counts_running(where))
             if where != path and counts and path not in taken and is_among_metrics(path, output):
-                proposal = narrowest([value], words=self._project.words_of(self._baseline))[0]
+                proposal = narrowest([value], words=self._words)[0]
                 reason = f"{proposal.reason}, which its name counts in a table of such"
                 yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
 

@@ -9,7 +9,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.changes import Seen
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import Path
+from baselinekit.model.values import Json, Path
 from baselinekit.refresh.learning import evidence_below, evidence_for
 from baselinekit.refresh.listing import ListRule, ListView, list_rules
 from baselinekit.replaying.settings import Setting
@@ -28,15 +28,17 @@ class Ruled:
 
     baseline: Baseline
     matcher: Matcher
+    outputs: Sequence[Json]
     settled: Sequence[Comparison]
     rules: tuple[ListRule, ...] = ()
 
     @property
-    def templates(self) -> frozenset[Path]:
-        return frozenset(rule.path for rule in self.rules if rule.is_template)
+    def rewritten(self) -> frozenset[Path]:
+        """The lists of which other rows are stored now."""
+        return frozenset(rule.path for rule in self.rules if rule.rows is not None)
 
-    def is_in_template(self, path: Path) -> bool:
-        return any(path[:end] in self.templates for end in range(len(path) + 1))
+    def is_rewritten(self, path: Path) -> bool:
+        return any(path[:end] in self.rewritten for end in range(len(path) + 1))
 
 
 def with_list_rules(
@@ -51,7 +53,8 @@ def with_list_rules(
     """`is_unchanged`: nothing was changed on the service since its capture, so that the output on file, and
     what a compare has `kept`, are answers of the same service."""
     words = project.words_of(baseline)
-    ruled = Ruled(baseline, matcher, [compare_settled(matcher, one, setting) for one in replays])
+    outputs = [one.output for one in replays]
+    ruled = Ruled(baseline, matcher, outputs, [compare_settled(matcher, one, setting) for one in replays])
     known = baseline.baseline
     if known is None or known.variants or baseline.source.form != "native" or matcher.type != "structural":
         return ruled
@@ -70,7 +73,7 @@ def with_list_rules(
         found = list_rules(output, answers, differences, look)
         if not found:
             break
-        rows = {rule.path: [rule.row] for rule in found if rule.is_template}
+        rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in found if rule.rows is not None}
         modes = {render(rule.path): rule.mode for rule in found}
         rules = replace(ruled.baseline.comparison, arrays={**ruled.baseline.comparison.arrays, **modes})
         written = replace(
@@ -80,7 +83,7 @@ def with_list_rules(
         )
         compiled = compile_baseline(written, words)
         settled = [compare_settled(compiled, one, setting) for one in replays]
-        ruled = Ruled(written, compiled, settled, (*ruled.rules, *found))
+        ruled = Ruled(written, compiled, outputs, settled, (*ruled.rules, *found))
     return ruled
 
 

@@ -169,11 +169,12 @@ def count(plans: Sequence[LearnPlan]) -> str:
 def say_rule(rule: ListRule) -> tuple[str, str]:
     """How a list is compared from now on, and why."""
     least, most = rule.sizes
-    if rule.is_template:
-        seen = f"{least} to {most} rows" if least < most else f"{many(least, 'row')}, not always the same"
+    seen = f"{least} to {most} rows" if least < most else f"{many(least, 'row')}, not always the same"
+    said = "the same rows in another order: their order does not count"
+    if rule.mode == "subset":
+        said = f"{seen}: {len(rule.rows or ())} are always there, and any others may be"
+    elif rule.rows is not None:
         said = f"{seen}: one row describes all, and there may be any number of them but none"
-    else:
-        said = "the same rows in another order: their order does not count"
     return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {said}"
 
 

@@ -1,6 +1,7 @@
 """Lists whose rows come and go, or stand in another order each time: the rule by which they are compared from
 then on, and the one row that describes the others."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.frozen import frozen
@@ -21,6 +22,9 @@ from baselinekit.tree.places import places, value_at
 # from each other within seconds show a list that moves by itself.
 
 _FEWEST_NAMED = 3
+_MOST_STEADY = 0.75
+"""Of the rows, the part that has to be always there so that the others are the exception."""
+
 _COMMON = 3
 """Of the names of rows, a third stays: else each row has other values, and no row has come."""
 
@@ -31,18 +35,15 @@ _LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]
 
 @frozen
 class ListRule:
-    """How a list is compared from now on. `row`: what describes each of its rows, where they come and go;
-    `volatile`: its placeholders; `sizes`: the fewest and the most rows that were seen."""
+    """How a list is compared from now on. `rows`: what is stored of it where rows come and go, those that are
+    always there or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
+    the most rows that were seen."""
 
     path: Path
     mode: ArrayMode
     sizes: tuple[int, int]
-    row: Json = ABSENT
+    rows: tuple[Json, ...] | None = None
     volatile: tuple[Volatile, ...] = ()
-
-    @property
-    def is_template(self) -> bool:
-        return self.row is not ABSENT
 
 
 @frozen
@@ -116,12 +117,32 @@ def _rule(
         return ListRule(path, By(order.removeprefix(BY)) if order.startswith(BY) else "unordered", sizes)
     if not sizes[0]:
         return None  # one row describes rows that are there
+    steady, gone = _always_there(known[0], seen)
+    if len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
+        core = tuple(row for n, row in enumerate(known[0]) if n in steady or n in gone)
+        return ListRule(path, "subset", sizes, core)
     rows = [row for some in known for row in some]
     try:
         row = _Shape(look).of([*rows, *(escape_value(row) for some in came for row in some)], (*path, 0))
     except Unlike:
         return None
-    return ListRule(path, "each", sizes, row, tuple(_volatile(path, row, came)))
+    return ListRule(path, "each", sizes, (row,), tuple(_volatile(path, row, came)))
+
+
+def _always_there(stored: Rows, seen: Sequence[Rows]) -> tuple[set[int], set[int]]:
+    """Which rows on file are in all lists as they are, and which in none: that one has gone is told."""
+    counts = [Counter(map(canonical, rows)) for rows in seen]
+    steady, gone = set(), set()
+    for n, row in enumerate(stored):
+        text = canonical(row)
+        there = [count[text] > 0 for count in counts]
+        if all(there):
+            steady.add(n)
+        elif not any(there):
+            gone.add(n)
+        for count in counts:
+            count[text] -= 1
+    return steady, gone
 
 
 def _comes_and_goes(lists: Sequence[Rows]) -> bool:

@@ -10,8 +10,8 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, bytes_if_literal, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split, tokens_in
 from baselinekit.placeholders.narrowest import is_alone
 from baselinekit.placeholders.nature import is_amount, is_counted, named
 from baselinekit.placeholders.pieces import Write
@@ -35,6 +35,7 @@ from baselinekit.workflow.project import Project
 DECLARED = "the secret"
 IN_A_NAME = ", in its name"
 _SHORTEST_VALUE = 8
+_VARIABLE = "var"
 
 
 class Templating:
@@ -48,6 +49,7 @@ class Templating:
             if isinstance(value, str) and len(value) >= _SHORTEST_VALUE
         }
         secrets = {name: secret.value for name, secret in scope.secrets.items()}
+        self._scope = scope
         self._declared = KnownValues(values, secrets)
         self._used: set[str] = set()
 
@@ -70,6 +72,21 @@ class Templating:
         if isinstance(value, dict):
             return {key: self._changed(item) for key, item in value.items()}
         return value
+
+    def expanded(self, text: str) -> str | None:
+        """The text that a stored one stands for, where it holds no placeholder but variables, and more than
+        one of them alone."""
+        try:
+            parts = split(text)
+        except InvalidInput:
+            return None
+        tokens = [part for part in parts if isinstance(part, Token)]
+        if len(tokens) == len(parts) or any(token.name != _VARIABLE for token in tokens):
+            return None
+        values = {token.text: self._scope.declared(str(token.args[0])) for token in tokens}
+        if not all(isinstance(value, str) for value in values.values()):
+            return None
+        return "".join(str(values[part.text]) if isinstance(part, Token) else part for part in parts)
 
     def notes(self) -> list[str]:
         return [f"the value of {name} is stored as <<var({name})>>" for name in sorted(self._used)]
@@ -237,10 +254,14 @@ def learn(
         )
         lesson = learn_places(outputs, look)
         volatile, refusals = list(lesson.volatile), list(lesson.refusals)
-    steady, same = _Steady(draft, first, outputs, volatile, refusals, now), []
+    steady, same = _Steady(draft, first, outputs, volatile, refusals, now, words), []
     wholes = ((), *kind_of(draft.current).answers(draft.current))
     of_now = moments_of_now(steady.of_now, now, write, words)
-    volatile += [one for one in of_now if one.places[0] not in wholes and steady.compared(one.places)]
+    volatile += [
+        one
+        for one in of_now
+        if one.places[0] not in wholes and steady.keeps_variables(one) and steady.compared(one.places)
+    ]
     volatile += _made(draft, outputs, steady, volatile, now, write, words)
     volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
     if steady.ids:
@@ -322,6 +343,7 @@ class _Steady:
         volatile: Sequence[Volatile],
         refusals: Sequence[UnlearnablePlace],
         now: float,
+        words: Words,
     ):
         known = {place for one in volatile for place in one.places} | {one.path for one in refusals}
         self._draft = draft
@@ -332,17 +354,29 @@ class _Steady:
         steadiness = Steadiness(outputs, known)
         self.outputs = steadiness.outputs
         everywhere = steadiness.is_everywhere and stored is outputs[0]  # most captures
+        templating = Templating(words.scope)
 
-        def stands(path: Path, value: Json) -> bool:
+        def stands(path: Path, value: Json, may_name: bool = False) -> bool:
             if everywhere:
                 literal = not (isinstance(value, str) and has_marker(value))
             else:
-                literal = steadiness.is_same(path, value) and _is_literal(stored, path, value)
+                literal = steadiness.is_same(path, value) and (
+                    _is_literal(stored, path, value)
+                    or (may_name and _is_named_in(stored, path, value, templating))
+                )
             return literal and not _is_of_bytes(stored, path)
 
         found = volatile_values(outputs[0], now)
-        self.of_now = [one for one in found.of_now if stands(*one)]
+        self.of_now = [one for one in found.of_now if stands(*one, may_name=True)]
         self.ids = {path: value for path, value in found.ids if stands(path, value)}
+
+    def keeps_variables(self, one: Volatile) -> bool:
+        """Whether what is learnt of a place still names the variables whose values are in it."""
+        known = _known_at(_stored(self._draft), one.places[0])
+        named = (
+            [token.text for token in tokens_in(known)] if isinstance(known, str) and has_marker(known) else ()
+        )
+        return all(text in one.proposal.text for text in named)
 
     def literal(self, paths: Collection[Path]) -> set[Path]:
         """Those that are compared and stored as they came, and are not all that was answered."""
@@ -370,11 +404,21 @@ def _is_of_bytes(stored: Json, path: Path) -> bool:
     return path[-1:] == ("sha256",) and value_at(stored, path[:-1]).keys() == {"sha256", "size"}
 
 
-def _is_literal(stored: Json, path: Path, value: Json) -> bool:
+def _known_at(stored: Json, path: Path) -> Json:
     try:
-        known = value_at(stored, path)
+        return value_at(stored, path)
     except (LookupError, TypeError):
-        return False
+        return ABSENT
+
+
+def _is_named_in(stored: Json, path: Path, value: Json, templating: Templating) -> bool:
+    """Whether a text stands there as it came, but for its escapes and the names of variables in it."""
+    known = _known_at(stored, path)
+    return isinstance(known, str) and templating.expanded(known) == value
+
+
+def _is_literal(stored: Json, path: Path, value: Json) -> bool:
+    known = _known_at(stored, path)
     return known == value and not (isinstance(known, str) and has_marker(known))
 
 

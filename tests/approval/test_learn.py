@@ -235,6 +235,23 @@ def test_a_changed_row_of_a_table_in_which_nothing_varies_is_a_change(tmp_path: 
     assert stays(learn(desk)) == ["body.stats[1].value"]
 
 
+def test_a_text_with_a_variable_in_it_is_learnt_as_it_came(tmp_path: Path) -> None:
+    """After a restart: a line of a log, and one that looks like a placeholder."""
+    stored = """line: "[2024-01-20T10:30:00Z] listening at <<var(base_url)>>, press enter"
+sign: "\\\\<<any>> since 2024-01-20T10:30:00Z"
+"""
+
+    def answer(now: float, number: int, at: str = iso(RESTARTED)) -> Any:
+        return {"line": f"[{at}] listening at http://desk, press enter", "sign": f"<<any>> since {at}"}
+
+    desk = desk_of(tmp_path, answer, stored)
+    assert stays(learn(desk)) == []
+    assert "[<<any_iso_datetime>>] listening at <<var(base_url)>>, press enter" in text_of(desk)
+    assert outcome(desk).outcome == "passed"
+    desk.service["/x"] = lambda now, number: {**answer(now, number), "sign": f"<<all>> since {iso(now)}"}
+    assert outcome(desk).outcome == "failed"
+
+
 def test_what_passes_has_nothing_to_learn(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, lambda now, number: {"n": 1}, "n: 1")
     before = text_of(desk)

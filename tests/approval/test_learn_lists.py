@@ -111,6 +111,35 @@ def test_what_no_row_has_had_is_told(tmp_path: Path, rows: Any) -> None:
     assert not passes(desk, {"queue": "other", "jobs": [ROW]})
 
 
+def test_rows_that_are_always_there_stay_beside_the_one_that_comes_and_goes(tmp_path: Path) -> None:
+    """A row of the moment among a catalogue: no price of the others is given up for it."""
+
+    def answer(now: float, number: int) -> Any:
+        extra = [{"name": "offer", "size": number}] if number % 2 else []
+        return {"rows": [*names("ab", "abc"), *extra, *names("a", "abcd", "b")]}
+
+    desk = desk_of(tmp_path, answer, f"rows: {json.dumps(names('ab', 'abc', 'a', 'abcd', 'b'))}")
+    plan = learn(desk)
+    assert (stays(plan), found(plan)) == ([], {"body.rows": "subset"})
+    assert all(passes(desk) for _ in range(4))
+    assert passes(desk, {"rows": names("ab", "abc", "a", "abcd", "b", "xyz")})
+    assert not passes(desk, {"rows": names("ab", "abc", "a", "abcd", "xyz")})
+    changed = [*names("ab", "abc", "a", "abcd"), {"name": "b", "size": 9}]
+    assert not passes(desk, {"rows": changed})
+    desk.service["/x"] = lambda now, number: {"rows": answer(now, number)["rows"][1:]}
+    assert stays(learn(desk)) == ["body.rows[0]"]
+
+
+def test_a_row_that_is_gone_from_every_answer_is_told_though_another_comes_and_goes(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        return {"rows": names("ab", "abc", "abcd", "b", *(["x"] if number % 2 else []))}
+
+    desk = desk_of(tmp_path, answer, f"rows: {json.dumps(names('ab', 'abc', 'gone', 'abcd', 'b'))}")
+    plan = learn(desk)
+    assert (stays(plan), found(plan)) == (["body.rows[2]"], {"body.rows": "subset"})
+    assert not passes(desk)
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [
@@ -297,7 +326,8 @@ def test_a_key_that_only_some_rows_have_may_be_absent(tmp_path: Path) -> None:
 RESTARTED: list[tuple[str, str, Any, str]] = [
     ("a number", "n: 5", {"n": 7}, "<<any_integer(0)>>"),
     ("a name", "n: Ada", {"n": "Bob"}, "<<any_nonempty_string>>"),
-    ("a row more", FILE, {"rows": names("ab", "abc", "a", "x")}, "each"),
+    ("a row more", FILE, {"rows": names("ab", "abc", "a", "x")}, "subset"),
+    ("two rows more", FILE, {"rows": names("ab", "abc", "a", "x", "y")}, "each"),
     ("another order", FILE, {"rows": names("a", "abc", "ab")}, "unordered"),
     ("other rows", FILE, {"rows": names("ab", "xyzu", "a")}, "each"),
 ]
@@ -339,3 +369,15 @@ def test_what_is_as_on_file_stays_literal(tmp_path: Path) -> None:
     learn(desk, is_unchanged=True)
     assert passes(desk, {"price": 5, "term": 9})
     assert not passes(desk, {"price": 6, "term": 3})
+
+
+def test_a_placeholder_that_was_learnt_is_widened_by_the_answer_of_the_compare(tmp_path: Path) -> None:
+    """A moment that is 0 until something has happened: at the compare it was, at the replays it was not."""
+    desk = desk_of(tmp_path, lambda now, number: {"last": int(now)}, "last: 1705746600")
+    assert stays(learn(desk)) == []
+    assert "<<any_unix_timestamp>>" in text_of(desk)
+    for is_unchanged, passing in ((False, False), (True, True)):
+        assert not passes(desk, {"last": 0})
+        learn(desk, is_unchanged)
+        assert passes(desk, {"last": 0}) == passing
+        assert passes(desk)

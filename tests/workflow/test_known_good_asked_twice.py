@@ -166,23 +166,25 @@ def test_an_error_of_the_second_replay_says_so(tmp_path: Path) -> None:
 
 
 def test_what_a_write_has_made_for_certain_is_learnt_at_once(tmp_path: Path) -> None:
-    """It was asked once: the id of what was created and of the request; all else stays, and is told."""
+    """It was asked once: the id of what was created and of the request, and the revision, which each write
+    moves on; all else stays, and is told."""
     answer = {
         "id": made_up(1),
         "tenant_id": SAME,
         "request_id": "req_9sd8F7gh2KLm3x",
         "revision": "7",
+        "uptime": 7,
         "n": 3,
     }
     desk = ticking(tmp_path, x=lambda now, number: (201, answer))
     captured = asked(desk, "x", "POST")
     assert desk.counts["/x"] == 1
     stored = body(captured)
-    assert (stored["id"], stored["tenant_id"], stored["revision"]) == ("<<any_uuid(4)>>", SAME, "7")
-    assert stored["request_id"] == "<<any_token(9)>>"
+    assert (stored["id"], stored["tenant_id"], stored["uptime"]) == ("<<any_uuid(4)>>", SAME, 7)
+    assert (stored["request_id"], stored["revision"]) == ("<<any_token(9)>>", "<<any_digits>>")
     (note,) = captured.notes
     assert note == (
-        "a write is asked once; body.revision counts by name: "
+        "a write is asked once; body.uptime counts by name: "
         "baselinekit refresh x --learn finds what varies, and sends it 3 times more"
     )
     desk.service["/exact"] = desk.service["/x"]
@@ -200,3 +202,22 @@ def test_the_id_of_a_request_within_an_xml_answer_is_learnt(tmp_path: Path) -> N
     desk = ticking(tmp_path, x=lambda now, number: text)
     captured = asked(desk, "x", "POST")
     assert body(captured) == "<R><Users/><RequestId><<any_token>></RequestId></R>"
+
+
+def test_a_moment_of_now_in_a_text_with_a_variable_is_learnt_and_the_variable_stays(tmp_path: Path) -> None:
+    def log(now: float, number: int) -> Any:
+        return {
+            "line": f"[{iso(START - 30)}] listening at http://desk, press enter",
+            "old": "[2026-01-15T10:00:00Z] listening at http://desk",
+            "day": "Sun, 22 Nov 2026",
+            "said": "<<any>> and more",
+        }
+
+    desk = ticking(tmp_path, log=log)
+    desk.config = "base_url: http://desk\nvariables: {day: 'Sun, 22 Nov 2026'}\n"
+    assert body(asked(desk, "log")) == {
+        "line": "[<<any_iso_datetime>>] listening at <<var(base_url)>>, press enter",
+        "old": "[2026-01-15T10:00:00Z] listening at <<var(base_url)>>",
+        "day": "<<var(day)>>",
+        "said": "\\<<any>> and more",
+    }

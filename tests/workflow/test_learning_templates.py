@@ -82,3 +82,15 @@ def test_what_gives_something_away_is_found() -> None:
 def test_a_secret_typed_into_a_recipe_gets_its_name() -> None:
     recipe = {"headers": {"X": "Bearer tok-123456"}, "json": ["tok-123456", 1]}
     assert with_names(recipe, SCOPE) == {"headers": {"X": "Bearer {{token}}"}, "json": ["{{token}}", 1]}
+
+
+@given(st.lists(PIECES, max_size=6).map("".join))
+def test_a_text_is_told_from_its_stored_form_where_only_variables_are_in_it(seen: str) -> None:
+    """The variable alone stays one: it says where its value comes from."""
+    templating = Templating(SCOPE)
+    stored = templating.text(seen)
+    alone = not stored.replace("<<var(base_url)>>", "").replace("<<var(token)>>", "")
+    expected = None if (alone and stored) or "<<one_of(" in stored else seen
+    assert templating.expanded(stored) == expected
+    assert templating.expanded(f"{stored} <<any_uuid>>") is None
+    assert templating.expanded("a <<var(unknown)>>") is None
