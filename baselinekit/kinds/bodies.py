@@ -14,8 +14,9 @@ from baselinekit.errors import CannotReplay, cannot
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
-from baselinekit.model.values import Json
+from baselinekit.model.values import Json, Path
 
+_HASH = "sha256"
 _BYTES_OF_EACH = 10
 _DEFAULT_LIMIT = 10_000_000
 _HINT = "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
@@ -296,7 +297,17 @@ def text_or_hash(body: bytes) -> Json:
 
 
 def as_hash(body: bytes) -> dict[str, Json]:
-    return {"sha256": sha256(body).hexdigest(), "size": len(body)}
+    return {_HASH: sha256(body).hexdigest(), "size": len(body)}
+
+
+def is_hash(answer: Json) -> bool:
+    """Whether an answer is bytes, of which only these two are stored."""
+    return isinstance(answer, dict) and answer.keys() == {_HASH, "size"}
+
+
+def is_hash_of(path: Path, answer: Json) -> bool:
+    """Whether a path within an answer leads to the hash that stands for all its bytes."""
+    return path == (_HASH,) and is_hash(answer)
 
 
 class RowCount:

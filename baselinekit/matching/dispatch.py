@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.frozen import frozen
+from baselinekit.kinds.bodies import is_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.matching.compiler import Compiler
@@ -226,8 +227,7 @@ def default_type(output: Json, kind: str) -> Type:
     program what it printed."""
     part = KINDS[kind].answer
     answer = output.get(part) if part and isinstance(output, dict) else output
-    is_hash = isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
-    return "exact" if isinstance(answer, str) or is_hash else "structural"
+    return "exact" if isinstance(answer, str) or is_hash(answer) else "structural"
 
 
 def bytes_if_literal(value: Json) -> bytes | None:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
+from baselinekit.kinds.bodies import is_hash_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
@@ -197,7 +198,7 @@ def learn_places(outputs: Sequence[Json], look: ReplayView) -> LearntPlaces:
     rows = _rows(outputs[0], set(by_shape))
     for shape, leaves in by_shape.items():
         for place in _of_shape(shape, leaves, rows[shape], outputs, look):
-            refusal = _refusal(place, look.wholes)
+            refusal = _refusal(place, look.wholes, outputs[0])
             if refusal is None:
                 volatile.append(place)
             else:
@@ -249,7 +250,7 @@ def _each_once(values: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({f"{type(value)}{value}": value for value in values}.values())
 
 
-def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace | None:
+def _refusal(volatile: Volatile, wholes: Collection[Path], output: Json) -> UnlearnablePlace | None:
     """Why a placeholder would hide too much: all of an output, or what a long text says."""
     path, text = volatile.places[0], volatile.proposal.text
     shown = render(volatile.path)
@@ -264,6 +265,10 @@ def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace |
     ):
         what = "all of it varies: a placeholder would accept anything"
         return UnlearnablePlace(path, "root_value", what, f"request something stable, or {meaning}")
+    if path[:-1] in wholes and is_hash_of(path[-1:], value_at(output, path[:-1])):
+        what = "its bytes vary: a placeholder would accept any others of this size"
+        hint = f"request something stable, or `ignore_fields: [{shown}]` if only the size counts"
+        return UnlearnablePlace(path, "root_value", what, hint)
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
     if volatile.proposal.says_little and long:
         what = "only the length of the text would be checked"

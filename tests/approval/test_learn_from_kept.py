@@ -89,7 +89,11 @@ def test_the_hash_of_another_file_is_no_id(tmp_path: Path) -> None:
     assert learnt(plan) == {}
     assert "any_hex" not in text_of(desk)
     anew = [{"sha256": sha256(b"%d" % number).hexdigest(), "size": 9} for number in range(TIMES)]
-    desk = desk_of(tmp_path, stored, anew)  # unlike one that each answer has anew
+    desk = desk_of(tmp_path, stored, anew)  # and if each answer is another one, only its size is the same
+    assert learnt(learn(desk)) == {}
+    rows = [{"sha256": row["sha256"], "name": "report"} for row in anew]
+    told = {"sha256": stored["sha256"], "name": "report"}
+    desk = desk_of(tmp_path, told, rows)  # unlike one that each answer tells anew
     assert learnt(learn(desk)) == {"body.sha256": "<<any_hex(64)>>"}
 
 

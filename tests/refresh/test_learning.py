@@ -95,6 +95,11 @@ REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
     (["some text", "other words"], {}, {"$": "root_value"}),
     ([1, 2], {}, {"$": "root_value"}),
     ([{"body": "one"}, {"body": "two"}], {"wholes": [("body",)]}, {"body": "root_value"}),
+    (  # the bytes of a body
+        [{"body": {"sha256": one * 64, "size": 9}} for one in "ab"],
+        {"wholes": [("body",)]},
+        {"body.sha256": "root_value"},
+    ),
     (
         [{"stdout": "17\n"}, {"stdout": "18\n"}],
         {"wholes": [("stdout",), ("stderr",)]},
