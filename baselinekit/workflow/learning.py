@@ -43,11 +43,8 @@ class Templating:
     values are left alone: they occur by chance."""
 
     def __init__(self, scope: Scope):
-        values = {
-            name: value
-            for name, value in scope.values.items()
-            if isinstance(value, str) and len(value) >= _SHORTEST_VALUE
-        }
+        texts = ((name, value) for name, value in scope.values.items() if isinstance(value, str))
+        values = {name: value for name, value in texts if len(value) >= _SHORTEST_VALUE}
         secrets = {name: secret.value for name, secret in scope.secrets.items()}
         self._scope = scope
         self._declared = KnownValues(values, secrets)
