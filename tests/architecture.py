@@ -296,6 +296,7 @@ MOST_LINES_OF_A_CLASS = 300
 FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
+    "workflow.evidence": "what a capture and `refresh --learn` note of what they have learnt",
     "kinds.pytest": "a recipe kind",
     "replaying.pytest": "a recipe kind",
     "lazy": "what every regular expression of the project is made by",

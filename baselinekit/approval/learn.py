@@ -44,11 +44,11 @@ from baselinekit.tree.paths import render
 from baselinekit.tree.places import children, value_at, with_values
 from baselinekit.workflow.asking import Asked, Replays, observe_each
 from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
 from baselinekit.workflow.learning import (
     Templating,
     arrays_of_one,
-    evidence_of,
 )
 from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with, span_of

@@ -217,7 +217,8 @@ _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl 
 _COUNTED_NAMES = frozenset({"resourceversion", "walltime", "upsince"})
 _WRITTEN_WORDS = "raft revision lsn"
 _RUNNING_WORDS = (
-    "cpu iowait steal idle jiffies msec msecs usec usecs rss heap memory mem usage fd fds queries requests"
+    "cpu iowait steal idle jiffies msec msecs usec usecs rss heap memory mem usage cache fd fds"
+    " queries requests"
 )
 _COUNTED, _MEASURED, _SETTING, _WRITTEN, _RUNNING = (
     frozenset(words.split())

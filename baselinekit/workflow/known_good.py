@@ -25,13 +25,13 @@ from baselinekit.tree.places import value_at, with_values
 from baselinekit.variables import Redactor
 from baselinekit.workflow.asking import Asked, Replays, observe_as_they_come
 from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.learning import (
     DECLARED,
     IN_A_NAME,
     CaptureLesson,
     Templating,
     counted_once,
-    evidence_of,
     learn,
     secrets_in,
 )
