@@ -8,8 +8,10 @@ from baselinekit.frozen import slotted
 from baselinekit.matching.arrays import Ident
 from baselinekit.matching.columns import NUMBERS, PLAIN, ChangedValue, Columns, Leaves
 from baselinekit.matching.reordered import MOST_LOOSE
-from baselinekit.matching.values import Link, Node, Scalar, Walk
+from baselinekit.matching.rules import Mode, State
+from baselinekit.matching.values import Link, Node, Scalar, Walk, unroll
 from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape
 from baselinekit.tree.alignment import LIKELY_KEYS, identifying_key, same_rows
 from baselinekit.tree.equality import freeze, same_json
 
@@ -72,22 +74,27 @@ class ColumnarArray:
         """The array with other values where it has them, and elements that are what they were everywhere
         else. `order`: where each element is now, if not in its place."""
         at, elsewhere = self.at, path != self.at or order is not None
+        stored = unroll(at)
+        came = unroll(path) if elsewhere else stored
         rows: dict[int, Json] = {}
         known, plain = None, False
         for n, (keys, mode, state), value, got in changed:
-            place: Link = (at, n)
-            where: Link = (path, n if order is None else order[n]) if elsewhere else place
-            for key in keys:
-                place, before = (place, key), place
-                where = (where, key) if where is not before else place
             if mode is not known:
                 known, plain = mode, mode.plain
-            if plain and value.__class__ is got.__class__ in PLAIN:
-                seen = walk.replaced(value, got, where, place)
-            elif isinstance(value, dict | list) or mode.type == "semantic":
-                seen = walk.open(value, mode, state, place).walk(got, walk, where)
+            if plain and value.__class__ is got.__class__ in PLAIN:  # most changes: nothing else may pass
+                where = (*stored, n, *keys)
+                walk.tell(
+                    (*came, n if order is None else order[n], *keys) if elsewhere else where,
+                    value,
+                    got,
+                    where,
+                )
+                seen = got if got.__class__ is not str else escape(got)
             else:
-                seen = Scalar(value, value, mode, place).walk(got, walk, where)
+                place = there = _link(at, n, keys)
+                if elsewhere:
+                    there = _link(path, n if order is None else order[n], keys)
+                seen = self._node(value, mode, state, place, walk).walk(got, walk, there)
             if seen is value:
                 continue
             if n in rows:
@@ -98,6 +105,11 @@ class ColumnarArray:
                 rows[n][keys[0]] = seen if len(keys) == 1 else _with(rows[n][keys[0]], keys[1:], seen)
         walk.shuffled |= order is not None and bool(rows)
         return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected
+
+    def _node(self, value: Json, mode: Mode, state: State, place: Link, walk: Walk) -> Node:
+        if isinstance(value, dict | list) or mode.type == "semantic":
+            return walk.open(value, mode, state, place)
+        return Scalar(value, value, mode, place)
 
     def stay(self, actual: list[Json], places: list[int]) -> bool:
         """Whether a walk one by one would set each element beside the one at its place, if all that may not
@@ -127,6 +139,14 @@ class ColumnarArray:
         if isinstance(columns, Leaves) or columns.nested or columns.measured:
             return True
         return [*self.expected[n]] != [*self.expected[0]]
+
+
+def _link(at: Link, n: int, keys: tuple[str, ...]) -> Link:
+    """To a value within an element."""
+    place: Link = (at, n)
+    for key in keys:
+        place = (place, key)
+    return place
 
 
 def _with(row: Json, keys: tuple[str, ...], value: Json) -> Json:

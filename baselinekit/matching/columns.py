@@ -187,7 +187,7 @@ class Columns:
         if not self._accept(others):
             raise TypeError
         for key in self.literal:
-            before, after = [row[key] for row in rows], [row[key] for row in others]
+            before, after = [*map(itemgetter(key), rows)], [*map(itemgetter(key), others)]
             place: Spot = ((key,), self.mode, self.below)
             yield from ((n, place, before[n], after[n]) for n in _changed(before, after))
         parts: Iterable[tuple[str, Columns | Leaves]] = (*self.measured, *self.nested)
