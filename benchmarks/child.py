@@ -22,6 +22,7 @@ SUBJECTS = {
     "evals": "`run` as a whole",
     "peers": "the same checks by other tools",
     "pytest": "the pytest plugin",
+    "beside_pytest": "items, imports and recorded calls",
     "startup": "starting up",
     "guards": "what the guards cost",
     "judges": "eval cases that programs judge",

@@ -49,7 +49,9 @@ def command() -> list[str]:
     return [str(script)] if script.exists() else [sys.executable, "-m", "baselinekit"]
 
 
-def comparing(name: str, made: data.Project, options: list[str], before: Callable[[], object]) -> Engine:
+def comparing(
+    name: str, made: data.Project, options: list[str], before: Callable[[], object], jobs: str = JOBS
+) -> Engine:
     """`baselinekit compare` in a project in which everything passes."""
     passed = f"{made.count} passed"
 
@@ -57,7 +59,7 @@ def comparing(name: str, made: data.Project, options: list[str], before: Callabl
         counted = passed in ended.output.replace(",", "")
         return ended.exit_code == 0 and counted and _is_recorded(made) is (options != ["--no-record"])
 
-    argv = [*command(), "compare", "-q", "-j", JOBS, *options]
+    argv = [*command(), "compare", "-q", "-j", jobs, *options]
     return whole(name, argv, right, cwd=str(made.root), env={"CI": ""}, before=before)
 
 

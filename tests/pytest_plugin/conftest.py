@@ -3,6 +3,7 @@ import it again."""
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 
 import pytest
@@ -16,6 +17,8 @@ for name in (
     "store.index",
 ):
     import_module(f"baselinekit.{name}")
+with suppress(ImportError):  # deepdiff takes it where it is installed, and a process has it once only
+    import_module("numpy")
 
 
 @pytest.fixture(autouse=True)
