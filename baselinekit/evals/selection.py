@@ -17,7 +17,7 @@ from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
-from baselinekit.workflow.loading import from_root
+from baselinekit.workflow.loading import check_configuration, from_root
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression
 
@@ -200,6 +200,7 @@ def found_by_operator(project: Project, path: str) -> str:
 def named_by_operator(project: Project, path: str) -> str:
     """A path of the command line from the root; one that stands elsewhere as it is, which nobody else may
     name."""
+    check_configuration(project, [os.path.join(project.cwd, path)])
     found = from_root(os.path.join(project.cwd, path), project.root)
     outside = found.split(os.sep)[0] == os.pardir
     return os.path.normpath(os.path.join(project.root, found)) if outside else found

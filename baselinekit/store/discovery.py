@@ -54,6 +54,8 @@ class Discovery:
         """Those that the files are in which were named."""
         self.temporaries: list[str] = []
         """What looks like one in the folders that were listed."""
+        self.configs: list[str] = []
+        """The configurations of projects that stand in them, by their names in this one."""
         self._root = root
         self._most = limits_of(root).files if most is None else most
         self._named: set[str] = set()
@@ -127,9 +129,7 @@ def discover_files(
     for path in paths:
         full = os.path.join(root, path)
         if os.path.isdir(full):
-            for files, of_prompt in _below(
-                full, name_in_project(root, full), without, endings, found.temporaries
-            ):
+            for files, of_prompt in _below(full, name_in_project(root, full), without, endings, found):
                 if of_prompt and not with_prompts:
                     files = [file for file in files if holds_baselines(root, file)]
                 found.add_all(files)
@@ -150,12 +150,12 @@ def _below(
     name: str,
     without: Collection[str],
     endings: tuple[str, ...],
-    temporaries: list[str],
+    found: Discovery,
     of_prompt: bool = False,
 ) -> Iterator[tuple[list[str], bool]]:
     """The files by their names in the project, those of a folder that follow each other at once, and whether
-    a folder with a prompt is above them. `name`: that of the folder. `temporaries`: where what looks like one
-    is added."""
+    a folder with a prompt is above them. `name`: that of the folder. `found`: where temporaries and
+    configurations are added."""
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=attrgetter("name"))
     of_prompt = of_prompt or is_prompt_folder([entry.name for entry in entries])
@@ -165,7 +165,7 @@ def _below(
         own = entry.name
         if own.startswith("."):
             if own.endswith(".tmp"):
-                temporaries.append(entry.path)
+                found.temporaries.append(entry.path)
             continue
         if entry.is_file(follow_symlinks=False):  # nearly all are
             is_folder = False
@@ -173,12 +173,12 @@ def _below(
             if own not in without:
                 yield files, of_prompt
                 files = []
-                yield from _below(entry.path, lead + own, without, endings, temporaries, of_prompt)
+                yield from _below(entry.path, lead + own, without, endings, found, of_prompt)
             continue
         else:
             is_folder = os.path.isdir(entry.path)  # a link
-        if not is_folder and own.endswith(endings) and MARK not in own and own != CONFIG_NAME:
-            files.append(lead + own)
+        if not is_folder and own.endswith(endings) and MARK not in own:
+            (found.configs if own == CONFIG_NAME else files).append(lead + own)
     yield files, of_prompt
 
 

@@ -2,8 +2,10 @@
 replayed."""
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
@@ -14,6 +16,7 @@ from baselinekit.model.values import ABSENT
 from baselinekit.store import reading
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import Discovery, discover_files
+from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import locate_each
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import CaptureEnvironment, Project
@@ -51,10 +54,34 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
     cleared away."""
     named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
+        check_configuration(project, [os.path.join(project.cwd, path) for path in paths])
         named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
     found = discover_files(named, project.root)
+    check_configuration(project, [os.path.dirname(os.path.join(project.root, one)) for one in found.configs])
     sweep(project.root, found.folders, found.temporaries)
     return found
+
+
+def check_configuration(project: Project, paths: Sequence[str]) -> None:
+    """What stands in another project is not asked with the addresses, variables and permissions of this one:
+    the operator goes there, or names the configuration that counts."""
+    operator = project.operator
+    if not paths or operator is None or operator.config is not None:
+        return
+    nearest, own = cache(nearest_config), nearest_config(operator.cwd)
+    others: dict[str, str] = {}
+    for path in map(os.path.normpath, paths):
+        there = nearest(path if os.path.isdir(path) else os.path.dirname(path))
+        if there is not None and there != own and not (own and os.path.samefile(there, own)):
+            others.setdefault(there, os.path.relpath(path, operator.cwd))
+    problems = []
+    for there, path in others.items():
+        config = os.path.relpath(there, operator.cwd)
+        what = f"{path} belongs to the project of {config}, which is not the configuration that counts here"
+        hint = f"cd {shlex.quote(os.path.dirname(config))}, or add --config {shlex.quote(config)}"
+        problems.append(Problem("BK511", what, hint))
+    if problems:
+        raise InvalidInput(*problems)
 
 
 def from_root(path: str, root: str) -> str:
