@@ -39,7 +39,7 @@ from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import digest
 from baselinekit.replaying.settings import Clients, Setting, above
 from baselinekit.schema.records import named_at
-from baselinekit.store.discovery import discover, holds_baselines
+from baselinekit.store.discovery import discover, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate, locate_each, without_collector
 from baselinekit.suites import promptchecks
@@ -404,10 +404,11 @@ def examine_all(
     named = [found_by_operator(project, path) for path in paths] or folders(project)
     prompts = folders_below(project.root, named)
     if paths:
-        baselines, evals = _told_apart(project, named, prompts)
-        found = Findings(0, (), (), 0)
-        if baselines or not (evals or prompts):
-            found = check_baselines(project, baselines, clients)
+        baselines, evals, others = _told_apart(project, named, prompts)
+        found = Findings(0, (), tuple(Problem("BK110", one) for one in passed_over_notes(others)), 0)
+        if baselines or not (evals or prompts or others):
+            checked = check_baselines(project, baselines, clients)
+            found = replace(checked, notes=(*found.notes, *checked.notes))
     else:
         found, evals = check_baselines(project, (), clients), named
     found = with_evals(found, project, evals, clients, runnable)
@@ -423,12 +424,14 @@ def examine_all(
 
 def _told_apart(
     project: Project, named: Sequence[str], prompts: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Which of the files are baselines and which are evals: what lies below the folder of evals, but for what
-    only goes with them, and what holds anything that only they have. Of prompts only what has cases."""
+) -> tuple[list[str], list[str], list[str]]:
+    """Which of the files are baselines, which are evals (what lies below the folder of evals, but for what
+    only goes with them, and what holds anything that only they have; of prompts only what has cases), and
+    which are JSON of other tools."""
     root = project.root
     below = tuple(f"{os.path.normpath(folder)}{os.sep}" for folder in folders(project))
-    baselines, evals = [], []
+    baselines, evals, others = [], [], []
+    strict = tuple(f"{one}/" for one in map(os.path.normpath, project.folders) if one != os.curdir)
     cases = set(eval_files(named, root))
     typed = {name_in_project(root, os.path.join(root, one)) for one in named}
     for file in dict.fromkeys((*discover(named, root, with_prompts=True), *sorted(cases))):
@@ -439,11 +442,13 @@ def _told_apart(
         elif file.startswith(below):
             foreign = file not in typed and is_foreign(root, file)
             evals += [file] if file in cases and not foreign else []
+        elif file not in typed and not file.startswith(strict) and is_foreign_json(root, file):
+            others.append(file)
         elif _ONLY_EVALS & forms_in(root, file):
             evals.append(file)
         else:
             baselines.append(os.path.relpath(os.path.join(root, file), project.cwd))
-    return baselines, evals
+    return baselines, evals, others
 
 
 def with_evals(

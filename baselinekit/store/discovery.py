@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from operator import attrgetter
 
+from baselinekit.documents.jsontext import NotJson, decode as decode_json
 from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
@@ -56,6 +57,8 @@ class Discovery:
         """What looks like one in the folders that were listed."""
         self.configs: list[str] = []
         """The configurations of projects that stand in them, by their names in this one."""
+        self.passed_over: list[str] = []
+        """Those that were found and are plainly no baselines."""
         self._root = root
         self._most = limits_of(root).files if most is None else most
         self._named: set[str] = set()
@@ -73,6 +76,15 @@ class Discovery:
             what = f"more than {self._most:,} files, which is the most that are read at once"
             hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
             raise InvalidInput(Problem("BK106", what, hint))
+
+    def pass_over_foreign(self, strict: Sequence[str]) -> None:
+        """Leave out what is plainly of other tools. A file that was named stays, and so does one below the
+        folders in which all is meant: what is wrong with it is told."""
+        below = tuple(f"{os.path.normpath(folder)}/" for folder in strict)
+        found = [one for one in self.files if one not in self._named and not one.startswith(below)]
+        self.passed_over = [file for file in found if is_foreign_json(self._root, file)]
+        for file in self.passed_over:
+            del self.files[file]
 
     def stamp(self, file: str) -> Stamp | None:
         """As it is now. None where it takes more than a look to say whether the file is as it was: of one
@@ -204,6 +216,46 @@ def looks_like_baselines(file: str, data: bytes) -> bool:
         return records.holds_any(language(file).load(decode(data, file).body, file))
     except BaselinekitError:
         return _LOOKS_SO.search(data) is not None
+
+
+_JSON = ".json"
+_KEYS = (
+    *("current", "baseline", "comparison", "test_case", "eval_type", records.WRAPPER),
+    *(*records.OTHERS, *records.CASE),
+)
+_AS_GOOD_AS = 0.85
+"""How alike a key has to be to one of these to be a mistake in writing it."""
+_MOST_TOLD = 3
+
+
+def is_foreign_json(root: str, file: str) -> bool:
+    """Whether a file that was only found is JSON and has no key of a baseline or of an eval, nor one that
+    could be meant so. One that has comments, as other tools read it, is looked at as a text."""
+    if not file.endswith(_JSON):
+        return False
+    from difflib import get_close_matches
+
+    try:
+        body = decode(read(root, file), file).body
+    except BaselinekitError:  # which is told when it is read
+        return False
+    try:
+        document = decode_json(body)
+    except NotJson:
+        return bool(body.strip()) and not re.search(rf'"(?:{"|".join(_KEYS)})"\s*:', body)
+    rows = document if isinstance(document, list) else [document]
+    keys = {key for row in rows if isinstance(row, dict) for key in row}
+    return not any(get_close_matches(key, _KEYS, 1, _AS_GOOD_AS) for key in keys)
+
+
+def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:
+    """What there is to say of them: of many the first."""
+    if not files:
+        return ()
+    *first, last = files if len(files) <= _MOST_TOLD else (*files[:2], f"{len(files) - 2:,} more")
+    named = f"{', '.join(first)} and {last}" if first else last
+    verb, them = ("was", "it") if len(files) == 1 else ("were", "them")
+    return (f"{named} {verb} passed over: nothing in {them} belongs to a baseline",)
 
 
 def _missing(path: str, full: str) -> Problem:

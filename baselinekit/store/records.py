@@ -73,7 +73,7 @@ SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
 RECORD_KEYS = ("last_passed", "failure_count")
 
-_OTHERS = {
+OTHERS = {
     "capability_eval": "a capability eval",
     "expected_output": "a capability eval",
     "expected_outcome": "an AgentV eval case",
@@ -84,7 +84,8 @@ _OTHERS = {
     "triggering": "the eval file of a prompt",
     "cases": "the eval file of a prompt",
 }
-_CASE = {"expected", "grader", "graders"}
+"""Keys of what is no baseline, and what each of them tells."""
+CASE = {"expected", "grader", "graders"}
 """What only an eval case has; a baseline with such a key has a key that nobody knows."""
 _VERBS = {"capability_eval": "run", "expected_output": "run", "eval_suite": "run", "test_cases": "run"}
 _VERBS |= {"eval_trigger": "gate", "cases": "run", "triggering": "run", "evalcases": "run"}
@@ -240,7 +241,7 @@ def digest(raw: dict[str, Json]) -> str:
 def is_other(raw: dict[str, Json]) -> bool:
     return (
         not (_OURS & raw.keys() or is_response(raw))
-        or ("current" not in raw and not _OTHERS.keys().isdisjoint(raw))
+        or ("current" not in raw and not OTHERS.keys().isdisjoint(raw))
         or is_case(raw)
     )
 
@@ -248,19 +249,19 @@ def is_other(raw: dict[str, Json]) -> bool:
 def is_case(raw: dict[str, Json]) -> bool:
     if is_response(raw) or {"current", "baseline", "comparison"} & raw.keys():
         return False
-    return not _CASE.isdisjoint(raw)
+    return not CASE.isdisjoint(raw)
 
 
 def _other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
-    key = next((key for key in _OTHERS if key in raw), "expected_output" if is_case(raw) else "")
+    key = next((key for key in OTHERS if key in raw), "expected_output" if is_case(raw) else "")
     if key:
         hint = "move it out of the folder of baselines; evals are run with baselinekit run"
         if key in _VERBS:
             hint = f"baselinekit {_VERBS[key]} {shlex.quote(file)}"
-        return Problem("BK110", f"not a baseline: this looks like {_OTHERS[key]}", hint, at=at)
+        return Problem("BK110", f"not a baseline: this looks like {OTHERS[key]}", hint, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
     what = f"not a baseline: it has neither id nor current, but {keys}"
     return Problem("BK110", what, "a baseline has id, baseline, current, comparison, metadata", at=at)

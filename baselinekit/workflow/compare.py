@@ -10,6 +10,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.model.values import Json
+from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import same_ids, without_collector
 from baselinekit.workflow.chunks import (
@@ -135,13 +136,14 @@ def make_plan(
         if broken is None:
             raise
         selected = []
-    notes: tuple[str, ...] = ()
+    notes = passed_over_notes(found.passed_over)
     if selection.since is not None:
         from baselinekit.programs.git import Git
         from baselinekit.workflow.since import select_touched
 
         git = Git(context.clients.execute, project.root)
-        touched, notes = select_touched(project, git, selection.since, worker.baselines(selected))
+        touched, said = select_touched(project, git, selection.since, worker.baselines(selected))
+        notes += said
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))

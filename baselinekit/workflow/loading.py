@@ -58,6 +58,8 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
         named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
     found = discover_files(named, project.root)
     check_configuration(project, [os.path.dirname(os.path.join(project.root, one)) for one in found.configs])
+    if paths or os.curdir in map(os.path.normpath, project.folders):
+        found.pass_over_foreign([one for one in project.folders if os.path.normpath(one) != os.curdir])
     sweep(project.root, found.folders, found.temporaries)
     return found
 
