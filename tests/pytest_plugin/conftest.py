@@ -1,6 +1,7 @@
-"""What pytester's runs in this process share: it forgets what a run has imported, and the next one would
-import it again."""
+"""What the runs of pytest in these tests share: which plugins they have, and what pytester would forget: what
+a run in this process has imported, the next one would import again."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,16 +10,35 @@ from importlib import import_module
 import pytest
 
 for name in (
-    "pytest_plugin.differing",
-    "pytest_plugin.items",
-    "schema.complaints",
-    "programs.process",
-    "refresh.rows",
-    "store.index",
+    "baselinekit.pytest_plugin.differing",
+    "baselinekit.pytest_plugin.items",
+    "baselinekit.pytest_plugin.unused",
+    "baselinekit.schema.complaints",
+    "baselinekit.programs.process",
+    "baselinekit.refresh.rows",
+    "baselinekit.store.index",
+    "httpcore",
 ):
-    import_module(f"baselinekit.{name}")
+    import_module(name)
 with suppress(ImportError):  # deepdiff takes it where it is installed, and a process has it once only
     import_module("numpy")
+
+ALONE = "-p no:anyio -p no:hypothesispytest -p no:randomly"
+
+
+@pytest.fixture(autouse=True)
+def alone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every run of pytest does without the plugins of others that are installed here: some take as long to
+    import as all the rest, and pytester would import them again in each run. A test that needs one names it
+    (`-p anyio`)."""
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("pytester")  # it takes the variable away
+    before = os.environ.get("PYTEST_ADDOPTS")
+    os.environ["PYTEST_ADDOPTS"] = ALONE
+    yield
+    del os.environ["PYTEST_ADDOPTS"]
+    if before is not None:
+        os.environ["PYTEST_ADDOPTS"] = before
 
 
 @pytest.fixture(autouse=True)

@@ -50,7 +50,7 @@ def test_async(pytester: pytest.Pytester) -> None:
             assert await value() == baseline
         """
     )
-    assert "+ 2" in passes_then_fails(pytester, source, '"n": 1', '"n": 2')
+    assert "+ 2" in passes_then_fails(pytester, source, '"n": 1', '"n": 2', "-p", "anyio")
     assert files(pytester) == ["test_async/test_it.yaml"]
 
 

@@ -74,7 +74,7 @@ def run(
     folder: Path, *words: str, python: Sequence[str] = (), env: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, *python, "-m", "pytest", *words],
+        [sys.executable, *python, "-m", "pytest", "-p", "no:hypothesispytest", *words],
         cwd=folder,
         env=environment(**(env or {})),
         stdout=subprocess.PIPE,

@@ -48,8 +48,12 @@ _ALONE = ("-p", "no:anyio", "-p", "no:hypothesispytest", "-p", "no:randomly")
 class Project:
     """A project in a folder of its own, in which pytest is run."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, after: Path | None = None):
+        """New, or as another one is."""
         self.root = root
+        if after:
+            shutil.copytree(after, root, ignore=shutil.ignore_patterns("__pycache__"))
+            return
         root.mkdir()
         self.write("pytest.ini", "[pytest]\nmarkers =\n    xdist_group\n")
         self.write("test_a.py", A)
@@ -99,12 +103,18 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-@pytest.fixture
-def recorded(project: Project) -> Project:
-    """Everything has its baseline."""
-    project.run()
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = Project(tmp_path_factory.mktemp("recorded") / "project")
+    assert unused(project.run()) == []
     assert len(project.files()) == 11
-    return project
+    return project.root
+
+
+@pytest.fixture
+def recorded(first_run: Path, tmp_path: Path) -> Project:
+    """Everything has its baseline."""
+    return Project(tmp_path / "project", first_run)
 
 
 def unused(said: str) -> list[str]:
@@ -123,24 +133,39 @@ WAYS = [
     ("-n", "2", "--dist", "worksteal"),
     ("--tx", "2*popen", "--dist", "each"),
 ]
+NONE_REMOVED = "no baseline was removed: each is used by a test"
+
+
+def rename(project: Project) -> None:
+    """Two baselines are of tests that are gone; one of these has another name now."""
+    project.edit("test_a.py", "range(8)", "range(7)")
+    project.edit("test_b.py", "test_one", "test_new")
 
 
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
-def test_unused_baselines_are_told_by_a_run_of_everything(recorded: Project, words: tuple[str, ...]) -> None:
+def test_unused_baselines_are_known_to_a_run_of_everything(recorded: Project, words: tuple[str, ...]) -> None:
     """syrupy's issue 535: each worker knows what it ran, and only all of them together what nobody uses."""
+    assert NONE_REMOVED in recorded.run(*words, "--baseline-prune")
+    before = recorded.files()
+    rename(recorded)
+    said = recorded.run(*words, "--baseline-prune")
+    assert "2 baselines that no test used were removed:" in said
+    assert unused(said) == GONE
+    assert recorded.files() == sorted({*before, "test_b/TestIt.test_new.yaml"} - {*GONE})
+
+
+@pytest.mark.parametrize("words", [WAYS[0], WAYS[2]], ids=" ".join)
+def test_who_is_not_asked_to_remove_them_tells_them(recorded: Project, words: tuple[str, ...]) -> None:
     assert unused(recorded.run(*words)) == []
-    recorded.edit("test_a.py", "range(8)", "range(7)")
-    recorded.edit("test_b.py", "test_one", "test_new")
+    rename(recorded)
     said = recorded.run(*words)
     assert unused(said) == GONE
     assert "2 baselines are used by no test (to remove: pytest --baseline-prune):" in said
     assert "was it renamed? baselines/test_b/TestIt.test_new.yaml is new and looks like it" in said
     before = recorded.files()
-    said = recorded.run(*words, "--baseline-prune")
-    assert "2 baselines that no test used were removed:" in said
-    assert unused(said) == GONE
+    recorded.run(*words, "--baseline-prune")
     assert recorded.files() == [file for file in before if file not in GONE]
-    assert "no baseline was removed: each is used by a test" in recorded.run(*words, "--baseline-prune")
+    assert NONE_REMOVED in recorded.run(*words, "--baseline-prune")
 
 
 PARTS = [
@@ -162,8 +187,11 @@ def test_a_part_claims_nothing(
     recorded.edit("test_a.py", "range(8)", "range(7, 15)")
     recorded.edit("test_b.py", "test_one", "test_new")
     before = recorded.files()
-    assert unused(recorded.run(*words, *xdist, CI="true", code=1 if "two" not in words else 0)) == []
-    said = recorded.run(*words, *xdist, "--baseline-prune", CI="true", code=1 if "two" not in words else 0)
+    code = 1 if "two" not in words else 0
+    if not xdist:  # who is not asked to remove any says nothing at all
+        assert unused(recorded.run(*words, CI="true", code=code)) == []
+    said = recorded.run(*words, *xdist, "--baseline-prune", CI="true", code=code)
+    assert unused(said) == []
     assert f"no baseline was removed: {why}; only a run of everything tells what is unused" in said
     assert recorded.files() == before
 
@@ -213,18 +241,21 @@ def test_a_failing_and_a_skipped_test_keep_their_baselines(recorded: Project) ->
 
 # Updates of many at once, and what is killed meanwhile.
 
-KILLS = 30 if os.environ.get("BASELINEKIT_THOROUGH") else 3
-MANY = """\
+KILLS, WORKERS, COUNT = (30, 4, 200) if os.environ.get("BASELINEKIT_THOROUGH") else (3, 2, 80)
+MANY = (
+    f"COUNT = {COUNT}"
+    + """
 import os
 import pytest
 
 STATE = os.environ["STATE"]
 
-@pytest.mark.parametrize("n", range(200))
+@pytest.mark.parametrize("n", range(COUNT))
 def test_it(baseline, n):
     rows = [{"id": i, "name": f"{STATE} {i}"} for i in range(20)]
     assert {"n": n, "state": STATE, "rows": rows} == baseline
 """
+)
 
 
 def states(root: Path) -> dict[str, str]:
@@ -248,7 +279,7 @@ def workers(controller: int) -> list[int]:
 
 def kill(run: "subprocess.Popen[str]", began: int, root: Path, source: random.Random) -> str:
     """Kill the run, or one or more of its workers, when it has written some files; what it said till then."""
-    some = source.randrange(200)
+    some = source.randrange(COUNT)
     while run.poll() is None and written(root, began) < some:
         time.sleep(0.001)
     if source.random() < 0.5:
@@ -286,18 +317,18 @@ def test_an_update_that_is_killed_tears_and_loses_nothing(project: Project, befo
         if before:
             shutil.copytree(kept, baselines)
         began = max((path.stat().st_mtime_ns for path in project.paths()), default=0) + 1
-        run = project.start("-q", "-n", "4", "--baseline-update", STATE="new")
+        run = project.start("-q", "-n", str(WORKERS), "--baseline-update", STATE="new")
         kill(run, began, project.root, source)
         then = states(project.root)
         assert set(then.values()) <= {"new", before}
-        assert len(then) == 200 or not before
+        assert len(then) == COUNT or not before
         counts.append(sum(state == "new" for state in then.values()))
         stamps = {path: path.stat().st_mtime_ns for path in project.paths() if then[path.name] == "new"}
         project.run("-q", "--baseline-update", STATE="new")
-        assert states(project.root) == {f"test_it-{n}.yaml": "new" for n in range(200)}, number
+        assert states(project.root) == {f"test_it-{n}.yaml": "new" for n in range(COUNT)}, number
         assert {path: path.stat().st_mtime_ns for path in stamps} == stamps, "written twice"
         assert list(project.root.rglob("*.tmp")) == []
-    assert any(0 < count < 200 for count in counts), counts
+    assert any(0 < count < COUNT for count in counts), counts
 
 
 def test_two_runs_at_once_write_each_baseline_once(project: Project) -> None:
@@ -308,7 +339,7 @@ def test_two_runs_at_once_write_each_baseline_once(project: Project) -> None:
         for run in runs:
             said, _ = run.communicate(timeout=120)
             assert run.returncode == 0, said
-        assert states(project.root) == {f"test_it-{n}.yaml": words[-1] for n in range(200)}
+        assert states(project.root) == {f"test_it-{n}.yaml": words[-1] for n in range(COUNT)}
 
 
 def test_workers_of_each_write_the_same_value_once(project: Project) -> None:
@@ -324,7 +355,7 @@ def small_files() -> None:
 
 
 def test_what_cannot_be_written_is_told_and_the_old_file_is_whole(project: Project) -> None:
-    project.write("test_a.py", MANY.replace("range(200)", "range(2)"))
+    project.write("test_a.py", MANY.replace("range(COUNT)", "range(2)"))
     project.run(STATE="old")
     before = {path: path.read_bytes() for path in project.paths()}
     project.write("test_b.py", "def test_new(baseline):\n    assert list(range(100)) == baseline\n")
