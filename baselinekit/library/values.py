@@ -66,20 +66,24 @@ def copied(value: Any, levels: int) -> Json:
             kind = item.__class__
             if key.__class__ is not str:
                 raise NoJsonError
-            if kind in _PLAIN or (kind in _NUMBERS and isfinite(item)):
+            if kind in _PLAIN or (kind is float and isfinite(item)):
                 fields[key] = item
             elif kind is dict or kind is list:
                 fields[key] = copied(item, levels - 1)
+            elif kind is Decimal and item.is_finite():
+                fields[key] = item
             else:
                 raise NoJsonError
         return fields
     items: list[Json] = []
     for item in value:
         kind = item.__class__
-        if kind in _PLAIN or (kind in _NUMBERS and isfinite(item)):
+        if kind in _PLAIN or (kind is float and isfinite(item)):
             items.append(item)
         elif kind is dict or kind is list:
             items.append(copied(item, levels - 1))
+        elif kind is Decimal and item.is_finite():
+            items.append(item)
         else:
             raise NoJsonError
     return items
@@ -132,8 +136,13 @@ class _Reading:
         return told if isinstance(told, str) else canonical(told)
 
 
+def _is_finite(value: float | Decimal) -> bool:
+    """A Decimal may be larger than any float."""
+    return isfinite(value) if value.__class__ is float else Decimal(value).is_finite()
+
+
 def _finite(value: float | Decimal, path: tuple[object, ...]) -> float | Decimal:
-    if isfinite(value):
+    if _is_finite(value):
         return value
     what = str(value).lower()
     raise NoJsonError(f"{_place(path)} is {what}, which JSON does not have: put None or a text in its place")

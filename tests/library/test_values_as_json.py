@@ -75,6 +75,8 @@ def kind(value: type) -> object:
     [
         (None, None),
         (Decimal("1.10"), Decimal("1.10")),
+        (Decimal("1E+400"), Decimal("1E+400")),
+        ({"n": [Decimal("1E+400"), 10**400]}, {"n": [Decimal("1E+400"), 10**400]}),
         (Fraction(1, 3), "1/3"),
         (Colour.RED, "red"),
         (Level.HIGH, 3),
