@@ -15,12 +15,13 @@ from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, Refres
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, parse_time
 from baselinekit.refresh.changes import group_changes
+from baselinekit.store.discovery import discover, holds_baselines
 from baselinekit.store.reading import locate_each, without_collector
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import check, compare_settled, observe
-from baselinekit.workflow.loading import load, locate_problems
+from baselinekit.workflow.loading import from_root, load, locate_problems
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import Selection, list_names, select
@@ -46,7 +47,8 @@ def pending_answers(
         if seen is not None:
             pairs.append((baseline, seen))
         elif baseline.id in named:
-            what = f"{baseline.id} did not fail when it was last compared, so no answer of it is kept"
+            why = "it passed when it was last compared, or none could be kept"
+            what = f"no answer of {baseline.id} is kept: {why}"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
             refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", what, hint)))
     return pairs
@@ -259,7 +261,12 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     """The baselines below the paths among the words, and those whose ids the other words name."""
     paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
-    globs = [word for word in words if word not in paths]
+    # an id may be that of a file or a folder as well: without a baseline in it no path was meant
+    if doubtful := [word for word in paths if not _leads_to_baselines(project, word)]:
+        known_ids = {baseline.id for baseline in load(project, ())}
+        paths = [word for word in paths if word not in doubtful or word not in known_ids]
+    kept = pending_ids(project.root) if paths else ()
+    globs = [word for word in words if word not in paths or word in kept]  # or both were
     below = load(project, paths) if paths or not globs else []
     if not globs:
         return below
@@ -272,6 +279,15 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     known = {baseline.id for baseline in below}
     named = [one for one in everything if any(fnmatchcase(one.id, glob) for glob in globs)]
     return [*below, *(one for one in named if one.id not in known)]
+
+
+def _leads_to_baselines(project: Project, path: str) -> bool:
+    name = from_root(os.path.join(project.cwd, path), project.root)
+    try:
+        files = discover([name], project.root)
+    except BaselinekitError:  # it has not the name of such a file
+        return False
+    return any(holds_baselines(project.root, file) for file in files)
 
 
 def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
@@ -312,4 +328,7 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope)
     asked = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
     kept = sorted(pending_ids(project.root))
     others = f"; what is kept is of {list_names(kept)}" if kept else ""
-    return f"{what}: no compare has failed since{others}", f"{asked}, or refresh --replay"
+    return (
+        f"{what}: none has failed since, or what came could not be kept{others}",
+        f"{asked}, or refresh --replay",
+    )

@@ -324,6 +324,17 @@ SUGGESTION = "a model words its texts differently from time to time: `--method j
 TOPIC_ONLY = "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
 
 
+SETTLED_BY_REFRESH = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
+"""The rules that look at what is noted of a capture: a refresh notes it anew."""
+_OF_THE_TARGET = ("require_keys", "latency.", "cost.")
+
+
+def settled_by_refresh(rule: str | None) -> bool:
+    """Whether another output on file makes a difference right. What a limit or a required key has found is
+    for its author, or for the target."""
+    return rule is None or rule in SETTLED_BY_REFRESH or not rule.startswith(_OF_THE_TARGET)
+
+
 def method_problems(rules: Rules) -> list[Problem]:
     """Texts that are to be compared by what they say, and nobody says how. A field takes the method that is
     stated for the whole."""

@@ -339,6 +339,8 @@ class Report:
     suite: SuiteFacts | None = None
     earlier: Earlier | None = None
     more_passed: int = 0
+    unkept: bool = False
+    """Whether an answer of a failing target could not be kept for a refresh."""
 
     @property
     def exit_code(self) -> int:

@@ -12,6 +12,7 @@ from baselinekit.escape import one_line
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
+from baselinekit.model.baselines import settled_by_refresh
 from baselinekit.model.evals import Judged
 from baselinekit.model.results import UNDECIDED, VOLATILE, Report, Result, Spot
 from baselinekit.placeholders.grammar import tokens_in
@@ -43,7 +44,7 @@ def command_line(*words: str) -> str:
 
 def typed_of(report: Report) -> Typed:
     """What was typed for a run, for the commands that go on from it."""
-    return read_typed(report.command, report.results_file)
+    return replace(read_typed(report.command, report.results_file), unkept=report.unkept)
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
@@ -57,6 +58,7 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
         for result in results
         if result.outcome == "failed"
         and result.verdict not in UNDECIDED
+        and not (result.differences and not any(settled_by_refresh(spot.rule) for spot in result.differences))
         and (result.case is None or (result.case.eval_type == "regression" and bool(result.differences)))
     ]
 
@@ -67,7 +69,7 @@ def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: st
     named = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
     compared = all(result.case is None for result in results)
     is_few = len(named) <= (_MOST_FILES if typed.narrowed or not compared else _MOST_NAMED)
-    words = ["refresh", *(("--from", typed.results) if typed.results and compared else ())]
+    words = ["refresh", *(_answers_from(typed) if compared else ())]
     if not compared:
         words += named[:_MOST_FILES]
     elif is_few and typed.paths:
@@ -76,9 +78,16 @@ def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: st
         words += named
     elif typed.paths or typed.selection:
         words += [*typed.paths, *typed.selection]
-    elif not typed.results:
+    elif "--from" not in words:
         words.append("--all-failed")
     return command_line(*words, *_permissions(results), *more, *typed.operator)
+
+
+def _answers_from(typed: Typed) -> tuple[str, ...]:
+    """Where a refresh has what came from: who could not keep it asks again."""
+    if typed.results:
+        return "--from", typed.results
+    return ("--replay", *typed.asking) if typed.unkept else ()
 
 
 def _permissions(results: Sequence[Result]) -> list[str]:
@@ -153,17 +162,18 @@ def after_compare(
     if len(known) == len(failed):
         paths = ()
     typed = replace(typed, paths=tuple(paths))
-    elsewhere = ("--from", typed.results) if typed.results else ()
+    answers, elsewhere = _answers_from(typed), bool(typed.results)
     commands: list[str] = []
     if len(failed) == 1:
-        named = (*elsewhere, *(paths or (failed[0].id,)))
+        named = (*answers, *(paths or (failed[0].id,)))
         refresh = command_line("refresh", *named, "--dry-run", *typed.operator)
         commands = [*show_commands(failed, paths, typed=typed), refresh]
     elif failed:
         last = show_commands(failed, paths, typed=typed)[0]
-        if not elsewhere:  # where it ran, it is known what failed
+        again = paths or (_named_again(failed) if typed.unkept else ())
+        if not elsewhere and not typed.unkept:  # where it ran, it is known what failed
             last = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
-        commands = [last, command_line("review", *elsewhere, *paths, *typed.operator)]
+        commands = [last, command_line("review", *answers, *again, *typed.operator)]
     learning = [] if elsewhere else learn_commands(failed, paths, typed)
     if not select_renewable(failed) or (learning and all(one.verdict == VOLATILE for one in failed)):
         commands = commands[:1]  # there is nothing to approve
@@ -173,6 +183,11 @@ def after_compare(
     if drafts:
         commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS], *typed.operator))
     return (commands or programs_that_compare(report))[:_MOST_COMMANDS]
+
+
+def _named_again(failed: Sequence[Result]) -> list[str]:
+    """What is asked again, where nothing tells what has failed; of very many all are."""
+    return [result.id for result in failed] if len(failed) <= _MOST_FILES else []
 
 
 def programs_that_compare(report: Report) -> list[str]:

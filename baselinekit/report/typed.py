@@ -37,7 +37,8 @@ _OTHER_FORMS = (".sarif.json", ".ctrf.json", ".eval.json")
 class Typed:
     """`operator`: what every further command needs; `asking`: what one needs that asks again. `selection` and
     `paths`: the baselines; `narrowed`: they were chosen by something that a refresh cannot say. `results`:
-    the result file that holds what came back, for who reads of it elsewhere."""
+    the result file that holds what came back, for who reads of it elsewhere. `unkept`: what came back could
+    not be kept here."""
 
     operator: tuple[str, ...] = ()
     asking: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class Typed:
     paths: tuple[str, ...] = ()
     narrowed: bool = False
     results: str = ""
+    unkept: bool = False
 
 
 def read_typed(command: str, results: str = "") -> Typed:

@@ -104,6 +104,7 @@ def compare(
         commit=head_commit(project.root),
         shard=plan.share.shard,
         coverage=plan.coverage,
+        unkept=bool(finishing.warnings),
     )
 
 

@@ -7,7 +7,13 @@ from hashlib import blake2b
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Comparison, Difference
+from baselinekit.model.baselines import (
+    SETTLED_BY_REFRESH,
+    Baseline,
+    Comparison,
+    Difference,
+    settled_by_refresh,
+)
 from baselinekit.model.changes import Seen
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path, parse_time
@@ -22,10 +28,6 @@ from baselinekit.variables import Redactor
 from baselinekit.workflow.project import CaptureEnvironment, Project, environment_of, observed_for
 
 # What is kept of a replay that did not match: all that a refresh needs, and no secret.
-
-
-_SETTLED = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
-"""The rules that look at what is noted of a capture: a refresh notes it anew."""
 
 
 def seen_of(
@@ -67,7 +69,7 @@ def seen_around(
             if not one.visible
         ),
         unsettled=tuple(redactor.mask_value(list(_unsettled(comparison.differences)))),
-        settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in _SETTLED),
+        settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in SETTLED_BY_REFRESH),
         variant=baseline.variant,
         differing=tuple(_differing_leaves(comparison.differences, redactor)),
     )
@@ -84,10 +86,11 @@ def compared_with(baseline: Baseline) -> str:
 def _unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
     """What no other output on file would make right."""
     for difference in differences:
-        rule = difference.rule or ""
+        if settled_by_refresh(rule := difference.rule or ""):
+            continue
         if rule.startswith("require_keys"):
             yield f"{render(difference.path)} is not there, but {rule} requires it"
-        elif rule.startswith(("latency.", "cost.")) and rule not in _SETTLED:
+        else:
             yield f"{rule}: {difference.note or 'the limit is passed'}"
 
 
