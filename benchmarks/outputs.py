@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from baselinekit.documents.jsontext import dump_json
 from baselinekit.documents.languages import YAML, dump_yaml
 from baselinekit.model.results import Report, Result, Shard, Spot
 from baselinekit.report import resultfile
@@ -39,6 +40,7 @@ def rows(scale: Scale, say: Say) -> Found:
         )
     yield from _compared(scale.pick(8, 1_000), 20_000, 2, scale, say)
     yield from _compared(scale.pick(4, 100), 200_000, 3, scale, say)
+    yield from _compared(scale.pick(4, 100), 200_000, 3, scale, say, beside=True)
     yield from _captured(scale.pick(20_000, 4_000_000), scale, say)
     yield from _merged(16, scale.pick(10, 10_000), scale, say)
     yield Note(
@@ -86,8 +88,9 @@ def _read(what: str, value: Any, scale: Scale, say: Say) -> Iterator[Row]:
     yield times.row(f"read inline YAML, {what}", "ours", ALLOWED, goal=1)
 
 
-def project(folder: Path, count: int, size: int) -> data.Project:
-    """Baselines with outputs of so many bytes in their files, with placeholders in each row."""
+def project(folder: Path, count: int, size: int, *, beside: bool = False) -> data.Project:
+    """Baselines with outputs of so many bytes in their files, or `beside` them, with placeholders in each
+    row."""
     made = data.Project(folder / "project", folder / "answers", count)
     for place in (made.root / "baselines" / "api", made.root / "captured", made.answers):
         place.mkdir(parents=True)
@@ -99,6 +102,10 @@ def project(folder: Path, count: int, size: int) -> data.Project:
         record["comparison"]["ignore_fields"] = [
             path.format(rows=data.ROWS) for path in data.IGNORED.values()
         ]
+        if beside:
+            output = Path(file).with_suffix(".output.json")
+            record["baseline"] = {"output_file": output.name, **record["baseline"]}
+            (made.root / output).write_text(dump_json(record["baseline"].pop("output")), "utf-8")
         names = (*data.PLACEHOLDERS, *data.IGNORED)
         answer = [
             {**row, **{name: new[name] for name in names}} for row, new in zip(stored, other, strict=True)
@@ -109,9 +116,11 @@ def project(folder: Path, count: int, size: int) -> data.Project:
     return made
 
 
-def _compared(count: int, size: int, goal: float, scale: Scale, say: Say) -> Iterator[Row]:
+def _compared(
+    count: int, size: int, goal: float, scale: Scale, say: Say, *, beside: bool = False
+) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
-        made = project(Path(folder), count, size)
+        made = project(Path(folder), count, size, beside=beside)
         Path(folder).chmod(0o755)
         with serving(made.answers) as server:
             data.configure(made, server.url)
@@ -120,7 +129,7 @@ def _compared(count: int, size: int, goal: float, scale: Scale, say: Say) -> Ite
                 comparing(UNRECORDED, made, ["--no-record"], made.restore),
                 whole(PEER, client, lambda ended: ended.output.strip() == str(count)),
             ]
-            what = f"compare {count:,} baselines of {size // 1_000} KB inline"
+            what = f"compare {count:,} baselines of {size // 1_000} KB {'beside' if beside else 'inline'}"
             times = in_turn(engines, scale.rounds, about(say, what))
     yield Versus(times).row(
         what, UNRECORDED, PEER, goal=goal, short=f"`compare` of {what.removeprefix('compare ')}"
