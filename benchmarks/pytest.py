@@ -222,5 +222,5 @@ def _notes(plugins: Sequence[Plugin]) -> Iterator[Note]:
     )
     yield Note(
         "The part of the plugin is what a document takes less what it takes bare pytest, whose test reads it "
-        "and compares it with nothing."
+        "and compares it with nothing. Each test of a document reads its own file and keeps nothing of it."
     )

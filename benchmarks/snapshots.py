@@ -33,9 +33,22 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__)
+"""
+_SMALL_VALUES = """\
 VALUES = json.loads(HERE.with_suffix(".json").read_text("utf-8"))
 NUMBERS = pytest.mark.parametrize("number", range(len(VALUES)))
 """
+_LARGE_VALUES = """\
+VALUES = sorted(HERE.parent.glob("value-*.json"))
+NUMBERS = pytest.mark.parametrize("number", range(len(VALUES)))
+
+
+def answer(number):
+    return json.loads(VALUES[number].read_text("utf-8"))
+
+"""
+"""Each test reads its own, as a test asks for an answer. If the module held all of them, pytest, which ends
+in two passes of the collector of cycles, would look through them for longer than it takes to read them."""
 
 _FORMS = """\
 FORMS = {
@@ -115,45 +128,58 @@ class Plugin:
         return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *loaded, *options]
 
 
+def _tests(
+    fixture: str, compared: str, loosely: str, before: str = "", before_large: str = ""
+) -> tuple[str, str]:
+    """The tests of small values and of large ones: how each is compared."""
+    small = _HEAD + _SMALL_VALUES + before + _test(fixture, compared.format("VALUES[number]"))
+    large = _HEAD + _LARGE_VALUES + before_large + before + _test(fixture, loosely.format("answer(number)"))
+    return small, large
+
+
 def _test(fixture: str, compared: str) -> str:
-    return f"\n\n@NUMBERS\ndef test_it({fixture}, number):\n    {compared}\n"
+    return f"\n\n@NUMBERS\ndef test_it({fixture}):\n    {compared}\n"
 
 
-_AMBER = _test("snapshot", "assert VALUES[number] == snapshot")
-_AMBER_LOOSE = _test("snapshot", "assert VALUES[number] == snapshot(matcher=LOOSE)")
+_LITERAL, _LOOSE = "assert {} == snapshot", "assert {} == snapshot(matcher=LOOSE)"
 
 OURS = Plugin(
     "ours",
     ("baselinekit.pytest_plugin.hooks",),
-    _HEAD + _test("baseline", "assert VALUES[number] == baseline"),
-    _HEAD + _OUR_PLACEHOLDERS + _test("baseline", "assert VALUES[number] == baseline(placeholders=LOOSE)"),
+    *_tests(
+        "baseline, number",
+        "assert {} == baseline",
+        "assert {} == baseline(placeholders=LOOSE)",
+        before_large=_OUR_PLACEHOLDERS,
+    ),
 )
 AMBER = Plugin(
     "syrupy, amber",
     ("syrupy",),
-    _HEAD + _AMBER,
-    _HEAD + _FORMS + _SYRUPY_MATCHER + _AMBER_LOOSE,
+    *_tests("snapshot, number", _LITERAL, _LOOSE, before_large=_FORMS + _SYRUPY_MATCHER),
     ("--snapshot-update",),
     "syrupy",
 )
 SINGLE = Plugin(
     "syrupy, a JSON file each",
     ("syrupy",),
-    _HEAD + _IN_JSON + _AMBER,
-    _HEAD + _FORMS + _SYRUPY_MATCHER + _IN_JSON + _AMBER_LOOSE,
+    *_tests("snapshot, number", _LITERAL, _LOOSE, _IN_JSON, _FORMS + _SYRUPY_MATCHER),
     ("--snapshot-update",),
     "syrupy",
 )
 REGRESSIONS = Plugin(
     "pytest-regressions",
     ("pytest_datadir.plugin", "pytest_regressions.plugin"),
-    _HEAD + _test("data_regression", "data_regression.check(VALUES[number])"),
-    _HEAD + _FORMS + _MASK + _test("data_regression", "data_regression.check(masked(VALUES[number]))"),
+    *_tests(
+        "data_regression, number",
+        "data_regression.check({})",
+        "data_regression.check(masked({}))",
+        before_large=_FORMS + _MASK,
+    ),
     ("--regen-all",),
     "pytest_regressions",
 )
-_NOTHING = _HEAD + "\n\n@NUMBERS\ndef test_it(number):\n    assert VALUES[number]\n"
-BARE = Plugin("bare pytest", (), _NOTHING, _NOTHING)
+BARE = Plugin("bare pytest", (), *_tests("number", "assert {}", "assert {}"))
 ALL = (OURS, AMBER, SINGLE, REGRESSIONS)
 
 
@@ -173,23 +199,22 @@ def batched(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
 def write_small(folder: Path, plugin: Plugin, values: Iterable[Any]) -> None:
     """The tests of these values, so many a file."""
     for number, some in enumerate(batched(values, A_FILE)):
-        _write(folder / f"test_{number:03}.py", plugin.small, some)
+        file = folder / f"test_{number:03}.py"
+        _write(file, plugin.small)
+        file.with_suffix(".json").write_text(json.dumps(some), "utf-8")
 
 
 def write_large(folder: Path, plugin: Plugin, values: Iterable[Any]) -> None:
     """The tests of these values, or, where they stand already, other values for them."""
-    _write(folder / "test_large.py", plugin.large, values)
+    _write(folder / "test_large.py", plugin.large)
+    for number, value in enumerate(values):
+        (folder / f"value-{number:03}.json").write_text(json.dumps(value), "utf-8")
 
 
-def _write(file: Path, text: str, values: Iterable[Any]) -> None:
-    """A value at a time: what this process holds counts for what it starts."""
+def _write(file: Path, text: str) -> None:
     if not file.exists():
         (file.parent / "pytest.ini").write_text("[pytest]\n", "utf-8")
         file.write_text(text, "utf-8")
-    with file.with_suffix(".json").open("w", encoding="utf-8") as opened:
-        for number, value in enumerate(values):
-            opened.write(f"{',' if number else '['}{json.dumps(value)}")
-        opened.write("]")
 
 
 def forget(folder: Path) -> None:
