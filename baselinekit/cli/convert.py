@@ -298,6 +298,15 @@ class _Delivery:
         for name, how in missing.items():
             stated = yaml_flow(how) if how is not None else "{…}"
             screen.line(screen.safe_line(f"  {name}: {stated}"))
+        known_keys = {*self._project.config.variables, *self._project.scope.secrets}
+        wanted = [str(how["key"]) for how in missing.values() if isinstance(how, dict) and "key" in how]
+        keys = [key for key in dict.fromkeys(wanted) if key not in known_keys]
+        if keys:
+            screen.line("and where the keys come from, below `variables:`")
+        for key in keys:
+            there = f"{key.removesuffix('_key').upper()}_API_KEY"
+            line = f"  {key}: {yaml_flow({'from_env': there, 'secret': True})}"
+            screen.line(screen.safe_line(line))
 
     def _models(self) -> Mapping[str, Json]:
         return self._draft.models if self._draft is not None else {}

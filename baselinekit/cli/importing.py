@@ -301,6 +301,8 @@ class ManyCaptures:
         if names := _undeclared(summary):
             what = f"note: {', '.join(f'{{{{{name}}}}}' for name in names)}, in place of secrets"
             yield f"{what}: --write-config declares them in baselinekit.yaml, taken from the environment"
+        if not self._options.many.dry_run and (unset := _unset(summary)):
+            yield f"note: before the next compare: export {' '.join(f'{name}=…' for name in unset)}"
         if base := summary.shared_base():
             _, there = summary.sharing(base)
             also = f" with {many(there, 'file')} of the project" if there else ""
@@ -334,6 +336,18 @@ def _undeclared(summary: ImportSummary) -> list[str]:
     """The secrets in what is new that no configuration declares."""
     used = {name for draft, _, _ in summary.new for name in names_in(draft.current)}
     return sorted(used & set(summary.project.scope.secrets) - set(summary.project.config.variables))
+
+
+def _unset(summary: ImportSummary) -> list[str]:
+    """The environment variables that a compare of what is new needs for its secrets, and that are not set."""
+    project = summary.project
+    used = {name for draft, _, _ in summary.new for name in names_in(draft.current)}
+    found = []
+    for name in sorted(used & set(project.scope.secrets)):
+        stated = project.config.variables.get(name)
+        where = name if stated is None else getattr(stated, "from_env", None)
+        found += [where] if where and not os.environ.get(where) else []
+    return found
 
 
 def _declared(name: str, summary: ImportSummary) -> dict[str, Json]:

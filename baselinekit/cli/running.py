@@ -22,9 +22,12 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.evals.workers import CaseEngine, CaseOrder
+from baselinekit.frozen import frozen
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
+from baselinekit.model.recipes import Answer, Ask
 from baselinekit.model.results import Report
+from baselinekit.replaying.settings import ModelClient
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges
 from baselinekit.report.confusion import describe_classes
@@ -33,6 +36,7 @@ from baselinekit.report.wording import format_lines
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.doctor import ASKED_OF_OPERATOR
 from baselinekit.workflow.judging import keep_report, mask_report
 from baselinekit.workflow.project import Project
 
@@ -71,8 +75,28 @@ def plan_suite(
     choice, policy = _choice(project, options), _policy(project, options, None)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
+        if is_only_listed:
+            clients = replace(clients, models=_Unasked(clients.models))
         outside = outside_of(project, clients, Queue(project, clock()), None)
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
+
+
+@frozen
+class _Unasked:
+    """The models of a run that is only listed: one that nobody has declared yet, or whose key is not there,
+    is told when it is to be asked."""
+
+    models: ModelClient
+
+    def ask(self, ask: Ask) -> Answer:
+        return self.models.ask(ask)
+
+    def check(self, name: str) -> None:
+        try:
+            self.models.check(name)
+        except InvalidInput as error:
+            if any(problem.code not in ("BK601", *ASKED_OF_OPERATOR) for problem in error.problems):
+                raise
 
 
 def run_suite(
