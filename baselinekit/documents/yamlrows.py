@@ -214,6 +214,7 @@ _BATCH = 64
 """Rows that are read first; then four times as many, for what follows may be no row of this list."""
 _FEWEST_LINES = 60
 _MOST_SHAPES = 8
+"""Of as many lines: each row is held against all of them."""
 _MISSING: Any = object()
 
 
@@ -337,7 +338,7 @@ class _Batch:
     def read_alone(self, size: int, numbers: list[int], shapes: list[RowShape]) -> list[int]:
         """Read the first of these rows by itself, for its shape; those that are left."""
         self.rows.left -= 1
-        if self.rows.left < 0:
+        if self.rows.left < 0 or len(shapes) == _MOST_SHAPES:
             raise Other
         number, *rest = numbers
         start = self.starts[number]
