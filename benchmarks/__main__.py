@@ -1,6 +1,6 @@
 """Everything beside its peer: `make bench`, or `make bench ONLY=matcher`, or
 
-python -m benchmarks [--only NAME]… [--quick | --long] [--results FILE]
+python -m benchmarks [--only NAME]… [--quick | --long] [--rounds N] [--results FILE]
 """
 
 import argparse
@@ -56,13 +56,16 @@ def _options(args: Sequence[str] | None) -> argparse.Namespace:
         "--quick", action="store_true", help="shows that all works, and measures nothing of worth"
     )
     size.add_argument("--long", action="store_true", help="also what takes many minutes")
+    rounds = "how often each is measured (default: 5, with --quick once)"
+    parser.add_argument("--rounds", type=int, metavar="N", help=rounds)
     return parser.parse_args(args)
 
 
 def _measured(name: str, given: argparse.Namespace) -> dict[str, object] | None:
     """One subject, in a fresh process: nobody's memory or imports disturb another's. None: it broke."""
-    scale = ["quick"] if given.quick else ["long"] if given.long else []
-    argv = [sys.executable, "-m", "benchmarks.child", name, *scale]
+    scale = "quick" if given.quick else "long" if given.long else ""
+    rounds = given.rounds or (1 if given.quick else 5)
+    argv = [sys.executable, "-m", "benchmarks.child", name, str(rounds), scale]
     env = {**os.environ, "PYTHONPATH": str(PROJECT)}
     ran = subprocess.run(argv, cwd=PROJECT, env=env, stdout=subprocess.PIPE, check=False)
     sys.stderr.write("\r\x1b[K" if sys.stderr.isatty() else "")

@@ -56,5 +56,5 @@ def progress(name: str) -> Callable[[str], None]:
 
 
 if __name__ == "__main__":
-    options = sys.argv[2:]
-    main(sys.argv[1], Scale(2 if "quick" in options else 5, "quick" in options, "long" in options))
+    subject, rounds, size = sys.argv[1:]
+    main(subject, Scale(int(rounds), size == "quick", size == "long"))

@@ -179,7 +179,7 @@ def _memory(what: str, times: Times) -> Iterator[Row]:
 
 def _starting(scale: Scale, say: Say) -> Iterator[Row]:
     """What the plugin adds where no test asks for it, in an environment of pytest alone."""
-    rounds = scale.pick(2, 4 * scale.rounds)
+    rounds = scale.pick(scale.rounds, 4 * scale.rounds)
     with TemporaryDirectory() as folder:
         Path(folder, "test_nothing.py").write_text("def test_nothing():\n    pass\n", "utf-8")
         places = {"without": Path(folder, "without"), "with": Path(folder, "with")}
