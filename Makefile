@@ -25,13 +25,15 @@ help:
 demo: $(READY)
 	@$(BIN)/python -P -m baselinekit demo
 
-# A process that has nothing left to do takes tests over from one that has.
-PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -p no:anyio -n auto --maxprocesses 4 --dist worksteal
+# One process more than there are cores: some tests wait. One that has nothing left to do takes tests over from one
+# that has.
+PROCESSES = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -p no:anyio -n $(PROCESSES) --maxprocesses 5 \
+    --dist worksteal
 
-# Three processes on two cores: some tests wait.
 check: static
 	@echo "== the quick tests: laws, units and golden cases"
-	@$(PYTEST) -n 3 --quick
+	@$(PYTEST) --quick
 
 test: static
 	@echo "== tests, the documents and our own baselines among them"

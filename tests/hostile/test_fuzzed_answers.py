@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 FUZZED = Path(__file__).with_name("fuzzed.py")
-COUNT = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 4_000
+COUNT = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 2_000
 MOST_MEGABYTES = 300
 
 
