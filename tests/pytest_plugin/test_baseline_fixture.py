@@ -10,6 +10,8 @@ import pytest
 
 from baselinekit.pytest_plugin.fixture import BaselineWarning
 
+pytestmark = pytest.mark.slow
+
 USERS = """\
 def test_users(baseline):
     assert {"users": [{"name": "Ada", "id": 1}], "total": 1.5} == baseline
@@ -360,7 +362,6 @@ def test_the_project_is_that_of_the_nearest_configuration(pytester: pytest.Pytes
     assert not Path(pytester.path / "baselines").exists()
 
 
-@pytest.mark.slow
 def test_refresh_takes_what_a_failed_test_has_kept(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_users=USERS)
     pytester.runpytest_inprocess()

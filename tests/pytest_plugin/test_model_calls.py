@@ -13,6 +13,8 @@ from answering import Answering
 from baselinekit.documents import libyaml
 from baselinekit.pytest_plugin import model_calls
 
+pytestmark = pytest.mark.slow
+
 KEPT = (httpx, libyaml, model_calls)
 """What an inner run imports for the first time is imported once more in the next one: not these."""
 
@@ -261,7 +263,6 @@ def test_it(n):
 """
 
 
-@pytest.mark.slow
 def test_tests_of_several_workers_share_a_file(pytester: pytest.Pytester, service: Answering) -> None:
     write(pytester, service, MANY)
     result = pytester.runpytest_subprocess("-n", "3", "-p", "no:cacheprovider")

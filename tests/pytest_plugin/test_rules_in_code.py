@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 IDS = ("1b4e28ba-2fa1-41d2-883f-0016d3cca427", "2b4e28ba-2fa1-41d2-883f-0016d3cca428")
 FILE = "baselines/test_users/test_users.yaml"
 RULES = """placeholders={"users.*.id": any_uuid}, ignore=["**.at"], arrays={"users.*.tags": "unordered"},
@@ -136,7 +138,6 @@ def test_an_update_refuses_what_a_placeholder_of_the_code_does_not_accept(pytest
 # What a failed test has kept is approved without a run of it.
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("written_before", [True, False])
 def test_refresh_keeps_what_the_code_says(pytester: pytest.Pytester, written_before: bool) -> None:
     run(pytester, users(rules="") if written_before else users(), passed=1)
@@ -150,7 +151,6 @@ def test_refresh_keeps_what_the_code_says(pytester: pytest.Pytester, written_bef
     run(pytester, users(name="Bob", ids=(*IDS, IDS[0])), failed=1)
 
 
-@pytest.mark.slow
 def test_refresh_says_what_no_file_makes_right(pytester: pytest.Pytester) -> None:
     """A placeholder of the code that does not accept what came: it stays, and so does the failure."""
     run(pytester, users(rules=""), passed=1)
@@ -164,7 +164,6 @@ def test_refresh_says_what_no_file_makes_right(pytester: pytest.Pytester) -> Non
     run(pytester, users(name="Bob"), passed=1)
 
 
-@pytest.mark.slow
 def test_review_shows_what_the_code_says(pytester: pytest.Pytester) -> None:
     run(pytester, users(rules=""), passed=1)
     run(pytester, users(name="Bob", at=2, tags=("b", "a")), failed=1)

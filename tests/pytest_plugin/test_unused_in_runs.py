@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TESTS = {
     "test_a": """
         import os
@@ -100,7 +102,6 @@ def test_a_run_of_a_part_claims_nothing(project: pytest.Pytester, words: list[st
     claims_nothing(project, *words)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["-k", "one"], ["--setup-only"], ["-x", "-k", "late"]], ids=" ".join)
 def test_workers_that_run_a_part_claim_nothing(project: pytest.Pytester, words: list[str]) -> None:
     claims_nothing(project, *words, "-n", "2")
@@ -115,7 +116,6 @@ def test_what_goes_on_from_an_earlier_run_claims_nothing(project: pytest.Pyteste
         (project.path / "fail").unlink(missing_ok=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["-x"], ["--maxfail=1"], ["-x", "-n", "2"]], ids=" ".join)
 def test_a_run_that_stops_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
     (project.path / "fail").touch()
