@@ -41,7 +41,9 @@ def test_f01_killed_at_random_moments_nothing_is_torn_lost_or_left(
     here.lay(files)
     whole = min(runs.run(here.folder, "compare", "--no-record").seconds for _ in range(3)) * 1.5
     sums = [0, 0]
-    for number in range(KILLS):
+    for number in range(4 * KILLS):
+        if number >= KILLS and min(sums) > 2:
+            break  # a busy machine needs more of them to meet the moments that count
         here.lay(files)
         jobs, words = source.choice([1, 8]), here.of_its_own(number)
         when = source.uniform(0.4 * whole, whole)
