@@ -144,7 +144,7 @@ def most_nodes(size: int) -> int:
 _NUMBER_OR_TEXT = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
-Kind = Literal["syntax", "repeated", "deep", "value"]
+Kind = Literal["syntax", "repeated", "deep", "long", "value"]
 
 
 class NotJson(ValueError):
@@ -153,6 +153,11 @@ class NotJson(ValueError):
     def __init__(self, kind: Kind, what: str, text: str, position: int):
         self.kind, self.what, self.position = kind, what, position
         super().__init__(f"{what} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
+
+    @property
+    def is_beyond_limits(self) -> bool:
+        """Whether it may well be JSON, and only more than is read of it here."""
+        return self.kind in ("deep", "long")
 
 
 class _Fault(ValueError):
@@ -275,7 +280,7 @@ def first_fault(text: str, deepest: int) -> NotJson:
             try:
                 (fraction if set(token) & set(".eE") else whole)(token)
             except ValueError as error:
-                what = str(error)
+                kind, what = "long", str(error)
         elif token.lstrip("-") in ("NaN", "Infinity"):
             what = f"{token}, which is not a JSON value"
         if what:

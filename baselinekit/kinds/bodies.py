@@ -21,6 +21,10 @@ _BYTES_OF_EACH = 10
 _DEFAULT_LIMIT = 10_000_000
 _HINT = "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
 
+_BEYOND = (
+    "that is more than is read here, and no fault of the service: state `parse: text` to compare it as text"
+)
+
 
 @frozen
 class Body:
@@ -257,7 +261,7 @@ def _read(
     try:
         return _rows(form, text, take) if form.rows else form.read(text)
     except NotJson as error:
-        raise cannot("BK307", f"{says}, but: {error}", _HINT) from None
+        raise cannot("BK307", f"{says}, but: {error}", _BEYOND if error.is_beyond_limits else _HINT) from None
 
 
 def _rows(form: BodyForm, text: str, take: int | None) -> Body:

@@ -86,8 +86,11 @@ def check(baseline: Baseline, **asking: Unpack[Asking]) -> Verdict:
 
 
 @contextmanager
-def _place(baseline: Baseline, asking: Asking) -> Iterator[tuple[Setting, CaptureEnvironment]]:
+def _place(baseline: object, asking: Asking) -> Iterator[tuple[Setting, CaptureEnvironment]]:
     """The project of a baseline, with clients that are open until this ends."""
+    if not isinstance(baseline, Baseline):
+        what = f"expected a baseline, found a {type(baseline).__name__}"
+        raise InvalidInput(Problem("BK105", what, "what load(…) gives: check(load('baselines/users.yaml'))"))
     operator = Operator(cwd=baseline.root, environ=os.environ, now=clock()(), work=time.thread_time, **asking)
     with open_clients(clock(), None, Stop()) as context:
         project = open_project(operator)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields as dataclass_fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -133,7 +133,7 @@ def result_of(baseline: Baseline, comparison: Comparison) -> Result:
 def compare(expected: object, actual: object, rules: Rules | None = None) -> Verdict:
     """Set a value against an expected one. In `expected` a text such as `<<any_uuid>>` is a placeholder, as
     in a file, and so is what `any_uuid` and its siblings stand for."""
-    rules = rules or _NO_RULES
+    rules = _NO_RULES if rules is None else _checked(rules)
     stated = as_json(expected)
     record: dict[str, Any] = {
         "id": "compare",
@@ -143,6 +143,22 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
     }
     baseline = parse_record(record, _NOWHERE)
     return judge(_with_lengths(baseline, stated) if rules.placeholders else baseline, actual)
+
+
+def _checked(rules: object) -> Rules:
+    """The rules, or what to write instead."""
+    if not isinstance(rules, Rules):
+        named = [one.name for one in dataclass_fields(Rules)]
+        is_near = isinstance(rules, dict) and rules and all(key in named for key in rules)
+        stated = [f"{key}={value!r}" for key, value in rules.items()] if isinstance(rules, dict) else []
+        hint = f"Rules({', '.join(stated) if is_near else 'ignore=[…]'}), of {', '.join(named)}"
+        raise InvalidInput(Problem("BK105", f"rules: expected Rules, found a {type(rules).__name__}", hint))
+    for name in ("ignore", "ignore_values", "require"):
+        value = getattr(rules, name)
+        if isinstance(value, str):  # whose letters would be paths
+            what = f"{name}: expected a list of paths, found the text {value!r}"
+            raise InvalidInput(Problem("BK105", what, f"Rules({name}=[{value!r}])"))
+    return rules
 
 
 def _with_lengths(baseline: Baseline, stated: Json) -> Baseline:

@@ -30,6 +30,9 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
         try:
             stdout = decode(finished.stdout.decode())
         except (NotJson, UnicodeDecodeError) as error:
+            if isinstance(error, NotJson) and error.is_beyond_limits:
+                what = f"{as_text(asked.argv[0])} wrote more than is read as JSON here: {error}"
+                raise cannot("BK307", what, "leave out `parse: json` to compare it as text") from None
             ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
             what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, run.mask)}"
             raise cannot("BK307", what, "leave out `parse: json` if it writes text") from None

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit import BaselinekitError, Rules, any_integer, any_uuid, compare, number
+from baselinekit import BaselinekitError, Rules, any_integer, any_uuid, check, compare, number, replay
+from baselinekit.errors import InvalidInput
 from baselinekit.placeholders.grammar import escape_value
 
 JSON = st.recursive(
@@ -115,3 +116,37 @@ def test_a_value_is_what_it_is(value: Any) -> None:
     verdict = compare(escape_value(value), value, Rules(type="exact"))
     assert verdict.passed
     assert verdict.resolved == escape_value(value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "what", "hint"),
+    [
+        ({"ignore": ["x"]}, "rules: expected Rules, found a dict", "Rules(ignore=['x']), of type, ignore,"),
+        (
+            {"ignore_fields": ["x"]},
+            "rules: expected Rules, found a dict",
+            "Rules(ignore=[…]), of type, ignore,",
+        ),
+        ({}, "rules: expected Rules, found a dict", "Rules(ignore=[…]), of"),
+        (["x"], "rules: expected Rules, found a list", "Rules(ignore=[…]), of"),
+        ("x", "rules: expected Rules, found a str", "Rules(ignore=[…]), of"),
+        (
+            Rules(ignore="users"),
+            "ignore: expected a list of paths, found the text 'users'",
+            "ignore=['users']",
+        ),
+        (Rules(require="a"), "require: expected a list of paths, found the text 'a'", "Rules(require=['a'])"),
+    ],
+)
+def test_what_are_no_rules_is_told_with_what_to_write(rules: Any, what: str, hint: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        compare({"x": 1}, {"x": 2}, rules)
+    (problem,) = caught.value.problems
+    assert problem.message == what
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize("ask", [check, replay])
+def test_a_path_is_no_baseline(ask: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"expected a baseline, found a str: what load\(…\) gives"):
+        ask("baselines/users.yaml")

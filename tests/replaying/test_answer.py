@@ -66,6 +66,25 @@ def test_json_that_is_none_is_an_error(body: bytes) -> None:
     assert raised.value.problems[0].code == "BK307"
 
 
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", b"[" * 65 + b"]" * 65),
+        ("application/json", b"[" * 100_000 + b"]" * 100_000),
+        ("application/json", b"9" * 1_001),
+        ("application/json", b"[1e5000]"),
+        ("application/x-ndjson", b"1\n" + b"9" * 1_001),
+    ],
+)
+def test_json_beyond_our_limits_is_no_fault_of_the_service(content_type: str, body: bytes) -> None:
+    with pytest.raises(CannotReplay) as raised:
+        body_of(content_type, body)
+    (problem,) = raised.value.problems
+    assert problem.code == "BK307"
+    assert "no fault of the service" in problem.hint
+    assert "correct the service" not in problem.hint
+
+
 def test_the_headers_that_are_kept() -> None:
     headers = (("Link", "a"), ("Content-Type", "text/plain"), ("LINK", "b"), ("X-Other", "c"))
     output = http_output(Response(404, headers, b"no"), ["content-type", "link", "X-Absent"], "no")

@@ -80,6 +80,10 @@ def test_json_out(real: Setting) -> None:
     assert replay(recipe("say", '{"a": 1}'), knowing(real, says)).output["stdout"] == '{"a": 1}'
     with pytest.raises(CannotReplay, match=r"say \(exit code 0\) did not write JSON: .* at byte 1: leave"):
         replay(recipe("say", "{", parse="json"), knowing(real, says))
+    with pytest.raises(
+        CannotReplay, match=r"say wrote more than is read as JSON here: nested deeper than 64"
+    ):
+        replay(recipe("say", "[" * 65 + "]" * 65, parse="json"), knowing(real, says))
 
 
 def test_the_run(setting: Setting) -> None:
