@@ -50,6 +50,7 @@ from baselinekit.workflow.capture import (
     capture_new,
     check_draft,
     group_of,
+    named_new,
 )
 from baselinekit.workflow.known_good import CaptureOptions
 from baselinekit.workflow.learning import MOST_VALUES, with_names
@@ -206,12 +207,33 @@ def capture_http(options: HttpOptions) -> int:
     group = options.new.group or group_of(parse_record(record, project.root), project)
     record["current"] = with_files(current, group, project)
     notes = [f"left out: {what}" for what in request.dropped]
+    if options.many.dry_run:
+        return _show(typed, record, group, options, notes)
     if request.is_insecure and typed.ceilings.verify:
         typed = typed.trusting_any_certificate()
         notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
     code = capture_and_print(typed, record, group, options, notes=notes)
     offer(project, asked, options.allow, options.storing)
     return code
+
+
+def _show(
+    project: Project, record: dict[str, Any], group: str, options: HttpOptions, notes: Sequence[str]
+) -> int:
+    """What would be asked."""
+    wanted = capture_options(options.storing, group, options.new.id is not None)
+    draft = named_new(project, record, wanted).draft
+    address = kind_of(draft.current).base_url(draft.current, project.override_base_url, project.base_url)
+    target = kind_of(draft.current).target(draft.current, project.redactor.mask, address)
+    if options.storing.as_json:
+        told = {"would_capture": [{"id": draft.id, "request": target, "notes": list(notes)}]}
+        screen.show_json(json.dumps(told) + "\n")
+        return 0
+    screen.line(screen.safe_line(f"{draft.id}   {target}"))
+    for note in notes:
+        screen.line(f"  note: {screen.safe(note)}")
+    screen.line("1 would be captured")
+    return 0
 
 
 def capture_skill(options: SkillOptions) -> int:

@@ -44,9 +44,6 @@ def capture_http(options: HttpOptions) -> int:
     """One request, or several URLs that share their method and their options."""
     method, urls = _parted(options.words)
     if len(urls) < 2:
-        if options.many.dry_run:
-            hint = "leave it out: a single request is told and captured at once"
-            raise InvalidInput(Problem("BK508", "--dry-run is for several requests", hint))
         return capturing.capture_http(options)
     if options.new.id:
         what = f"--id names one baseline, and these are {len(urls)}"
@@ -286,6 +283,8 @@ class ManyCaptures:
             needs = f", with {', '.join(f'{{{{{name}}}}}' for name in names)}" if names else ""
             target = _request(summary, new.draft.current)
             screen.line(screen.safe_line(f"{new.draft.id}   {target}{needs}   ({place})"))
+            for note in draft.notes:
+                screen.line(f"  note: {screen.safe(note)}")
         for text in self._notes(summary, len(summary.new), len(summary.problems)):
             screen.line(screen.safe_line(text))
 

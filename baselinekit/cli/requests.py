@@ -16,7 +16,7 @@ from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign, credentials_in, with_one_cookie
 from baselinekit.importers.curl import CurlRequest, Read, parse_words
-from baselinekit.importers.shell import split_commands
+from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import HttpRequest, Recipe
@@ -158,10 +158,12 @@ def _request(
 
 def _pasted(read: Read) -> list[str]:
     """The line on standard input."""
-    commands = [words for _, words in split_commands(read("-")) if is_curl(words[0])]
+    text = read("-")
+    commands = [words for _, words in split_commands(text) if is_curl(words[0])]
     if len(commands) != 1:
         what = f"there are {len(commands) or 'no'} curl lines on standard input"
         raise InvalidInput(Problem("BK508", what, "paste one"))
+    refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
 
 

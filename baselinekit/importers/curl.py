@@ -340,6 +340,9 @@ def _url(line: CurlLine) -> str:
     if "@" in authority:
         credentials, _, authority = authority.rpartition("@")
         line.user = line.user or unquote(credentials)
+    if "$" in authority:
+        what = f"{authority!r} is no host: nothing is known here of a variable of a shell"
+        raise InvalidInput(Problem("BK508", what, "write its value there"))
     whole = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
     if line.upload is not None and whole.endswith("/"):
         whole += quote(re.split(r"[/\\]", line.values["upload-file"])[-1])

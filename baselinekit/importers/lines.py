@@ -17,7 +17,7 @@ from baselinekit.importers.drafts import (
     addressed,
     slug,
 )
-from baselinekit.importers.shell import next_command
+from baselinekit.importers.shell import next_command, refuse_expansions
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -85,6 +85,7 @@ def _requests(
         if start := _CURL.match(text, begins):
             try:
                 words, _, place = next_command(text, start.end())
+                refuse_expansions(text, start.end())
                 asked = parse_words(words, choices.read)
                 yield line, (asked.request, asked.execution, asked.dropped)
             except BaselinekitError as error:

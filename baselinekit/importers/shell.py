@@ -33,6 +33,33 @@ def split_commands(text: str) -> list[tuple[int, list[str]]]:
     return commands
 
 
+_EXPANDED = lazy_pattern(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_][^}]*\}|\([^)]*\)?)|`[^`]*`?")
+
+
+def expansions(text: str, place: int) -> list[str]:
+    """What a shell would fill in in the command behind a place: variables, and what programs print."""
+    found: list[str] = []
+    before = "blank"
+    while match := _WORD.match(text, place):
+        kind, place = match.lastgroup or "", match.end()
+        if kind in ("newline", "ends") or (before == "blank" and match[0].startswith("#")):
+            break
+        if kind == "text":
+            found += _EXPANDED.findall(re.sub(r"(?s)\\.", "", match["text"]))
+        elif kind == "plain":
+            here = _EXPANDED.match(text, match.start()) if match[0] == "$" else None
+            found += [here[0]] if here else _EXPANDED.findall(match[0])
+        before = kind
+    return found
+
+
+def refuse_expansions(text: str, place: int) -> None:
+    """Nothing is known here of the shell that a line is from."""
+    for name in expansions(text, place)[:1]:
+        what = f"{name} is for the shell to fill in, and nothing is known of it here"
+        raise InvalidInput(Problem("BK508", what, "write its value there; what is meant so goes in '…'"))
+
+
 def next_command(text: str, place: int) -> tuple[list[str], int, int]:
     """The first command behind a place: its words, where it begins, and where the line ends that it ends in.
     Quotes, `$'…'`, comments and lines that go on behind a backslash are read as bash reads them. Nothing is

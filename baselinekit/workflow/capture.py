@@ -106,10 +106,7 @@ def capture_new(
     project: Project, record: dict[str, Any], options: CaptureOptions, context: RunContext
 ) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
-    new = new_baseline(project, record, options)
-    id = name_new(new.draft, project, options.id_is_chosen)
-    new = replace(new, record={**new.record, "id": id}, draft=replace(new.draft, id=id))
-    writing.check_names(id, new.group)
+    new = named_new(project, record, options)
     with folder_made(project.root, new.folder), without_collector():  # of a large answer all objects stay
         check_new(project, new, context)
         asked = [(new.draft, new.folder)]
@@ -117,6 +114,14 @@ def capture_new(
         if isinstance(known_good, BaselinekitError):
             raise known_good
         return write_known_good(project, new, known_good, options)
+
+
+def named_new(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
+    """What a capture would ask for, with the id that it would get, or why it cannot have one."""
+    new = new_baseline(project, record, options)
+    id = name_new(new.draft, project, options.id_is_chosen)
+    writing.check_names(id, new.group)
+    return replace(new, record={**new.record, "id": id}, draft=replace(new.draft, id=id))
 
 
 def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:

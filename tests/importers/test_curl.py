@@ -4,7 +4,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers.curl import parse_curl
-from baselinekit.importers.shell import next_command, split_commands, split_words
+from baselinekit.importers.shell import expansions, next_command, split_commands, split_words
 from baselinekit.model.values import Json
 
 FILES = {"body.json": '{"a": 1}', "two.txt": "one\ntwo\n", "headers": "X-A: 1\nX-B: 2\n", "-": "typed"}
@@ -189,3 +189,27 @@ def test_a_command_ends_with_its_line() -> None:
     assert next_command(text, end)[0] == ["curl", "c"]
     assert next_command(text, len(text)) == ([], len(text), len(text))
     assert split_commands(text) == [(3, ["curl", "a", "-H", "b"]), (6, ["curl", "c"])]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('curl "$BASE/orders"', ["$BASE"]),
+        ("curl $BASE/orders", ["$BASE"]),
+        ("curl ${BASE:-x}/a", ["${BASE:-x}"]),
+        ('curl a -H "t: ${TOKEN}" -d "$A$B"', ["${TOKEN}", "$A", "$B"]),
+        ("curl a?q=$(date)", ["$(date)"]),
+        ("curl `host`/a", ["`host`"]),
+        ("curl a \\\n  $B\ncurl $C", ["$B"]),
+        ("curl '$BASE' -d '{\"$ref\": `1`}'", []),
+        ('curl a -d "\\$x costs 5$ or $5"', []),
+        ("curl a -d \\$x", []),
+        ("curl a -d $'it\\'s $x'", []),
+        ("curl a  # $x", []),
+        ("curl a#$x", ["$x"]),
+        ("curl a | jq $x", []),
+        ("curl a; echo $x", []),
+    ],
+)
+def test_what_a_shell_would_fill_in(line: str, found: list[str]) -> None:
+    assert expansions(line, 0) == found
