@@ -265,13 +265,13 @@ def test_it(n):
 
 def test_tests_of_several_workers_share_a_file(pytester: pytest.Pytester, service: Answering) -> None:
     write(pytester, service, MANY)
-    result = pytester.runpytest_subprocess("-n", "3", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["36 calls recorded: cassettes/chat.yaml"])
     assert stored(pytester).count("request:") == 36
     times = len(service.asked)
     run(pytester, passed=12)
-    pytester.runpytest_subprocess("-n", "3", "-p", "no:cacheprovider").assert_outcomes(passed=12)
+    pytester.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider").assert_outcomes(passed=12)
     assert len(service.asked) == times
 
 
