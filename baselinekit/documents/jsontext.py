@@ -116,7 +116,8 @@ def number_or_text(text: str) -> Json:
     if match := _INT_OR_FLOAT.fullmatch(text):
         return whole(text) if match[1] else fraction(text)
     if _BASED.fullmatch(text):
-        whole(text[2:] if len(text) > 1_000 else "0")
+        if len(text) > MAX_DIGITS:
+            raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
         return int(text, 0)
     if _NO_NUMBER.fullmatch(text):
         raise ValueError(f"{text}, which is not a JSON number")

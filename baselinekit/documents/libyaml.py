@@ -103,6 +103,7 @@ def restored(value: Json, restore: Restore) -> Json:
 MAX_EXPANDED = 10_000
 MAX_ANCHORS = 1_000
 
+_NAME_IN_BRACES = lazy_pattern(r"\{\{[^{}\n]*\}\}")
 _TAGS = "tag:yaml.org,2002:"
 _TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
 _NO_KEY: Any = object()
@@ -257,7 +258,10 @@ class _Reader:
         try:
             return plain_scalar(text)
         except ValueError as error:
-            self.refuse("BK106", str(error), "write it as a string, in quotes", event)
+            hint = "write it as a string, in quotes"
+            if text.lower().endswith(("nan", "inf")):
+                hint = "write a finite number; a text goes in quotes"
+            self.refuse("BK106", str(error), hint, event)
 
     def marked(self, text: str, event: Any) -> Json:
         """A scalar with a tag, an anchor, or neither in a text that has some."""
@@ -333,6 +337,9 @@ class _Reader:
     def odd_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
         """A key that is no text, a merge, or there already."""
         if isinstance(value, dict | list):
+            if name := _NAME_IN_BRACES.match(self.text, event.start_mark.index - 1):
+                what = f"{name[0]} without quotes is no text, but a mapping within a mapping"
+                self.refuse("BK107", what, f'put it in quotes: "{name[0]}"', event)
             self.refuse("BK107", f"a key of type {json_type(value)}", "keys must be strings", event)
         if type(value) is int and stack and stack[-1][2] in self.numbered:
             value = str(value)

@@ -190,6 +190,8 @@ def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
         position += 1
         if closing == ")":
             return tuple(args), position
+        if not closing:
+            raise malformed(text[start:position], "ends within its arguments", _CUT_BY_YAML)
         if closing != ",":
             raise malformed(text[start:position], "should go on with a comma or a closing parenthesis")
 
@@ -200,8 +202,11 @@ def _blank(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def malformed(shown: str, why: str) -> InvalidInput:
-    hint = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
+_FORM = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
+_CUT_BY_YAML = "put it in quotes: between { } or [ ] YAML takes a comma for the end of a value"
+
+
+def malformed(shown: str, why: str, hint: str = _FORM) -> InvalidInput:
     return InvalidInput(Problem("BK211", f"the placeholder {shown!r} {why}", hint))
 
 

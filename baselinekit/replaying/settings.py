@@ -2,6 +2,7 @@
 
 import dataclasses
 import ipaddress
+import math
 import re
 import threading
 import time
@@ -114,7 +115,9 @@ def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
 
 def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
     """`setting`: its name under `limits:`, where the file calls it otherwise."""
-    hint = f"set a lower value, or allow it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
+    hint = "set a lower value"
+    if wanted < math.inf:
+        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
     return Problem("BK408", f"{name}: {wanted} is more than a file may set, {most}", hint, at=at)
 
 

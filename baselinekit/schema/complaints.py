@@ -220,6 +220,8 @@ def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem
         expected = [complaints[0].context["expected"]]
     words = " or ".join(word for word in expected if word) or complaints[0].words.lower()
     hint = nearest(value, choices) if isinstance(value, str) and choices else ""
+    if at[-2:-1] == ("tolerance",) and type(value) in (int, float, Decimal):
+        hint = f"write {{abs: {value}}}"  # as the command line takes it
     return Problem(
         "BK105", f"expected {words}, found {describe_value(value, at[-1] if at else '')}", hint, at=at
     )

@@ -18,7 +18,7 @@ from baselinekit.model.baselines import (
     least_similarity,
     renamed,
 )
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Config, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.refresh.learning import evidence_for
@@ -36,6 +36,7 @@ from baselinekit.workflow.loading import find_files, locate_each_problem, prepar
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 
 _LONGEST_INPUT = 60
+BASELINES, EVALS = Config().baselines, Config().evals
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: right for a file that says so little on purpose."""
 
@@ -77,7 +78,25 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     problems = [*found.problems, *same_ids(named, project.root), *found.refused, *problems]
     problems += firsts[False].rest()
     notes += firsts[True].rest()
+    notes = [*([] if paths else _missing_folders(project)), *notes]
     return Findings(len(named), tuple(problems), tuple(notes), drafts)
+
+
+def _missing_folders(project: Project) -> list[Problem]:
+    """Those that the configuration names and nobody has made: a name may be misspelt, or nothing be captured
+    yet. What is not stated need not be there."""
+    config, missing = project.config, []
+    for key, stated, usual in (("baselines", config.baselines, BASELINES), ("evals", config.evals, EVALS)):
+        if stated == usual:
+            continue
+        for number, folder in enumerate([stated] if isinstance(stated, str) else stated):
+            if not os.path.isdir(os.path.join(project.root, folder)):
+                at: Path = (key,) if isinstance(stated, str) else (key, number)
+                hint = "check the name" + ("; the first capture makes it" if key == "baselines" else "")
+                missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=at))
+    if not missing or project.config_file is None or project.config_from is not None:
+        return missing
+    return place_in_config(project.root, project.config_file, missing)
 
 
 @frozen
