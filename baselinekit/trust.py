@@ -364,7 +364,10 @@ def origin(url: str) -> str:
     where = _origin(url)
     if where is None:
         what = "a URL does not say unambiguously where it leads"  # nor is it shown: it may hold a password
-        hint = "write http://host:port/path, with no user, blank, backslash or control character"
+        hint = (
+            "write http://host:port/path, with no user, blank, backslash or control character; "
+            "credentials go into `auth:` of the recipe (-u NAME:PASSWORD with --secret)"
+        )
         raise Refused(Problem("BK405", what, hint))
     return where
 

@@ -121,6 +121,12 @@ def refresh(options: RefreshOptions) -> int:
         return RefreshSession(project, context, options, style, proposal, accepted).run()
 
 
+def is_nothing_kept(proposal: RefreshProposal) -> bool:
+    """Whether all that was named has no answer to look at."""
+    refusals = proposal.refusals
+    return not proposal.plans and bool(refusals) and all(r.problem.code == _NOTHING_KEPT for r in refusals)
+
+
 @dataclass(slots=True)
 class RefreshSession:
     """One refresh, as its user sees it: what would change, the question, what was done, what comes next."""
@@ -266,7 +272,7 @@ class RefreshSession:
 
     def exit_code(self, applied: Applied | None) -> int:
         refusals = self.proposal.refusals
-        if not self.proposal.plans and refusals and all(r.problem.code == _NOTHING_KEPT for r in refusals):
+        if is_nothing_kept(self.proposal):
             return 5
         only_looks = self.options.dry_run or (self.options.as_json and not self.options.yes)
         held = {} if only_looks else self.held
@@ -330,6 +336,8 @@ class ReviewSession:
         else:
             complain([refusal.problem for refusal in self.proposal.refusals])
             return self.ask()
+        if is_nothing_kept(self.proposal):
+            return 5
         return _PENDING if self.proposal.plans or self.proposal.refusals else 0
 
     def ask(self) -> int:

@@ -46,6 +46,10 @@ class Number(click.FloatRange):
             self.fail(f"{value} is no finite number.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        """For the help; without bounds there is nothing to say, where click says `x<=None`."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 def option(
     *flags: str,

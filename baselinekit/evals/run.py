@@ -141,7 +141,7 @@ def run(
         environment={**(attempts.seen or here.seen), **_served(results)},
         config=project.config_file,
         warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *told})),
-        not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
+        not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),

@@ -133,7 +133,11 @@ def _take(line: CurlLine, name: str, left: list[str], read: Read) -> None:
         opposite = name.removeprefix("no-")
         if opposite == name or opposite not in WITHOUT_EFFECT | FLAGS:
             known = {*TAKES_VALUE, *FLAGS, *WITHOUT_EFFECT, *NO_COUNTERPART, *NO_COUNTERPART_VALUED}
-            hint = nearest(name, known) or "leave it out"
+            hint = (
+                "baselinekit capture http --help"
+                if name == "help"
+                else nearest(name, known) or "leave it out"
+            )
             raise InvalidInput(Problem("BK508", f"the option --{name} of curl is not known", hint))
         line.flags.discard(opposite)
 

@@ -69,9 +69,9 @@ def cannot_write(name: str, error: OSError) -> Problem:
         errno.ENOSPC: "the disk is full: make room, then run again",
         errno.EDQUOT: "your quota is used up: make room, then run again",
         errno.EFBIG: "the file would grow over the limit of this system or shell (ulimit -f)",
-        errno.EACCES: "make the folder writable (compare does not need it: --no-record)",
-        errno.EPERM: "make the folder writable (compare does not need it: --no-record)",
-        errno.EROFS: "the file system is read-only (compare does not need to write: --no-record)",
+        errno.EACCES: "make the folder writable",
+        errno.EPERM: "make the folder writable",
+        errno.EROFS: "the file system is read-only: work in a copy",
         errno.EIO: "the disk reports an error: check the disk first",
     }
     words = (os.strerror(error.errno) if error.errno else str(error)).lower()

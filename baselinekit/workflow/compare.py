@@ -100,7 +100,7 @@ def compare(
         environment=finishing.seen or environment.seen,
         config=project.config_file,
         warnings=tuple(sorted({*recorder.notes, *finishing.warnings, *plan.notes})),
-        not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
+        not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         shard=plan.share.shard,
         coverage=plan.coverage,

@@ -61,8 +61,10 @@ def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
     if hidden:
         shown = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
         more = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
-        what = "what looks like a secret is" if len(hidden) == 1 else "what looks like secrets is"
-        yield f"{what} stored as a placeholder: {shown}{more}"
+        what = f"{len(hidden):,} values that look like secrets are stored as placeholders"
+        if len(hidden) == 1:
+            what = "what looks like a secret is stored as a placeholder"
+        yield f"{what}: {shown}{more}"
 
 
 def refuse_secrets_in_output(output: Json, redactor: Redactor, allow: bool) -> None:

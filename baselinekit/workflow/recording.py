@@ -56,6 +56,13 @@ class Recorder:
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
+    @property
+    def not_recorded(self) -> tuple[str, ...]:
+        """What could not be written, each with what to do about it: a run can do without."""
+        problems = [problem for error in self.failures for problem in error.problems]
+        instead = ", or leave it: --no-record writes nothing"
+        return tuple(f"{one}{instead if one.code == 'BK120' else ''}" for one in problems)
+
     def add(self, source: Source, passed: bool | None) -> None:
         with self._lock:
             self._open[source.file] -= 1
