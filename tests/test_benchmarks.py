@@ -148,12 +148,15 @@ def test_what_takes_too_long_is_stopped() -> None:
     began = time.monotonic()
     spent = inside("endless", _endless, lambda _: True, stop_after=0.2).once()
     assert spent.stopped
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < _ENDLESS / 2
+
+
+_ENDLESS = 60
 
 
 def _endless(_: Any) -> None:
     began = time.monotonic()
-    while time.monotonic() - began < 10:
+    while time.monotonic() - began < _ENDLESS:
         pass
 
 
