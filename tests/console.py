@@ -32,6 +32,7 @@ _FIRST_WORD = re.compile(r"^(?:[A-Z_]+=[\w.:/-]* )+(?=baselinekit )")
 _PREPARING = {"baselinekit", "cat", "cp", "echo", "git", "grep", "head", "mkdir", "mv", "printf", "rm", "sed"}
 _PREPARING |= {"touch", "true"}
 _READS_ALL = re.compile(r"(?:grep -[a-pr-zA-Z]+|sed|sort|wc|cat) ")
+_MOVED = re.compile(r"cd ([\w./-]+) && (.+)")
 _READ = re.compile(r" < ([\w./-]+)$")
 _ONE_AT_A_TIME = threading.Lock()
 _RUNS: list[Warm] = []
@@ -75,31 +76,33 @@ class Console:
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
         line = self.filled(command)
-        steps = _steps(line)
+        moved = _MOVED.fullmatch(line)
+        folder, rest = (self.folder / moved[1], moved[2]) if moved else (self.folder, line)
+        steps = _steps(rest)
         if not any(_ours(step) for _, step in steps):
             return self._in_a_shell(line, together)
         ran = Ran(0, "", "")
         for joined, step in steps:
             if ran.exit_code and joined == "&&":
                 continue
-            one = self._step(step, together)
+            one = self._step(step, together, folder)
             ran = Ran(one.exit_code, ran.stdout + one.stdout, ran.stderr + one.stderr)
         return ran
 
-    def _step(self, step: str, together: bool) -> Ran:
+    def _step(self, step: str, together: bool, folder: Path) -> Ran:
         """From the server of runs, with a shell for what stands before and behind a pipe."""
         ours = _ours(step)
         if not ours or (together and ours.filters and not ours.merged):
-            return self._in_a_shell(step, together)
+            return self._in_a_shell(step, together, folder)
         with warmly() as runs:
             if not runs:
-                return self._in_a_shell(step, together)
+                return self._in_a_shell(step, together, folder)
             stdin = ours.stdin
             if ours.feeder:
                 stdin = str(self.bin / "stdin")
-                Path(stdin).write_bytes(self._shell(ours.feeder).stdout)
+                Path(stdin).write_bytes(self._shell(ours.feeder, folder=folder).stdout)
             warm_run = runs.run(
-                self.folder,
+                folder,
                 *ours.words,
                 env=self._environment() | ours.variables,
                 program=str(self.bin / "baselinekit"),
@@ -110,19 +113,19 @@ class Console:
             )
         if not ours.filters:
             return Ran(warm_run.exit_code, self.normalised(warm_run.out), self.normalised(warm_run.err))
-        done = self._shell(ours.filters, warm_run.raw[0])
+        done = self._shell(ours.filters, warm_run.raw[0], folder=folder)
         return Ran(done.returncode, self._text(done.stdout), self._text(warm_run.raw[1] + done.stderr))
 
-    def _in_a_shell(self, line: str, together: bool) -> Ran:
-        done = self._shell(line, together=together)
+    def _in_a_shell(self, line: str, together: bool, folder: Path | None = None) -> Ran:
+        done = self._shell(line, together=together, folder=folder)
         return Ran(done.returncode, self._text(done.stdout), self._text(done.stderr or b""))
 
     def _shell(
-        self, line: str, given: bytes = b"", together: bool = False
+        self, line: str, given: bytes = b"", together: bool = False, folder: Path | None = None
     ) -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(
             ["/bin/sh", "-c", line],
-            cwd=self.folder,
+            cwd=folder or self.folder,
             env=self._environment(),
             input=given,
             stdout=subprocess.PIPE,
