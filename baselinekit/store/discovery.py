@@ -229,23 +229,33 @@ _MOST_TOLD = 3
 
 
 def is_foreign_json(root: str, file: str) -> bool:
-    """Whether a file that was only found is JSON and has no key of a baseline or of an eval, nor one that
-    could be meant so. One that has comments, as other tools read it, is looked at as a text."""
+    """Whether a file that was only found is JSON and has no key of a baseline or of an eval."""
+    keys = known_and_all_keys(root, file, _KEYS, _AS_GOOD_AS)
+    return keys is not None and not keys[0]
+
+
+def known_and_all_keys(
+    root: str, file: str, known: Collection[str], as_good_as: float
+) -> tuple[bool, bool] | None:
+    """Whether a JSON file has one of these keys at its top, or one that could be meant so, and whether it has
+    any; None where it is no JSON, cannot be read or is empty. One that has comments, as other tools read it,
+    is looked at as a text."""
     if not file.endswith(_JSON):
-        return False
+        return None
     from difflib import get_close_matches
 
     try:
         body = decode(read(root, file), file).body
     except BaselinekitError:  # which is told when it is read
-        return False
+        return None
     try:
         document = decode_json(body)
     except NotJson:
-        return bool(body.strip()) and not re.search(rf'"(?:{"|".join(_KEYS)})"\s*:', body)
+        found = re.search(rf'"(?:{"|".join(known)})"\s*:', body)
+        return (found is not None, True) if body.strip() else None
     rows = document if isinstance(document, list) else [document]
     keys = {key for row in rows if isinstance(row, dict) for key in row}
-    return not any(get_close_matches(key, _KEYS, 1, _AS_GOOD_AS) for key in keys)
+    return any(get_close_matches(key, known, 1, as_good_as) for key in keys), bool(keys)
 
 
 def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:

@@ -1,19 +1,17 @@
 """Eval files to cases and suites: all of them, or everything that is wrong in any of them."""
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 
-from baselinekit.documents.jsontext import NotJson, decode as decode_json
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.programs.gitaddress import FetchedFile
+from baselinekit.store.discovery import known_and_all_keys
 from baselinekit.store.project import name_in_project, read
 from baselinekit.store.reading import without_collector
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
@@ -79,21 +77,9 @@ _AS_GOOD_AS = 0.8
 
 
 def is_foreign(root: str, file: str) -> bool:
-    """Whether a JSON file that was only found has no key of an eval file, nor one that could be meant so. One
-    that has comments, as other tools read it, is looked at as a text."""
-    if not file.endswith(_JSON):
-        return False
-    try:
-        body = decode(read(root, file), file).body
-    except BaselinekitError:  # which is told when it is read
-        return False
-    try:
-        document = decode_json(body)
-    except NotJson:
-        return not re.search(rf'"(?:{"|".join(_KEYS)})"\s*:', body)
-    rows = document if isinstance(document, list) else [document]
-    keys = {key for row in rows if isinstance(row, dict) for key in row}
-    return bool(keys) and not any(get_close_matches(key, _KEYS, 1, _AS_GOOD_AS) for key in keys)
+    """Whether a JSON file that was only found has no key of an eval file, nor one that could be meant so."""
+    keys = known_and_all_keys(root, file, _KEYS, _AS_GOOD_AS)
+    return keys is not None and keys[1] and not keys[0]
 
 
 # Eval files to cases and suites: all of them, or everything that is wrong in any of them.
