@@ -304,14 +304,14 @@ def as_hash(body: bytes) -> dict[str, Json]:
     return {_HASH: sha256(body).hexdigest(), "size": len(body)}
 
 
-def is_hash(answer: Json) -> bool:
+def stands_for_bytes(answer: Json) -> bool:
     """Whether an answer is bytes, of which only these two are stored."""
     return isinstance(answer, dict) and answer.keys() == {_HASH, "size"}
 
 
-def is_hash_of(path: Path, answer: Json) -> bool:
-    """Whether a path within an answer leads to the hash that stands for all its bytes."""
-    return path == (_HASH,) and is_hash(answer)
+def hash_path(whole: Path, answer: Json) -> Path | None:
+    """Where the hash is that stands for all the bytes of the answer at `whole`."""
+    return (*whole, _HASH) if stands_for_bytes(answer) else None
 
 
 class RowCount:

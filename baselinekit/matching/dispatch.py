@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.frozen import frozen
-from baselinekit.kinds.bodies import is_hash
+from baselinekit.kinds.bodies import stands_for_bytes
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.matching.compiler import Compiler
@@ -227,7 +227,7 @@ def default_type(output: Json, kind: str) -> Type:
     program what it printed."""
     part = KINDS[kind].answer
     answer = output.get(part) if part and isinstance(output, dict) else output
-    return "exact" if isinstance(answer, str) or is_hash(answer) else "structural"
+    return "exact" if isinstance(answer, str) or stands_for_bytes(answer) else "structural"
 
 
 def bytes_if_literal(value: Json) -> bytes | None:

@@ -6,13 +6,11 @@ from typing import Literal
 
 from baselinekit.errors import InvalidInput
 from baselinekit.frozen import frozen
-from baselinekit.kinds.bodies import is_hash_of
+from baselinekit.kinds.bodies import hash_path
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
-from baselinekit.placeholders.moments import (
-    unit_of,
-)
+from baselinekit.placeholders.moments import unit_of
 from baselinekit.placeholders.narrowest import (
     PlaceholderProposal,
     accepts_all,
@@ -265,7 +263,8 @@ def _refusal(volatile: Volatile, wholes: Collection[Path], output: Json) -> Unle
     ):
         what = "all of it varies: a placeholder would accept anything"
         return UnlearnablePlace(path, "root_value", what, f"request something stable, or {meaning}")
-    if path[:-1] in wholes and is_hash_of(path[-1:], value_at(output, path[:-1])):
+    whole = path[:-1]
+    if whole in wholes and path == hash_path(whole, value_at(output, whole)):
         what = "its bytes vary: a placeholder would accept any others of this size"
         hint = f"request something stable, or `ignore_fields: [{shown}]` if only the size counts"
         return UnlearnablePlace(path, "root_value", what, hint)

@@ -98,15 +98,12 @@ _FEW = 10
 
 def _volatile_in(column: Column, output: Json, now: float) -> tuple[Sequence[int], Sequence[int]]:
     """The numbers of the values of one shape that look like ids, and of those that may be of now."""
-    keys = [step for step in column.shape if isinstance(step, str)]
-    if (
-        keys and keys[-1] in ROW_VALUES and column.shape[-1] == keys[-1]
-    ):  # what each of them is called stands in its row
+    name = next((step for step in reversed(column.shape) if isinstance(step, str)), "")
+    if name in ROW_VALUES and column.shape[-1] == name:  # what each of them is called stands in its row
         paths = column.paths()
         ids = [n for n, value in enumerate(column.values) if looks_like_id(value, named(paths[n], output))]
         known = set(ids)
         return ids, [n for n, value in enumerate(column.values) if _may_be_of_now(value, n in known, now)]
-    name = keys[-1] if keys else ""
     texts = {value for value in column.values if value.__class__ is str and len(value) >= SHORTEST}
     like_ids = ids_among(texts, name)
     timely = {one for one in may_hold_now_among(texts, now) if one in like_ids or holds_moment(one)}

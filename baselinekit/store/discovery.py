@@ -7,6 +7,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from operator import attrgetter
+from typing import Literal
 
 from baselinekit.documents.jsontext import NotJson, decode as decode_json
 from baselinekit.documents.languages import LINES, SUFFIXES, language
@@ -230,32 +231,34 @@ _MOST_TOLD = 3
 
 def is_foreign_json(root: str, file: str) -> bool:
     """Whether a file that was only found is JSON and has no key of a baseline or of an eval."""
-    keys = known_and_all_keys(root, file, _KEYS, _AS_GOOD_AS)
-    return keys is not None and not keys[0]
+    return keys_of_json(root, file, _KEYS, _AS_GOOD_AS) in ("others", "none")
 
 
-def known_and_all_keys(
+def keys_of_json(
     root: str, file: str, known: Collection[str], as_good_as: float
-) -> tuple[bool, bool] | None:
-    """Whether a JSON file has one of these keys at its top, or one that could be meant so, and whether it has
-    any; None where it is no JSON, cannot be read or is empty. One that has comments, as other tools read it,
-    is looked at as a text."""
+) -> Literal["known", "others", "none", "unread"]:
+    """Which keys a JSON file has at its top: one of those that are known, or that could be meant so; only
+    others; or none. Unread where it is no JSON, cannot be read or is empty. One that has comments, as other
+    tools read it, is looked at as a text."""
     if not file.endswith(_JSON):
-        return None
+        return "unread"
     from difflib import get_close_matches
 
     try:
         body = decode(read(root, file), file).body
     except BaselinekitError:  # which is told when it is read
-        return None
+        return "unread"
     try:
         document = decode_json(body)
     except NotJson:
-        found = re.search(rf'"(?:{"|".join(known)})"\s*:', body)
-        return (found is not None, True) if body.strip() else None
+        if not body.strip():
+            return "unread"
+        return "known" if re.search(rf'"(?:{"|".join(known)})"\s*:', body) else "others"
     rows = document if isinstance(document, list) else [document]
     keys = {key for row in rows if isinstance(row, dict) for key in row}
-    return any(get_close_matches(key, known, 1, as_good_as) for key in keys), bool(keys)
+    if any(get_close_matches(key, known, 1, as_good_as) for key in keys):
+        return "known"
+    return "others" if keys else "none"
 
 
 def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.programs.gitaddress import FetchedFile
-from baselinekit.store.discovery import known_and_all_keys
+from baselinekit.store.discovery import keys_of_json
 from baselinekit.store.project import name_in_project, read
 from baselinekit.store.reading import without_collector
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
@@ -46,7 +46,6 @@ def forms_in(root: str, file: str) -> set[str]:
 # What lies among eval files and is none: a package.json, a schema.
 
 
-_JSON = ".json"
 _KEYS = (
     *(
         "eval_suite",
@@ -78,8 +77,7 @@ _AS_GOOD_AS = 0.8
 
 def is_foreign(root: str, file: str) -> bool:
     """Whether a JSON file that was only found has no key of an eval file, nor one that could be meant so."""
-    keys = known_and_all_keys(root, file, _KEYS, _AS_GOOD_AS)
-    return keys is not None and keys[1] and not keys[0]
+    return keys_of_json(root, file, _KEYS, _AS_GOOD_AS) == "others"
 
 
 # Eval files to cases and suites: all of them, or everything that is wrong in any of them.

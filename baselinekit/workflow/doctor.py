@@ -36,7 +36,7 @@ from baselinekit.workflow.loading import find_files, locate_each_problem, prepar
 from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 
 _LONGEST_INPUT = 60
-BASELINES, EVALS = Config().baselines, Config().evals
+USUAL = Config()
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: right for a file that says so little on purpose."""
 
@@ -86,7 +86,10 @@ def _missing_folders(project: Project) -> list[Problem]:
     """Those that the configuration names and nobody has made: a name may be misspelt, or nothing be captured
     yet. What is not stated need not be there."""
     config, missing = project.config, []
-    for key, stated, usual in (("baselines", config.baselines, BASELINES), ("evals", config.evals, EVALS)):
+    for key, stated, usual in (
+        ("baselines", config.baselines, USUAL.baselines),
+        ("evals", config.evals, USUAL.evals),
+    ):
         if stated == usual:
             continue
         for number, folder in enumerate([stated] if isinstance(stated, str) else stated):
