@@ -2,8 +2,9 @@
 
 PYTHON ?=
 export PYTHON
-# What a developer's own Python needs may end ours; and our files are UTF-8 in every locale.
-unexport PYTHONHOME PYTHONPATH PYTHONWARNINGS
+# What a developer's own Python needs may end ours; without caches every worker compiles every test file anew, which
+# takes ten seconds; and our files are UTF-8 in every locale.
+unexport PYTHONHOME PYTHONPATH PYTHONWARNINGS PYTHONDONTWRITEBYTECODE
 export PYTHONUTF8 = 1
 BIN = .venv/bin
 READY = .venv/ready
