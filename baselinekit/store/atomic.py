@@ -87,6 +87,8 @@ WAIT = 30.0
 _HURRIED = 1.0
 _SIGNATURE = 500  # always as long, so that a shorter one leaves nothing of a longer one
 
+WriteFiles = Callable[[list[str]], None]
+
 
 class Hurry(Protocol):
     """Whether who waits for a lock should not wait much longer."""
@@ -123,20 +125,26 @@ def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
         yield [file for file in files if _lock_name(file) in taken]
 
 
+def write_free(root: str, files: Collection[str], write: WriteFiles) -> list[str]:
+    """Have those of the files written that nobody else is writing; returns the others."""
+    with lock_free(root, files) as free:
+        write(free)
+    return [file for file in files if file not in free]
+
+
 def write_locked(
-    root: str, files: Collection[str], write: Callable[[list[str]], None], hurry: Hurry | None = None
+    root: str, files: Collection[str], write: WriteFiles, wait: float = WAIT, hurry: Hurry | None = None
 ) -> list[NotRecorded]:
     """Have files written while their locks are held: together those that nobody else is writing, then the
     others one by one. Returns the locks that could not be had; without any lock nothing is written."""
     failures: list[NotRecorded] = []
     try:
-        with lock_free(root, files) as free:
-            write(free)
+        held = write_free(root, files, write)
     except NotRecorded as error:
         return [error]
-    for file in [file for file in files if file not in free]:
+    for file in held:
         try:
-            with lock(root, file, hurry=hurry):
+            with lock(root, file, wait, hurry):
                 write([file])
         except NotRecorded as error:
             failures.append(error)
@@ -174,7 +182,7 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
             if time.monotonic() >= started + wait:
                 owner = os.pread(handle, _SIGNATURE, 0).decode("utf-8", "replace").strip()
                 owner = owner or "another process"
-                what = f"not recorded: its lock is held by {owner}, and {wait:g} s of waiting were not enough"
+                what = f"not recorded: its lock is held by {owner}, and waiting was not enough"
                 hint = "wait until it has finished, then run again"
                 raise NotRecorded(Problem("BK121", what, hint, Place(file))) from None
             time.sleep(pause)

@@ -219,10 +219,11 @@ class RecordedFile:
 
 @frozen
 class Recorded:
-    """What was left as it is, what could not be written, and what was."""
+    """What was left as it is, what could not be written, what somebody else writes, and what was written."""
 
     notes: list[str] = field(default_factory=list)
     failures: list[NotRecorded] = field(default_factory=list)
+    held: list[Mark] = field(default_factory=list)
     rewritten: list[RecordedFile] = field(default_factory=list)
 
 
@@ -231,17 +232,40 @@ def record_all(
     root: str,
     now: str,
     daily: bool = False,
-    hurry: atomic.Hurry | None = None,
     log: VerdictLog | None = None,
+    wait: float = atomic.WAIT,
+    hurry: atomic.Hurry | None = None,
 ) -> Recorded:
     """The same for many files at once: together those that nobody else is writing, the others one by one. The
     log, if there is one, has these verdicts counted."""
+    writer = RecordWriter(root, now, daily, log, by_file(marks))
+    writer.done.failures.extend(atomic.write_locked(root, writer.batches, writer.write, wait, hurry))
+    return writer.done
+
+
+def record_free(
+    marks: Sequence[Mark], root: str, now: str, daily: bool = False, log: VerdictLog | None = None
+) -> Recorded:
+    """The same without waiting for anybody. The log has these verdicts counted, and those that are held not
+    any more."""
+    writer = RecordWriter(root, now, daily, log, by_file(marks))
+    try:
+        held = atomic.write_free(root, writer.batches, writer.write)
+    except NotRecorded as error:
+        writer.done.failures.append(error)
+        return writer.done
+    for file in held:
+        writer.done.held.extend(writer.batches[file])
+        if log is not None:
+            log.count(file, -len(writer.batches[file]))
+    return writer.done
+
+
+def by_file(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
     batches: dict[str, list[Mark]] = {}
     for mark_ in marks:
         batches.setdefault(mark_.source.file, []).append(mark_)
-    writer = RecordWriter(root, now, daily, log, batches)
-    writer.done.failures.extend(atomic.write_locked(root, batches, writer.write, hurry))
-    return writer.done
+    return batches
 
 
 @dataclass(slots=True)
@@ -292,7 +316,7 @@ def record_left(root: str, daily: bool = False, hurry: atomic.Hurry | None = Non
                 batch = list(verdicts_on_file)
                 log.count(file, len(batch))
                 marks += marks_of(root, file, batch)
-            done = record_all(marks, root, when, daily, hurry, log)
+            done = record_all(marks, root, when, daily, log, hurry=hurry)
             total.notes.extend(done.notes)
             total.failures.extend(done.failures)
             total.rewritten.extend(done.rewritten)

@@ -9,8 +9,17 @@ from collections.abc import Callable, Iterable
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
-from baselinekit.store.atomic import INDEX
-from baselinekit.store.record import Mark, Recorded, RecordedFile, VerdictLog, record_all, record_left
+from baselinekit.store.atomic import INDEX, WAIT
+from baselinekit.store.record import (
+    Mark,
+    Recorded,
+    RecordedFile,
+    VerdictLog,
+    by_file,
+    record_all,
+    record_free,
+    record_left,
+)
 from baselinekit.workflow.context import Stop
 
 _GATHERING = 0.02
@@ -27,7 +36,8 @@ seldom that no more than one part in `_SHARE` of the time goes into it."""
 
 class Recorder:
     """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own, and
-    first what killed runs have left. `close` waits until all is written, and has the index of the project
+    first what killed runs have left. A file that somebody else is writing keeps no other one back. `close`
+    waits until all is written, and has the index of the project
     know the files again that were written; in a `hurry` nobody waits long for a lock any more."""
 
     def __init__(
@@ -37,6 +47,7 @@ class Recorder:
         daily: bool,
         sources: Iterable[Source],
         hurry: Stop | None = None,
+        wait: float = WAIT,
     ):
         self._root = root
         self._now = now
@@ -45,9 +56,11 @@ class Recorder:
         self._log = VerdictLog(root)
         self._lock = threading.Condition()
         self._waiting: dict[str, list[Mark]] = {}
+        self._held: dict[str, float] = {}
         self._ready = 0
         self._has_news = self._is_closing = False
         self._hurry = hurry
+        self._wait = wait
         self._writer: threading.Thread | None = None
         self._broken: BaseException | None = None
         self._rewritten: dict[str, RecordedFile] | None = (
@@ -83,7 +96,8 @@ class Recorder:
     def _has_room(self) -> bool:
         """Whoever is in a hurry waits for nobody, and nobody for a writer that is no more."""
         in_a_hurry = self._hurry is not None and self._hurry.is_set()
-        return self._ready <= _MOST_READY or in_a_hurry or not (self._writer and self._writer.is_alive())
+        is_over = not (self._writer and self._writer.is_alive())
+        return self._ready + len(self._held) <= _MOST_READY or in_a_hurry or is_over
 
     def _begun(self) -> threading.Thread | None:
         """The writer. A busy machine may have no thread for it: the next verdict asks again."""
@@ -125,16 +139,42 @@ class Recorder:
                 self._lock.wait_for(self._is_enough, _GATHERING)
                 last, began = self._is_closing, time.monotonic()
                 batches = self._take(last or began >= due)
+            held: list[Mark] = []
             for start in range(0, len(batches), _GROUP):
                 marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
-                for file, verdicts in Counter(mark.source.file for mark in marks).items():
-                    self._log.count(file, verdicts)
-                timestamp = self._now()
-                self._tell(record_all(marks, self._root, timestamp, self._daily, self._hurry, self._log))
+                self._count(marks)
+                done = record_free(marks, self._root, self._now(), self._daily, self._log)
+                self._tell(done)
+                held += done.held
+            overdue = held if last else self._put_back(held)
+            self._count(overdue)
+            wait = self._wait if last else 0
+            self._tell(
+                record_all(overdue, self._root, self._now(), self._daily, self._log, wait, self._hurry)
+            )
             if last:
                 return
             if began >= due:
                 due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
+
+    def _count(self, marks: Iterable[Mark]) -> None:
+        for file, verdicts in Counter(mark.source.file for mark in marks).items():
+            self._log.count(file, verdicts)
+
+    def _put_back(self, held: list[Mark]) -> list[Mark]:
+        """What somebody else is writing waits for another round, before what has come in meanwhile. Returns
+        what has waited long enough."""
+        now, overdue = time.monotonic(), []
+        with self._lock:
+            since = {file: self._held.get(file, now) for file in by_file(held)}
+            self._held = {file: then for file, then in since.items() if now < then + self._wait}
+            for file, marks in by_file(held).items():
+                if file in self._held:
+                    self._waiting[file] = marks + self._waiting.get(file, [])
+                else:
+                    overdue += marks
+            self._lock.notify_all()
+        return overdue
 
     def _is_due(self) -> bool:
         return self._has_news or self._is_closing

@@ -10,7 +10,7 @@ import pytest
 from storehelp import CASE, write, write_baseline
 
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.atomic import lock_free
+from baselinekit.store.atomic import lock, lock_free
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.index import FileIndex
 from baselinekit.store.reading import load
@@ -72,6 +72,38 @@ def test_closing_writes_what_waits(tmp_path: Path) -> None:
         for one in baselines[:70]:
             writer.add(one.source, False)
     assert [one.metadata.failure_count for one in load(files, str(tmp_path))] == [1] * 70 + [0] * 30
+
+
+def test_a_file_that_somebody_else_writes_keeps_no_later_one_back(tmp_path: Path) -> None:
+    """Its verdicts are recorded once the file is free, each of them once and in their order."""
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(2, 4)]
+    write(tmp_path, "held.yaml", "".join(CASE.format(number=number) for number in range(2)))
+    first, second, *free = load(["held.yaml", *files], str(tmp_path))
+    with recorder(tmp_path, [first, second, *free]) as writer:
+        with lock(str(tmp_path), "held.yaml"):
+            writer.add(first.source, False)
+            writer.add(second.source, False)
+            time.sleep(0.2)
+            for one in free:
+                writer.add(one.source, False)
+                until(lambda file=one.source.file: counts(tmp_path, file) == [1])  # type: ignore[misc]
+            assert counts(tmp_path, "held.yaml") == [0, 0]
+        until(lambda: counts(tmp_path, "held.yaml") == [1, 1])
+    assert (counts(tmp_path, "held.yaml"), writer.failures, writer.notes) == ([1, 1], [], [])
+
+
+def test_a_file_that_stays_locked_is_given_up_while_the_others_are_written(tmp_path: Path) -> None:
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(2)]
+    held, free = load(files, str(tmp_path))
+    sources = [held.source, free.source]
+    writer = Recorder(str(tmp_path), lambda: "2024-02-01T00:00:00Z", False, sources, wait=0.1)
+    with lock(str(tmp_path), files[0]), closing(writer):
+        writer.add(held.source, False)
+        until(lambda: bool(writer.failures))
+        writer.add(free.source, False)
+        until(lambda: counts(tmp_path, files[1]) == [1])
+    assert [problem.code for failure in writer.failures for problem in failure.problems] == ["BK121"]
+    assert counts(tmp_path, files[0]) == [0]
 
 
 def test_what_goes_wrong_in_the_writer_is_told(tmp_path: Path) -> None:
