@@ -29,6 +29,8 @@ from baselinekit.model.values import ABSENT, Json
 
 MAX_DIGITS = 1_000
 _TOO_LARGE = 10**MAX_DIGITS
+LARGE = 4_000
+"""Characters from which on a text is read in another way, which gives the same."""
 SURELY_EXACT = 15  # every decimal of so many digits survives the way through a float
 
 
@@ -41,10 +43,10 @@ def fraction(text: str) -> float | Decimal:
     """A literal with a point or an exponent. ValueError: it cannot be kept."""
     if len(text) <= SURELY_EXACT and "e" not in text and "E" not in text:
         return float(text)
-    check_length(text)
     number = float(text)
     if text == repr(number):
         return number
+    check_length(text)
     try:
         exact = Decimal(text)
     except InvalidOperation:
@@ -167,6 +169,11 @@ class _Fault(ValueError):
 
 def decode(text: str, deepest: int = MAX_DEPTH) -> Json:
     """The value of a JSON text, or NotJson."""
+    if len(text) >= LARGE:
+        from baselinekit.documents.jsonlarge import decode_large  # few texts are large
+
+        with suppress(ValueError, RecursionError):
+            return decode_large(text, deepest, MAX_DIGITS, fraction, _constant)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
