@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 INTERRUPTED = 130
 
@@ -36,20 +36,10 @@ def main(now: Now | None = None, sleep: Sleep | None = None) -> None:
             setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
     try:
         if sys.argv[1:2] in (["git-merge"], ["git-textconv"]):
-            _answer_git()
+            import_named("gitcalls.answer")(sys.argv[1], sys.argv[2:])
         import_named("main.main")(now=now, sleep=sleep)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-
-
-def _answer_git() -> NoReturn:
-    """Git calls once a file, and waits: nothing is collected meanwhile, and nothing is tidied up in the end,
-    which would take a quarter of the time."""
-    gc.disable()
-    code = importlib.import_module("baselinekit.cli.gitcalls").call(sys.argv[1], sys.argv[2:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 def leave(number: int, frame: FrameType | None) -> None:

@@ -4,15 +4,27 @@ git's own merge of texts; `git-textconv` shows a file without it. `init --git` t
 Git calls once a file, and waits: their words are read here, without the library that reads those of people,
 and nothing is imported that a merge of two records does not need."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from baselinekit.store import recordmerge
 
 _CONFLICTS_AT_MOST = 127
 _OWN_WORDS = ("ours", "base", "theirs")
 _FAILED = 255
+
+
+def answer(name: str, words: Sequence[str]) -> NoReturn:
+    """Call, and end: nothing is collected meanwhile, and nothing is tidied up in the end, which would take a
+    quarter of the time."""
+    gc.disable()
+    code = call(name, words)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def call(name: str, words: Sequence[str]) -> int:
