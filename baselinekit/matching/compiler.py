@@ -3,22 +3,11 @@ most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.matching.arrays import Elements, ElementTemplate, Ordered, Selected
-from baselinekit.matching.columnar import ColumnarArray
-from baselinekit.matching.columns import (
-    ColumnMaker,
-    Columns,
-    Leaves,
-    goes_by_columns,
-    leaves_of,
-    literal_columns,
-)
-from baselinekit.matching.keyed import Keyed, no_key
 from baselinekit.matching.objects import Headers, Object, ObjectShape
 from baselinekit.matching.rules import ActiveRules, Form, Mode, Rule, Side, State, field_mode
-from baselinekit.matching.unordered import LazyNodes, Unordered
 from baselinekit.matching.values import (
     AnyElements,
     Ignored,
@@ -40,6 +29,9 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, texts_i
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
+
+if TYPE_CHECKING:
+    from baselinekit.matching.columns import Columns, Leaves
 
 _MOST_SHAPES = 8
 NO_FORM: Form = {}
@@ -108,6 +100,8 @@ class Compiler:
         node = self.output(value, form, mode, usual, at)
         if not outer.filters or not outer.may_leave_out(key, value, size):
             return node
+        from baselinekit.matching.arrays import Selected
+
         side = Side(key, value, size)
         return Selected(node, usual, outer, side, lambda own: self.again().output(value, form, mode, own, at))
 
@@ -306,7 +300,8 @@ def mode_here(mode: Mode, here: ActiveRules) -> Mode:
 
 @dataclass(slots=True)
 class _Array:
-    """An array that is being compiled. `how`: as its rules say that it is compared."""
+    """An array that is being compiled. `how`: as its rules say that it is compared. What compares arrays is
+    imported when one is met: it takes time, and the outputs of many checks hold none."""
 
     compiler: Compiler
     value: list[Json]
@@ -314,10 +309,13 @@ class _Array:
     mode: Mode
     state: State
     at: Link
-    columns: Columns | Leaves | None = None
+    columns: "Columns | Leaves | None" = None
 
     def node(self) -> Node:
         """By the columns of its rows if they are all alike, else with a node for each row."""
+        from baselinekit.matching.columnar import ColumnarArray
+        from baselinekit.matching.columns import ColumnMaker, Columns, goes_by_columns
+
         value, mode, state, compiler = self.value, self.mode, self.state, self.compiler
         if self.how is not None and self.how != "ordered" and mode.type == "exact":
             what = f"an exact comparison keeps the order of arrays, {str(self.how)!r} has no effect"
@@ -326,8 +324,11 @@ class _Array:
             self.how = "each" if describes_many(value[0]) else None
         if self.how is not None:
             compiler.arrays[unroll(self.at)] = str(self.how)
-        if isinstance(self.how, By) and (why := no_key(self.compared_rows(), self.how.by)):
-            compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
+        if isinstance(self.how, By):
+            from baselinekit.matching.keyed import no_key
+
+            if why := no_key(self.compared_rows(), self.how.by):
+                compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
         compiler.checked += not value
         below = state.same_below
         if below is not None and self.how != "each" and goes_by_columns(mode):
@@ -346,6 +347,9 @@ class _Array:
 
     def opened(self) -> Node:
         """The node of a literal array, of which something else was met: all that it holds is literal too."""
+        from baselinekit.matching.columnar import ColumnarArray
+        from baselinekit.matching.columns import goes_by_columns, leaves_of, literal_columns
+
         value, mode, below = self.value, self.mode, self.state.same_below
         if below is None or not goes_by_columns(mode):
             return self.literal_rows()
@@ -355,6 +359,8 @@ class _Array:
         return ColumnarArray(value, columns, True, None, self.literal_rows, self.at, loose=False)
 
     def literal_rows(self) -> Node:
+        from baselinekit.matching.arrays import Ordered
+
         items: list[Node] = []
         for n, item in enumerate(self.value):
             below, place = self.state.step(n, item, len(self.value)), (self.at, n)
@@ -388,6 +394,8 @@ class _Array:
 
     def rows(self) -> Node:
         """With a node for each of its rows; for those that are all alike, when it is looked at."""
+        from baselinekit.matching.arrays import Elements, ElementTemplate, Ordered
+
         value, mode, state, at, compiler = self.value, self.mode, self.state, self.at, self.compiler
         below, size, subset = state.same_below, len(value), self.how == "subset"
 
@@ -396,10 +404,15 @@ class _Array:
                 return compiler.node_by_type(value[n], mode, below, (at, n))
             return compiler.below(value[n], mode, state, n, size, (at, n))
 
-        if isinstance(self.columns, Columns) and self.how in ("unordered", "subset"):
-            lazy = LazyNodes(item, size)
-            classes = self.classes()
-            return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, classes=classes)
+        unordered = self.how in ("unordered", "subset")
+        if unordered:
+            from baselinekit.matching.columns import Columns
+            from baselinekit.matching.unordered import LazyNodes, Unordered
+
+            if isinstance(self.columns, Columns):
+                lazy = LazyNodes(item, size)
+                classes = self.classes()
+                return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, classes=classes)
         items = tuple(map(item, range(size)))
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
@@ -413,8 +426,10 @@ class _Array:
         if self.how == "each" and items:
             return ElementTemplate(value, items, mode, at, elements)
         if isinstance(self.how, By):
+            from baselinekit.matching.keyed import Keyed
+
             return Keyed(value, items, self.how.by, mode, at, elements)
-        if self.how in ("unordered", "subset"):
+        if unordered:
             bindings = compiler.bound and any(token.key for token in tokens_in(value))
             return Unordered(value, items, mode, at, subset, bindings, None, self.classes(), elements)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)

@@ -8,7 +8,6 @@ from baselinekit.matching.values import Ignored, Link, Node, PlaceholderNode, Sc
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import bytes_of, identical
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -192,6 +191,8 @@ class Object:
         if moved or not self.shape.mode.allow_field_reordering:
             resolved = {key: resolved[key] for key in actual if key in resolved} | resolved
         elif len(resolved) > len(self.expected):
+            from baselinekit.tree.changes import with_new_keys
+
             came = [key for key in actual if key in resolved]
             resolved = {key: resolved[key] for key in with_new_keys(self.expected, came)}
         if any(value is ABSENT for value in changed.values()):

@@ -14,7 +14,6 @@ from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQue
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import WRITTEN, escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.equality import (
     bytes_of,
     identical,
@@ -72,7 +71,7 @@ class Walk:
 
     open: Callable[..., Node]
     """Makes the node of a literal value, once something else was met."""
-    accepts: Accepts
+    accepts: Callable[[str, Json], bool]
     """Whether a stored text by itself accepts a value: rows that failed are set beside each other by it."""
     bound: bool = True
     """Whether there are bindings anywhere: then a match depends on what was met before."""

@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
-from baselinekit.errors import CannotReplay, InvalidInput, Refused, cannot, nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot, nearest
 from baselinekit.kinds.http import SAFE, HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.lazy import lazy_pattern
@@ -29,8 +29,6 @@ from baselinekit.replaying.answer import (
     http_output,
     read_answer,
 )
-from baselinekit.replaying.files import inside, read_bytes
-from baselinekit.replaying.flow import collect_outputs, headers_used, pick, problems_of_flow, problems_of_path
 from baselinekit.replaying.settings import (
     MANY_REDIRECTS,
     Row,
@@ -195,6 +193,8 @@ def _content(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[b
 def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
     import mimetypes
 
+    from baselinekit.replaying.files import read_bytes
+
     parts = []
     for name, value in pairs_of(dict(step.form or {})):
         parts.append((f'form-data; name="{in_quotes(name)}"', "", value.encode("utf-8", "replace")))
@@ -223,6 +223,8 @@ def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | st
     ours = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
     if verify is False and http.verify is not False:  # also where a variable or an answer has brought it in
         raise Refused(unverified())
+    if isinstance(verify, str) or execution.cert:
+        from baselinekit.replaying.files import inside
     if isinstance(verify, str):
         verify = inside(setting.surroundings, verify)
         verify = ours if isinstance(ours, str) and os.path.realpath(ours) == verify else verify
@@ -257,7 +259,11 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
     wholes: list[Json] = []  # with every header
-    used = headers_used(recipe.input) if is_flow else {}
+    used: Mapping[int, Collection[str]] = {}
+    if is_flow:
+        from baselinekit.replaying.flow import collect_outputs, headers_used
+
+        used = headers_used(recipe.input)
     statuses: list[tuple[str, int]] = []
     notes: list[str] = []
     made, writes = list[tuple[str, str, Json]](), False
@@ -279,6 +285,8 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         name = (written.name or str(number)) if is_flow else ""
         statuses.append((name, response.status))
         for key, path in written.save.items():
+            from baselinekit.replaying.flow import pick
+
             saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), wholes[-1])
             made += [(key, path, saved[key])] if writes else []
     output = collect_outputs(recipe.input, outputs, wholes) if is_flow else outputs[0]
@@ -289,7 +297,11 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
 def check_http(recipe: Recipe, setting: Setting) -> None:
     """Everything that can be known before the first request: what a step needs of an earlier one is taken
     as defined, and such a step is not put together yet."""
-    problems = list(problems_of_flow(recipe.input)) if isinstance(recipe.input, HttpFlow) else []
+    problems: list[Problem] = []
+    if isinstance(recipe.input, HttpFlow):
+        from baselinekit.replaying.flow import problems_of_flow
+
+        problems += problems_of_flow(recipe.input)
     saved: dict[str, Json] = {}
     execution = without_unused_base(recipe, setting)
     for step, at in step_places(recipe):
@@ -315,6 +327,8 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
                     *(problem if problem.at else replace(problem, at=where) for problem in error.problems)
                 ) from None
         for key, path in step.save.items():
+            from baselinekit.replaying.flow import problems_of_path
+
             problems += problems_of_path(path, (*at, "save", key))
             saved[key] = ""
     if problems:
@@ -323,6 +337,8 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
 
 def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
     """What stands in the files that it sends. A path that hangs on an earlier answer is not known yet."""
+    from baselinekit.replaying.files import read_bytes
+
     for step, _ in step_places(recipe):
         for path in (step.files or {}).values():
             with suppress(InvalidInput):

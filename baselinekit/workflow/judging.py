@@ -29,7 +29,6 @@ from baselinekit.model.results import VOLATILE, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying import dispatch as replaying
 from baselinekit.replaying.dispatch import recipe_hash
-from baselinekit.replaying.files import rubric_of
 from baselinekit.replaying.settings import Setting, undefined_in
 from baselinekit.report.resultfile import compact
 from baselinekit.store.results import drop_pending, keep_results, save_pending
@@ -103,14 +102,15 @@ def _parts(output: Json) -> dict[str, Json]:
 
 
 def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
+    from baselinekit.replaying.files import rubric_of
+
     output = observation.output
     answered = output.get("text", output) if isinstance(output, dict) else output
     text = answered if isinstance(answered, str) else pretty(answered, "  ")
     question, read = _scoring(scores, rubric_of(scores, setting), text)
     answer = setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
-    graded = read(answer.text)
     environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
-    return replace(observation, output={**_parts(output), SCORES: graded}, environment=environment)
+    return replace(observation, output={**_parts(output), SCORES: read(answer.text)}, environment=environment)
 
 
 def _scoring(
