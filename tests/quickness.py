@@ -2,15 +2,16 @@
 
 A test that is dear is marked `slow`, alone or with its whole file (`pytestmark = pytest.mark.slow`), and runs
 in `make test` only. `pytest --quick` leaves those out, and fails where what is left costs too much: processor
-time, which a busy machine hardly changes, of the tests and of what they start."""
+time of the tests and of what they start. On a busy machine the same test takes up to twice of that, so the
+pace of the machine is measured while they run."""
 
 import os
 import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -21,6 +22,8 @@ MOST_OF_ALL = 90.0
 _ALL_SLOW = re.compile(r"^pytestmark = pytest\.mark\.slow$", re.MULTILINE)
 _PACE = 0.0125
 """What `_work` takes there."""
+_EVERY = 200
+"""So many tests, and the pace is measured."""
 
 
 class Quickness:
@@ -28,6 +31,7 @@ class Quickness:
 
     def __init__(self, most_of_one: float = MOST_OF_ONE) -> None:
         self.spent: dict[str, float] = {}
+        self.paces: list[float] = []
         self._most_of_one = most_of_one
 
     @pytest.hookimpl(tryfirst=True)
@@ -51,17 +55,21 @@ class Quickness:
             return (yield)
         finally:
             self.spent[item.nodeid] = processor_time() - before
+            if len(self.spent) % _EVERY == 1:
+                self.paces.append(pace())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
         """A process of pytest-xdist has ended: what its tests took is ours."""
-        self.spent |= getattr(node, "workeroutput", {}).get("spent", {})
+        output = getattr(node, "workeroutput", {})
+        self.spent |= output.get("spent", {})
+        self.paces += output.get("paces", [])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output["spent"] = self.spent
+            output["spent"], output["paces"] = self.spent, self.paces
         elif self._told() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -71,7 +79,7 @@ class Quickness:
             terminalreporter.write_line(line)
 
     def _told(self) -> list[str]:
-        return too_dear(self.spent, pace(), self._most_of_one) if self.spent else []
+        return too_dear(self.spent, max(1.0, fmean(self.paces)), self._most_of_one) if self.spent else []
 
 
 def processor_time() -> float:
@@ -85,16 +93,11 @@ def _work() -> int:
     return sum(len(str(number)) for number in range(100_000))
 
 
-@cache
 def pace() -> float:
-    """How many times as long as there the same work takes here; never less than once."""
-
-    def once() -> float:
-        began = time.thread_time()
-        _work()
-        return time.thread_time() - began
-
-    return max(1.0, min(once() for _ in range(5)) / _PACE)
+    """How many times as long as there the same work takes here and now."""
+    began = time.thread_time()
+    _work()
+    return (time.thread_time() - began) / _PACE
 
 
 def too_dear(spent: Mapping[str, float], pace: float, most_of_one: float = MOST_OF_ONE) -> list[str]:
