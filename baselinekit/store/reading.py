@@ -183,6 +183,21 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
+_SELDOM = 50_000
+
+
+@contextmanager
+def collected_seldom() -> Iterator[None]:
+    """Python's collector of cycles comes after so many new objects: an answer is a tree of thousands, without
+    a cycle, and to look through it again and again while it grows takes a twentieth of a run."""
+    usual = gc.get_threshold()
+    gc.set_threshold(usual[0] and max(usual[0], _SELDOM), *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
 @contextmanager
 def settled() -> Iterator[None]:
     """What is there already stays, and the collector does not look through it again: it would as often as

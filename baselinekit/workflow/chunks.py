@@ -30,7 +30,7 @@ from baselinekit.store.records import (
 from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import BaselineRunner, JudgedBaseline, Repeating, Tried
 from baselinekit.workflow.leases import Gathered
-from baselinekit.workflow.loading import Prepared, Unfit, compile_and_check
+from baselinekit.workflow.loading import Prepared, Unfit, compile_and_check, compiled
 from baselinekit.workflow.project import CaptureEnvironment
 from baselinekit.workflow.selection import Test
 
@@ -260,7 +260,8 @@ def unjudged(
 
 @dataclass(slots=True)
 class _Held:
-    """A baseline with its matcher, if it `is_ready`, or as it was read; or nothing but its record, packed."""
+    """A baseline with its matcher, if it `is_ready`, or as it was read; or nothing but its record, packed, of
+    a baseline that has been compiled and checked if it `is_ready`."""
 
     prepared: Prepared | None
     room: int
@@ -401,6 +402,8 @@ class HeldBaselines:
         if held.is_ready and held.prepared is not None:
             return held.prepared
         baseline = held.prepared[0] if held.prepared is not None else self._unpacked(entry, held.packed)
+        if held.is_ready:
+            return compiled(self._environment, baseline)
         prepared, unfit = compile_and_check(self._environment, [baseline])
         if unfit:
             raise unfit[0].error
@@ -451,7 +454,7 @@ class HeldBaselines:
             and (data := packed(one.raw, compressed=self._is_compressed))
         ):
             self._packed_room -= len(data)
-            self._held[one.key] = _Held(None, 0, packed=data)
+            self._held[one.key] = _Held(None, 0, is_ready, packed=data)
 
     def _put(self, one: _Found, prepared: Prepared, is_ready: bool) -> None:
         room = _OF_EACH + _OF_A_BYTE * one.size

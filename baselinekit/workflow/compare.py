@@ -12,7 +12,7 @@ from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import same_ids, without_collector
+from baselinekit.store.reading import collected_seldom, same_ids, without_collector
 from baselinekit.workflow.chunks import (
     BaselineEngine,
     Chunk,
@@ -83,7 +83,7 @@ def compare(
         with without_collector():
             plan = make_plan(project, paths, selection, policy, context, engine, worker)
             gc.freeze()  # all that was made stays until the end: there is no use in looking through it
-        with context.stop.heard(), at_once:
+        with context.stop.heard(), at_once, collected_seldom():
             finishing = Finishing(project, plan, policy, context)
             entries, recorder = plan.share.entries, finishing.recorder
             results = with_lines(finishing.run(engine), [entry.source for entry in entries], project.root)

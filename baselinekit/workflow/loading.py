@@ -114,20 +114,17 @@ def compile_and_check(
     project = environment.project
     prepared: list[Prepared] = []
     failed: dict[int, Unfit] = {}
-    compiled: list[tuple[int, Baseline]] = []
+    fit: list[tuple[int, Baseline]] = []
     for number, baseline in enumerate(selected):
         try:
-            chosen = environment.chosen(baseline)
-            if chosen.baseline is None or chosen.baseline.output is ABSENT:  # told among the results
-                prepared.append((chosen, None))
-                continue
-            prepared.append((chosen, compile_baseline(chosen, project.words_of(baseline))))
-            compiled.append((number, baseline))
+            chosen, matcher = compiled(environment, baseline)
         except BaselinekitError as error:
             failed[number] = Unfit(baseline.source, error)
-        except Exception:
-            prepared.append((baseline, None))
-    for number, baseline in compiled:
+            continue
+        prepared.append((chosen, matcher))
+        if matcher is not None:
+            fit.append((number, baseline))
+    for number, baseline in fit:
         try:
             check(baseline, project.setting_of(baseline, environment.clients))
         except BaselinekitError as error:
@@ -135,6 +132,20 @@ def compile_and_check(
         except Exception:
             continue
     return prepared, [failed[number] for number in sorted(failed)]
+
+
+def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+    """A baseline with its matcher; without one where it has no output yet, or where an exception came that
+    nobody expected: both are told where it is judged."""
+    try:
+        chosen = environment.chosen(baseline)
+        if chosen.baseline is None or chosen.baseline.output is ABSENT:
+            return chosen, None
+        return chosen, compile_baseline(chosen, environment.project.words_of(baseline))
+    except BaselinekitError:
+        raise
+    except Exception:
+        return baseline, None
 
 
 def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:
