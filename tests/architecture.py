@@ -285,6 +285,7 @@ TAKEN_APART = {
 """Who takes a part of a text by what separates it, and why no half secret comes of it."""
 
 _LEAST_CUT = 11
+_ENOUGH_TO_COUNT = 10
 _A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|columns|room|width")
 _SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
 _PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
@@ -653,6 +654,27 @@ def short_files(package: Package) -> Iterator[str]:
         is_package = any(other.startswith(f"{module}.") for other in package) or module == ""
         if source.count("\n") < FEWEST_LINES and not is_package and module not in STANDS_ALONE:
             yield f"{module} has {source.count(chr(10))} lines and no reason in STANDS_ALONE"
+
+
+def private_functions(package: Package) -> Iterator[str]:
+    """Fewer than 30 % of all functions are private: what is used once and says no more than its name stands
+    where it is used. The methods of a private class have plain names; one with a base may have to avoid those
+    of the base."""
+    every = private = 0
+    for module, source in package.items():
+        for node in nodes(source):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                every, private = every + 1, private + _is_private(node.name)
+            if isinstance(node, ast.ClassDef) and node.name.startswith("_") and not node.bases:
+                for part in node.body:
+                    if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and _is_private(part.name):
+                        yield f"{module}:{part.lineno} {node.name} is private already: {part.name}"
+    if every >= _ENOUGH_TO_COUNT and 10 * private >= 3 * every:
+        yield f"{private} of {every} functions are private"
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def class_names(package: Package) -> Iterator[str]:

@@ -30,6 +30,7 @@ RULES_ASKED: list[ArchitectureRule] = [
     architecture.patterns,
     architecture.short_files,
     architecture.class_names,
+    architecture.private_functions,
     architecture.cuts,
 ]
 
@@ -175,6 +176,8 @@ SNIPPETS = {
         (architecture.patterns, "store.x", "import re\nX = [(1, re.compile('a'))]"),
         (architecture.short_files, "store.x", "x = 1\n" * 59),
         (architecture.class_names, "store.x", "class A:\n    class A:\n        pass\n"),
+        (architecture.private_functions, "store.x", "class _A:\n    def _f(self): ..."),
+        (architecture.private_functions, "store.x", "def _f(): ...\n" * 3 + "def f(): ...\n" * 7),
         (architecture.sizes, "store.utils", ""),
         (architecture.sizes, "store.x", "x = 1\n" * 501),
         (architecture.sizes, "store.x", "def f():\n" + "    x = 1\n" * 60),

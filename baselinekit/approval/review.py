@@ -273,14 +273,14 @@ class _DecisionReader:
     def read(self, one: Json, at: Path) -> None:
         try:
             verb = _checked(one)
-            for member in self._members(one):
+            for member in self.members(one):
                 if member in self.decided:
-                    raise _Wrong(f"{self._named(member)} is decided twice", "decide it once")
-                self._decide(member, verb, one)
+                    raise _Wrong(f"{self.named(member)} is decided twice", "decide it once")
+                self.decide(member, verb, one)
         except _Wrong as wrong:
             self.problems.append(replace(wrong.problem, at=(*at, *(wrong.problem.at or ()))))
 
-    def _members(self, one: dict[str, Json]) -> list[Member]:
+    def members(self, one: dict[str, Json]) -> list[Member]:
         """The changes that a decision names: those of a baseline, at a path or with a number."""
         chosen = [n for n, plan in enumerate(self.plans) if fnmatchcase(plan.baseline.id, one["id"])]
         if not chosen:
@@ -301,12 +301,12 @@ class _DecisionReader:
             raise _Wrong(f"nothing changes at {key} {one[key]!r}", hint, key)
         return found
 
-    def _decide(self, member: Member, verb: Verb, one: dict[str, Json]) -> None:
+    def decide(self, member: Member, verb: Verb, one: dict[str, Json]) -> None:
         plan = self.plans[member[0]]
         change = plan.changes[member[1]]
         text = ""
         if verb == "placeholder":
-            text = self._placeholder((plan, change), one)
+            text = self.placeholder((plan, change), one)
             plan = with_after(plan, change.number, text)
         elif verb == "ignore":
             text = _rule((plan, change), one)
@@ -318,7 +318,7 @@ class _DecisionReader:
                 raise _Wrong(f"{plan.baseline.id}: {why.message}", hint, "decision", why.code)
         self.decided[member] = Decision(verb, text)
 
-    def _placeholder(self, changed: Changed, one: dict[str, Json]) -> str:
+    def placeholder(self, changed: Changed, one: dict[str, Json]) -> str:
         why = no_placeholder(changed[1])
         if why:
             raise _Wrong(why, "accept or reject it", "decision")
@@ -328,7 +328,7 @@ class _DecisionReader:
             raise _Wrong(f"{text}: {why}", "", "value" if "value" in one else "decision")
         return str(text)
 
-    def _named(self, member: Member) -> str:
+    def named(self, member: Member) -> str:
         plan = self.plans[member[0]]
         return f"{plan.baseline.id} {_where(plan.changes[member[1]])}"
 

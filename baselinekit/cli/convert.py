@@ -195,7 +195,7 @@ class _Delivery:
 
     def written(self) -> int:
         options, made = self._options, self._made
-        files = dict(self._files()) if options.partial or not made.lost else {}
+        files = dict(self.files()) if options.partial or not made.lost else {}
         there = [name for name in files if os.path.lexists(os.path.join(self._project.root, name))]
         if there and not (options.overwrite or options.dry_run):
             hint = "choose another place with -o, or replace it with --overwrite"
@@ -208,29 +208,30 @@ class _Delivery:
             for name, text in files.items():
                 write_text(os.path.join(self._project.root, name), text, self._project.root)
         if options.as_json:
-            screen.show_json(json.dumps(self._document(files)) + "\n")
+            screen.show_json(json.dumps(self.document(files)) + "\n")
         else:
-            self._print(files)
+            self.print_files(files)
         return 1 if made.lost and not options.partial else 0
 
-    def _files(self) -> Iterator[tuple[str, str]]:
+    def files(self) -> Iterator[tuple[str, str]]:
         """The files, with what is lost at the top of the one with the cases."""
         header = "".join(
-            f"# {line}\n" for line in (*self._header(), *(f"  {text}" for text in self._lost_lines()))
+            f"# {line}\n"
+            for line in (
+                f"From {self.shown(self._options.path)}. Not carried over:",
+                *(f"  {text}" for text in self.lost_lines()),
+            )
         )
         header = screen.redact(header)
         for number, (name, text) in enumerate(self._made.files.items()):
             yield name, header + text if number == 0 and self._made.lost else text
 
-    def _header(self) -> Sequence[str]:
-        return (f"From {self._shown(self._options.path)}. Not carried over:",)
-
-    def _lost_lines(self) -> list[str]:
-        lines = (f"{place}: {lost}" if place else str(lost) for place, lost in self._lost_places)
+    def lost_lines(self) -> list[str]:
+        lines = (f"{place}: {lost}" if place else str(lost) for place, lost in self.lost_places)
         return [screen.safe_line(line) for line in lines]
 
     @cached_property
-    def _lost_places(self) -> list[tuple[str, LeftBehind]]:
+    def lost_places(self) -> list[tuple[str, LeftBehind]]:
         """What is lost, each with its place; a file is read once for all that it holds."""
         sources = {id(lost.case): lost.case.source for lost in self._made.lost if lost.case is not None}
         found = locate_each([(source, [()]) for source in sources.values()], self._project.root)
@@ -241,16 +242,16 @@ class _Delivery:
             (
                 of_case.get(id(lost.case), "")
                 if lost.place is None
-                else str(replace(lost.place, file=self._shown(lost.place.file))),
+                else str(replace(lost.place, file=self.shown(lost.place.file))),
                 lost,
             )
             for lost in self._made.lost
         ]
 
-    def _shown(self, path: str) -> str:
+    def shown(self, path: str) -> str:
         return os.path.relpath(path) if os.path.isabs(path) else path
 
-    def _print(self, files: Mapping[str, str]) -> None:
+    def print_files(self, files: Mapping[str, str]) -> None:
         made, options = self._made, self._options
         if options.dry_run:
             for name, text in files.items():
@@ -264,22 +265,22 @@ class _Delivery:
         if files:
             verb = "would be carried over" if options.dry_run else "carried over"
             screen.line(f"{many(made.count, 'case')} {verb}")
-            for note in self._notes(files):
+            for note in self.notes(files):
                 screen.line(screen.safe_line(f"note: {note}"))
         if made.lost:
             screen.line(f"{many(len(made.lost), 'thing')} not carried over:", err=not files)
-            for text in self._lost_lines():
+            for text in self.lost_lines():
                 screen.line(f"  {text}", err=not files)
         if not files:
             hint = ": --partial writes the rest" if made.files else ""
             screen.line(f"nothing was written{hint}", err=True)
             return
-        self._print_models()
+        self.print_models()
         if not options.dry_run:
             first = os.path.relpath(os.path.join(self._project.root, next(iter(files))))
             screen.next_commands([f"baselinekit run {screen.safe_line(first)} --list"])
 
-    def _notes(self, files: Mapping[str, str]) -> Iterator[str]:
+    def notes(self, files: Mapping[str, str]) -> Iterator[str]:
         """What is said in other words, and where something stands that would be masked on a screen."""
         yield from self._made.notes
         for name, text in files.items():
@@ -288,10 +289,11 @@ class _Delivery:
             if masked:
                 yield f"{name}:{masked[0]} holds what looks like a secret: take it out before you commit it"
 
-    def _print_models(self) -> None:
+    def print_models(self) -> None:
         """Models that the cases ask and nobody has declared yet."""
         known = self._project.config.models
-        missing = {name: how for name, how in self._models().items() if name not in known}
+        models = self._draft.models if self._draft is not None else {}
+        missing = {name: how for name, how in models.items() if name not in known}
         if not missing:
             return
         screen.line("baselinekit.yaml has to name whom they ask, below `models:`")
@@ -308,15 +310,12 @@ class _Delivery:
             line = f"  {key}: {yaml_flow({'from_env': there, 'secret': True})}"
             screen.line(screen.safe_line(line))
 
-    def _models(self) -> Mapping[str, Json]:
-        return self._draft.models if self._draft is not None else {}
-
-    def _document(self, files: Mapping[str, str]) -> dict[str, Json]:
+    def document(self, files: Mapping[str, str]) -> dict[str, Json]:
         lost = [
             {"what": one.what, "hint": one.hint, "at": place}
             | ({"case": one.case.id} if one.case is not None else {})
-            for place, one in self._lost_places
+            for place, one in self.lost_places
         ]
         written = [] if self._options.dry_run else [*files]
         told: dict[str, Json] = {"to": self._form.name, "written": written, "cases": self._made.count}
-        return told | {"lost": lost, "notes": [*self._notes(files)]}
+        return told | {"lost": lost, "notes": [*self.notes(files)]}

@@ -85,25 +85,25 @@ class _Import:
 
     def run(self) -> int:
         moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        moved, seen = self._cassettes(moment) if self._tool == VCR else self._values(moment)
+        moved, seen = self.cassettes(moment) if self._tool == VCR else self.values(moment)
         if not seen:
             what = f"{' '.join(self._paths)}: nothing of {self._tool} there"
             hint = f"name {_KEPT[self._tool]}"
             raise InvalidInput(Problem("BK776", what, hint))
         return MovedDelivery(self._options, self._tool, moved, self._changes).delivered()
 
-    def _values(self, moment: str) -> tuple[MovedIn, int]:
+    def values(self, moment: str) -> tuple[MovedIn, int]:
         moving = Moving()
-        files = FilesOfTests(self._files, self._read, partial(_below, self._project.root, OUTSIDE))
+        files = FilesOfTests(self.files, self.read, partial(_below, self._project.root, OUTSIDE))
         TOOLS[self._tool](files, moving)
         self._changes = moving.changes
         return moved_values(self._project, moving, moment), moving.seen + len(moving.left_out)
 
-    def _cassettes(self, moment: str) -> tuple[MovedIn, int]:
+    def cassettes(self, moment: str) -> tuple[MovedIn, int]:
         project, texts = self._project, dict[str, str]()
-        for file in self._files:
+        for file in self.files:
             try:
-                text = self._read(file).decode("utf-8-sig")
+                text = self.read(file).decode("utf-8-sig")
             except (UnicodeDecodeError, BaselinekitError):
                 continue  # of another kind, or a link that leads out of the project
             if vcr.recognises(file, text):
@@ -116,11 +116,11 @@ class _Import:
         with open_clients(clock(), None, Stop()) as context:
             return moved_cassettes(project, texts, choices, context.clients, moment)
 
-    def _read(self, file: str) -> bytes:
+    def read(self, file: str) -> bytes:
         return read(self._project.root, file, MAX_OUTPUT_BYTES)
 
     @cached_property
-    def _files(self) -> list[str]:
+    def files(self) -> list[str]:
         """All files below the paths, from the project's root. No link is followed into another folder."""
         root = os.path.realpath(self._project.root)
         found: dict[str, None] = {}

@@ -62,30 +62,30 @@ class _Bar:
         self._shown = ""
         self._line_begun = False
         self._cells = "━─" if "utf" in (stream.encoding or "").lower() else "#-"
-        self._draw()
+        self.draw()
 
     def keep_drawing(self) -> None:
         while not self._gone.wait(_SECONDS_BETWEEN):
             with self._lock:
-                self._draw()
+                self.draw()
 
     def print_above(self, stream: TextIO, text: str) -> None:
         """A line that is not ended keeps the bar away: a question, say, and what is typed behind it."""
         with self._lock:
-            self._put("")
+            self.put("")
             stream.write(text)
             stream.flush()
             self._line_begun = not text.endswith("\n")
-            self._draw()
+            self.draw()
 
     def erase(self, finished: bool = False) -> None:
         with self._lock:
             if finished:
-                self._draw()
-            self._put("")
+                self.draw()
+            self.put("")
             self._gone.set()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
         while self.came:
             self._tally[self.came.popleft()] += 1
         if self._line_begun or self._gone.is_set():
@@ -95,9 +95,9 @@ class _Bar:
         except (OSError, ValueError):
             columns = 80
         seconds, style = time.monotonic() - self._began, Style(self._colour, columns)
-        self._put(format_progress(self._doing, self._total, self._tally, seconds, style, self._cells))
+        self.put(format_progress(self._doing, self._total, self._tally, seconds, style, self._cells))
 
-    def _put(self, line: str) -> None:
+    def put(self, line: str) -> None:
         if line != self._shown:
             self._shown = line
             with suppress(OSError, ValueError):  # a terminal that was closed needs no bar

@@ -141,7 +141,9 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
     if left:
         what = f"{case.id}: no baseline can guard the grader {left[0].name}"
         raise InvalidInput(
-            Problem("BK774", what, "keep it to `baselinekit run`", _place(case, left[0], project))
+            Problem(
+                "BK774", what, "keep it to `baselinekit run`", locate(case.source, left[0].at, project.root)
+            )
         )
     record: dict[str, Any] = {
         "id": id,
@@ -221,10 +223,6 @@ def _literal(value: Json) -> Json:
     if isinstance(value, dict):
         return {unexpanded(key): _literal(item) for key, item in value.items()}
     return [_literal(item) for item in value] if isinstance(value, list) else value
-
-
-def _place(case: Case, grader: Grader, project: Project) -> Place | None:
-    return locate(case.source, grader.at, project.root)
 
 
 def _notes(case: Case) -> Iterator[str]:

@@ -309,7 +309,7 @@ class _RatingReader:
 
     def item(self, number: int, stated: StatedItem) -> Queued | None:
         at: Path = ("items", number)
-        item = self.there.get(stated.item) or self._new(stated, at)
+        item = self.there.get(stated.item) or self.new(stated, at)
         if item is None:
             return None
         if item.case != stated.case:
@@ -322,7 +322,7 @@ class _RatingReader:
                 self.empty += 1
                 continue
             try:
-                rating = self._rating(item, one)
+                rating = self.rating(item, one)
             except BaselinekitError as error:
                 self.problems += [replace(problem, at=(*here, "value")) for problem in error.problems]
             else:
@@ -335,7 +335,7 @@ class _RatingReader:
         number, place = problem.at or (0, 0)
         return replace(problem, at=self.places.get((int(number), int(place)), ()))
 
-    def _rating(self, item: RatingItem, stated: StatedRating) -> Rating:
+    def rating(self, item: RatingItem, stated: StatedRating) -> Rating:
         value = by_human.checked_rating(stated.value, item.method.rating_scale, len(item.shown.items))
         seconds = None if stated.seconds is None else float(stated.seconds)
         if seconds is not None and not 0 <= seconds < inf:
@@ -352,7 +352,7 @@ class _RatingReader:
         rating = Rating(stated.rater, value, stated.at or self.queue.stamp(), stated.note, seconds)
         return self.queue.fit(rating)
 
-    def _new(self, stated: StatedItem, at: Path) -> RatingItem | None:
+    def new(self, stated: StatedItem, at: Path) -> RatingItem | None:
         if stated.grading is None or stated.shown is None:
             hint = "run the suite first, or export it there without --as"
             what = f"{stated.case} ({stated.item}) is not in the queue, and the file does not say what it is"

@@ -373,7 +373,7 @@ class _Text:
         missing = [wanted for wanted in every if wanted not in there]
         none_of = [] if there & {*some} else [*some]
         met = [text for text in unwanted if self.has(text)]
-        near = self._nearest([[wanted] for wanted in missing] + ([none_of] if none_of else []))
+        near = self.nearest([[wanted] for wanted in missing] + ([none_of] if none_of else []))
         reasons = [f"{wanted!r} is not in the output{next(near)}" for wanted in missing]
         if none_of:
             reasons.append(f"none of {', '.join(map(repr, none_of))} is in the output{next(near)}")
@@ -381,7 +381,7 @@ class _Text:
         lists = {"found": found, "missing": [*missing, *none_of], "unwanted": met}
         return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
 
-    def _nearest(self, looked_for: Sequence[Sequence[str]]) -> Iterator[str]:
+    def nearest(self, looked_for: Sequence[Sequence[str]]) -> Iterator[str]:
         """Where the text comes nearest to one of each of these; of many, for the first ones."""
         mask = lru_cache(1)(self._clients.mask)
         for wanted in looked_for[:MOST_LOOKED_FOR]:

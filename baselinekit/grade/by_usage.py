@@ -47,10 +47,6 @@ class TokenLimit:
         return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def _exact(number: Number) -> Decimal:
-    return Decimal(str(number))
-
-
 def latency(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     how: LatencyLimit = task.method
     took = observation.seconds
@@ -65,7 +61,7 @@ def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     usd = observation.usage.cost_usd
     if usd is None:
         raise cannot("BK671", "it is not known what the answer cost", _PRICES)
-    most = _exact(how.max_usd)
+    most = Decimal(str(how.max_usd))
     passed = usd <= most
     reason = "" if passed else f"cost {usd:f} dollars, at most {most:f} are allowed"
     return task.decide((passed, reason, {"cost_usd": float(usd), "max_usd": how.max_usd}))

@@ -76,30 +76,30 @@ class _Amber:
         self.loose: list[tuple[int, str]] = []
 
     def whole(self) -> Any:
-        value, rest = self._value(self._lines[0], 0)
+        value, rest = self.value(self._lines[0], 0)
         if rest or self._at + 1 < len(self._lines):
-            raise self._unreadable("text behind the value", "write it anew: pytest --snapshot-update")
+            raise self.unreadable("text behind the value", "write it anew: pytest --snapshot-update")
         return value
 
-    def _unreadable(self, what: str, hint: str = "") -> LostValue:
+    def unreadable(self, what: str, hint: str = "") -> LostValue:
         return LostValue(what, hint, self._first + min(self._at, len(self._lines) - 1))
 
-    def _value(self, text: str, depth: int, is_key: bool = False) -> tuple[Any, str]:
+    def value(self, text: str, depth: int, is_key: bool = False) -> tuple[Any, str]:
         """The value that begins with this text of the current line, and what stands behind it."""
         if depth > MOST_LEVELS:
-            raise self._unreadable(f"more than {MOST_LEVELS} levels", "compare the parts that count")
+            raise self.unreadable(f"more than {MOST_LEVELS} levels", "compare the parts that count")
         if text == _QUOTES:
-            return self._text(depth)
+            return self.text(depth)
         if opens := _OPENS.fullmatch(text):
-            return self._container(opens[1], opens[2], depth)
+            return self.container(opens[1], opens[2], depth)
         begins = self._at
-        written, rest = self._written(text, depth, is_key)
+        written, rest = self.written(text, depth, is_key)
         try:
-            return self._leaf(written), rest
+            return self.leaf(written), rest
         except LostValue as error:
             raise LostValue(error.what, error.hint, self._first + begins) from None
 
-    def _text(self, depth: int) -> tuple[str, str]:
+    def text(self, depth: int) -> tuple[str, str]:
         """A text of several lines. Each of them is deeper than the line that ends it."""
         closing = _STEP * depth + _QUOTES
         deeper = _STEP * (depth + 1) if depth else ""
@@ -109,18 +109,18 @@ class _Amber:
             line = self._lines[self._at]
             ends = line == _QUOTES and self._at + 1 == len(self._lines)
             if ends if not depth else line.startswith(closing):
-                return self._dedented("\n".join(found), deeper), line[len(closing) :]
+                return self.dedented("\n".join(found), deeper), line[len(closing) :]
             found.append(line)
-        raise self._unreadable("a text that does not end", "write it anew: pytest --snapshot-update")
+        raise self.unreadable("a text that does not end", "write it anew: pytest --snapshot-update")
 
-    def _dedented(self, text: str, deeper: str) -> str:
+    def dedented(self, text: str, deeper: str) -> str:
         """syrupy indents what Python calls a line, which also ends at a form feed and at other characters."""
         lines = text.splitlines(keepends=True)
         if not all(line.startswith(deeper) for line in lines):
-            raise self._unreadable("a text that is indented otherwise", "write it anew: --snapshot-update")
+            raise self.unreadable("a text that is indented otherwise", "write it anew: --snapshot-update")
         return "".join(line[len(deeper) :] for line in lines)
 
-    def _container(self, name: str, opening: str, depth: int) -> tuple[Any, str]:
+    def container(self, name: str, opening: str, depth: int) -> tuple[Any, str]:
         closing, deeper = _STEP * depth + _CLOSES[opening], _STEP * (depth + 1)
         keyed: dict[str, Any] = {}
         rows: list[Any] = []
@@ -139,21 +139,21 @@ class _Amber:
             text = line[len(deeper) :]
             field = _FIELD.match(text) if not opening and name not in _ROWS else None
             if field:
-                value, rest = self._value(text[field.end() :], depth + 1)
+                value, rest = self.value(text[field.end() :], depth + 1)
                 keyed[field[1]] = value
             else:
-                value, rest = self._value(text, depth + 1, is_key=opening == "{" and name not in _SETS)
+                value, rest = self.value(text, depth + 1, is_key=opening == "{" and name not in _SETS)
                 if opening == "{" and rest.startswith(": "):
                     is_keyed = True
                     key = key_of(value)
-                    keyed[key], rest = self._value(rest[2:], depth + 1)
+                    keyed[key], rest = self.value(rest[2:], depth + 1)
                 else:
                     rows.append(value)
             if rest != "," or (rows and (keyed or is_keyed)):
                 break
-        raise self._unreadable(f"a {name} that is written otherwise than syrupy does", _ANEW)
+        raise self.unreadable(f"a {name} that is written otherwise than syrupy does", _ANEW)
 
-    def _written(self, text: str, depth: int, is_key: bool) -> tuple[str, str]:
+    def written(self, text: str, depth: int, is_key: bool) -> tuple[str, str]:
         """The repr of a value, and what stands behind it. A repr of several lines goes on until its brackets
         are closed and the next line is one of syrupy's own."""
         if is_key and (found := _end_of_key(text)) is not None:
@@ -169,11 +169,11 @@ class _Amber:
             if text.endswith(",") and is_end and not _open_brackets(text):
                 return text[:-1], ","
             if self._at + 1 >= len(self._lines):
-                raise self._unreadable("a repr of several lines that does not end", _SAY)
+                raise self.unreadable("a repr of several lines that does not end", _SAY)
             self._at += 1
             text += f"\n{following}"
 
-    def _leaf(self, text: str) -> Any:
+    def leaf(self, text: str) -> Any:
         if _WORD.fullmatch(text) and text not in ("True", "False", "None", "nan", "inf"):
             stands = placeholder_of_type(text)
             if stands is None:

@@ -86,7 +86,9 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             others += 1
         except (KeyError, TypeError, ValueError, AttributeError):
             left.append((number, "an entry that cannot be read", "save the file again"))
-    of_type = [entry for entry in entries if _is_wanted(entry.media, choices.types)]
+    of_type = [
+        entry for entry in entries if any(type.lower() in entry.media for type in choices.types or _API_TYPES)
+    ]
     hosts = _hosts(of_type, source, choices)
     chosen = _once(
         [entry for entry in of_type if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts]
@@ -275,10 +277,6 @@ def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
     elif isinstance(value, list) and len(path) < _DEEPEST:
         for number, item in enumerate(value):
             yield from _issued(item, (*path, number))
-
-
-def _is_wanted(media: str, types: Sequence[str]) -> bool:
-    return any(type.lower() in media for type in types or _API_TYPES)
 
 
 def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoices) -> set[str | None]:

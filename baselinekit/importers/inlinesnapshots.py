@@ -64,7 +64,7 @@ class _Source:
         imported = {one.module for one in ast.walk(tests.tree) if isinstance(one, ast.ImportFrom)}
         self._classes = ClassesOfSource(tests.file, tests.tree, files.tree)
         checks = bool(imported & {*_CHECKS})
-        self._reader = PythonReader(self._classes.member, self._record, checks, self._outside)
+        self._reader = PythonReader(self._classes.member, self.record, checks, self.outside)
         self._parents: Mapping[ast.AST, ast.AST] = {
             child: node for node in ast.walk(tests.tree) for child in ast.iter_child_nodes(node)
         }
@@ -74,18 +74,16 @@ class _Source:
         in_tests = set[int]()
         told = set[ast.Call]()
         for test in self._tests.tests:
-            for number, call in enumerate(self._snapshots(test)):
+            for number, call in enumerate(self.snapshots(test)):
                 in_tests.add(id(call))
-                self._take(test, call, number, told)
+                self.take(test, call, number, told)
         for node in ast.walk(self._tests.tree):
-            if isinstance(node, ast.Call) and self._is_snapshot(node) and id(node) not in in_tests:
+            if isinstance(node, ast.Call) and self.is_snapshot(node) and id(node) not in in_tests:
                 what = "a snapshot outside of a test function: which test's value it is, only a run can tell"
-                self._moving.leave_out(
-                    self._place(node), what, "compare it in the test: assert … == baseline"
-                )
+                self._moving.leave_out(self.place(node), what, "compare it in the test: assert … == baseline")
         self._moving.seen += before != (len(self._moving.values), len(self._moving.left_out))
 
-    def _record(self, call: ast.Call) -> Mapping[str, ast.expr]:
+    def record(self, call: ast.Call) -> Mapping[str, ast.expr]:
         """What a call that makes a record says of it, with the defaults that are left out."""
         name = dotted(call.func).rpartition(".")[2]
         fields = self._classes.fields(name)
@@ -94,27 +92,27 @@ class _Source:
             raise LostValue(what, "write the value itself, or let the first run of pytest write it")
         return named_arguments(call, fields)
 
-    def _is_snapshot(self, node: ast.Call) -> bool:
+    def is_snapshot(self, node: ast.Call) -> bool:
         return dotted(node.func) in self._names
 
-    def _snapshots(self, test: OneTest) -> list[ast.Call]:
+    def snapshots(self, test: OneTest) -> list[ast.Call]:
         found = [
             node
             for statement in test.node.body
             for node in ast.walk(statement)
-            if isinstance(node, ast.Call) and self._is_snapshot(node)
+            if isinstance(node, ast.Call) and self.is_snapshot(node)
         ]
         return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
-    def _place(self, node: ast.expr) -> Place:
+    def place(self, node: ast.expr) -> Place:
         return Place(self._tests.file, node.lineno)
 
-    def _take(self, test: OneTest, call: ast.Call, number: int, told: set[ast.Call]) -> None:
-        place, name = self._place(call), str(number + 1) if number else None
+    def take(self, test: OneTest, call: ast.Call, number: int, told: set[ast.Call]) -> None:
+        place, name = self.place(call), str(number + 1) if number else None
         is_first = call not in told
         told.add(call)
         try:
-            self._check(call)
+            self.check(call)
             given = call.args[0] if call.args else None
             if given is None or (isinstance(given, ast.Constant) and given.value is Ellipsis):
                 self._moving.note(
@@ -140,7 +138,7 @@ class _Source:
             new = f'baseline("{name}")' if name else "baseline"
             self._moving.change(CodeChange(place, "snapshot(…)", new))
 
-    def _check(self, call: ast.Call) -> None:
+    def check(self, call: ast.Call) -> None:
         """Whether the value itself is compared with it."""
         parent = self._parents[call]
         if isinstance(parent, ast.Subscript) and parent.value is call:
@@ -153,7 +151,7 @@ class _Source:
             what = "`<=`, `>=`, `!=` or `in` with a snapshot, which is no equality"
             raise LostValue(what, "write the bound itself")
 
-    def _outside(self, name: str) -> Any:
+    def outside(self, name: str) -> Any:
         """The value of `external("hash:…")`, by its name or its beginning."""
         storage, _, path = name.rpartition(":")
         stem, dot, suffix = path.partition(".")
@@ -168,9 +166,9 @@ class _Source:
             raise LostValue(
                 f"external({name!r}), for which there is {count}", "run the tests with --fix first"
             )
-        return self._content(fitting[0], suffix)
+        return self.content(fitting[0], suffix)
 
-    def _content(self, file: str, suffix: str) -> Any:
+    def content(self, file: str, suffix: str) -> Any:
         if suffix == "json":
             (value,) = JSON.load(self._files.text(file), file)
             return value

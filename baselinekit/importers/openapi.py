@@ -109,14 +109,14 @@ class _Operation:
         self.needs: list[str] = []
 
     def draft(self) -> DraftRecipe:
-        base_url, prefix = self._base()
-        for parameter, at in self._parameters():
-            self._take(parameter, at)
+        base_url, prefix = self.base()
+        for parameter, at in self.parameters():
+            self.take(parameter, at)
         if left := re.search(r"\{([^{}]*)\}", self.path):
             raise CannotAskError(self.at, *_no_value("path", left[1]))
         if self.method.upper() not in SAFE:
-            self._take_body()
-        self._take_security()
+            self.take_body()
+        self.take_security()
         request: dict[str, Json] = {"method": self.method.upper(), "endpoint": f"{prefix}{self.path}"}
         parts = {"headers": self.headers, "params": self.query, "form": self.form}
         request |= {name: part for name, part in parts.items() if part} | self.body
@@ -132,11 +132,11 @@ class _Operation:
             name=" ".join(str(self.operation.get("summary") or "").split()) or None,
             tags=tuple(tag for tag in self.operation.get("tags") or () if isinstance(tag, str)),
             needs=tuple(self.needs),
-            formats=self._formats,
+            formats=self.formats,
             is_vouched=False,
         )
 
-    def _base(self) -> tuple[str | None, str]:
+    def base(self) -> tuple[str | None, str]:
         """The base_url to state, and what stands before each path. A base_url of the project without a path
         takes the place of the server's origin, and one with a path, be it `/`, that of the whole server."""
         server = self.document.server(self.operation, self.item, self.choices.params)
@@ -148,7 +148,7 @@ class _Operation:
             raise CannotAskError(("servers",), what, "pass --base-url http://…")
         return f"{parts.scheme}://{parts.netloc}", parts.path
 
-    def _parameters(self) -> list[tuple[dict[str, Json], Path]]:
+    def parameters(self) -> list[tuple[dict[str, Json], Path]]:
         """Those of the operation go before those that its path has for all of them."""
         found: dict[tuple[Json, Json], tuple[dict[str, Json], Path]] = {}
         places = ((self.item, self.at[:2]), (self.operation, self.at))
@@ -159,10 +159,10 @@ class _Operation:
                     found[parameter.get("name"), parameter.get("in")] = (parameter, there)
         return list(found.values())
 
-    def _take(self, parameter: dict[str, Json], at: Path) -> None:
+    def take(self, parameter: dict[str, Json], at: Path) -> None:
         """What is not required is left out, unless the operator gives it."""
         name, where = str(parameter.get("name")), parameter.get("in")
-        given = self._given(name)
+        given = self.given(name)
         if (given is ABSENT and not parameter.get("required") and where != "path") or (
             where in ("body", "formData") and self.method.upper() in SAFE
         ):
@@ -186,7 +186,7 @@ class _Operation:
         if where == "path":
             self.path = self.path.replace(f"{{{name}}}", quote(_joined(value, ","), safe=",:@"))
         elif where == "query":
-            self.query |= self._in_query(name, parameter, value)
+            self.query |= self.in_query(name, parameter, value)
         elif where == "header" and name.lower() not in ("accept", "content-type", "authorization"):
             self.headers[name] = _escaped(_joined(value, ","))
         elif where == "cookie":
@@ -197,12 +197,12 @@ class _Operation:
             if _MULTIPART in sent and FORM_TYPE not in sent:
                 self.files = self.files or {}
 
-    def _given(self, name: str) -> Any:
+    def given(self, name: str) -> Any:
         """What the operator gives for a parameter or a field, of this operation or of all."""
         params = self.choices.params
         return params.get(f"{self.operation.get('operationId')}.{name}", params.get(name, ABSENT))
 
-    def _in_query(self, name: str, parameter: dict[str, Json], value: Json) -> dict[str, Json]:
+    def in_query(self, name: str, parameter: dict[str, Json], value: Json) -> dict[str, Json]:
         separators = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "spaceDelimited": " "}
         separators |= {"pipeDelimited": "|"}
         style = (
@@ -217,7 +217,7 @@ class _Operation:
             return {name: [_escaped(item) for item in value]}
         return {name: _escaped(_joined(value, separators.get(str(style), ",")))}
 
-    def _take_body(self) -> None:
+    def take_body(self) -> None:
         written = self.operation.get("requestBody")
         if written is None:
             return
@@ -229,7 +229,7 @@ class _Operation:
         media = next(iter((*known, *content)))
         there = (*at, "content", media)
         if media in _FORMS and isinstance(content[media], dict):
-            self._take_form(content[media], there, media)
+            self.take_form(content[media], there, media)
             return
         value = self.document.example(content[media], there)
         if value is ABSENT:
@@ -245,12 +245,12 @@ class _Operation:
             hint = "write a curl line for it: baselinekit capture curl --data-binary …"
             raise CannotAskError(there, f"a body of {media} is not made from a schema", hint)
 
-    def _take_form(self, content: dict[str, Json], at: Path, media: str) -> None:
+    def take_form(self, content: dict[str, Json], at: Path, media: str) -> None:
         """The fields that are required or have an example. Its files are the operator's to name."""
         there = (*at, "schema")
         properties, required = self.document.members(content.get("schema"), there)
         files = {name for name, part in properties.items() if self.document.is_file(part, there)}
-        given = {name: text for name in properties if (text := self._given(name)) is not ABSENT}
+        given = {name: text for name in properties if (text := self.given(name)) is not ABSENT}
         value = self.document.example(content, at)
         if value is ABSENT:
             value = self.document.body_value(content.get("schema"), there, without=files | given.keys())
@@ -264,12 +264,12 @@ class _Operation:
         if media == _MULTIPART:
             self.files = {name: given[name] for name in files & given.keys()}
 
-    def _take_security(self) -> None:
+    def take_security(self) -> None:
         """The first way to be let in of which all variables are known, else the first; none where a way is
         to have none."""
         stated = self.operation.get("security", self.document.root.get("security"))
         ways = [way for way in stated or () if isinstance(way, dict)]
-        tried = [self._credentials(way) for way in ways]
+        tried = [self.credentials(way) for way in ways]
         known = [one for one in tried if one[1] and set(one[1]) <= self.choices.known]
         if not tried or (not known and {} in ways):
             return
@@ -281,7 +281,7 @@ class _Operation:
             else:
                 {"header": self.headers, "query": self.query, "cookie": self.cookies}[where][name] = value
 
-    def _credentials(self, way: dict[str, Json]) -> tuple[list[tuple[str, str, Json]], list[str]]:
+    def credentials(self, way: dict[str, Json]) -> tuple[list[tuple[str, str, Json]], list[str]]:
         """What is sent to be let in, and the variables in it."""
         parts: list[tuple[str, str, Json]] = []
         needs: list[str] = []
@@ -312,7 +312,7 @@ class _Operation:
                 needs.append(variable)
         return parts, needs
 
-    def _formats(self, outputs: Sequence[Json]) -> Mapping[Path, str]:
+    def formats(self, outputs: Sequence[Json]) -> Mapping[Path, str]:
         return formats_of(outputs, self.operation.get("responses"), self.document.resolve)
 
 

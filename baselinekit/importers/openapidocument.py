@@ -80,7 +80,8 @@ class Bundle:
             if len(self._files) >= _MOST:
                 self._broken[path] = (f"refers to more than {_MOST:,} files", "bundle the document into one")
                 return False
-            source = SourceText(self._called(path), self._beside(self._source.name, path))
+            called = posixpath.normpath(posixpath.join(posixpath.dirname(self._source.name), path))
+            source = SourceText(called, self._beside(self._source.name, path))
             if source.value is None:
                 self._broken[path] = (f"refers to {path}, in which nothing stands", "mend the reference")
                 return False
@@ -94,10 +95,6 @@ class Bundle:
             return False
         self._files[path] = source
         return True
-
-    def _called(self, path: str) -> str:
-        """A file as it is called from where the operator is."""
-        return posixpath.normpath(posixpath.join(posixpath.dirname(self._source.name), path))
 
     def places(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
         """Where each path leads: a file and a line."""

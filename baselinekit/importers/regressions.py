@@ -104,22 +104,22 @@ class _Folder:
         order = {".yml": 0, ".csv": 1}
         for file in sorted(names, key=lambda name: (order.get(posixpath.splitext(name)[1], 2), name)):
             stem, suffix = posixpath.splitext(posixpath.basename(file))
-            owners = self._owners.get(stem) or self._guessed(stem)
+            owners = self._owners.get(stem) or self.guessed(stem)
             if not owners:
-                if self._looks_owned(stem, suffix):
+                if self.looks_owned(stem, suffix):
                     what = f"no test of {self._tests.file} is called so, nor names it: which value is it?"
                     self._moving.leave_out(Place(file), what, "compare it with == baseline: pytest writes it")
                 else:
                     strangers.append(posixpath.basename(file))
                 continue
             self._moving.seen += 1
-            self._take(file, stem, suffix, owners)
+            self.take(file, stem, suffix, owners)
         if strangers:
             shown = ", ".join(strangers[:3]) + (", …" if len(strangers) > 3 else "")
             folder = posixpath.dirname(names[0])
             self._moving.note(f"{folder}: {len(strangers)} of no test, left as they are: {shown}")
 
-    def _guessed(self, stem: str) -> list[OwnerOfFile]:
+    def guessed(self, stem: str) -> list[OwnerOfFile]:
         """The test whose name it begins with; its parameters where they can be told: a `_` may have been any
         character."""
         for test in sorted(self._tests.tests, key=lambda one: -len(one.name)):
@@ -128,14 +128,14 @@ class _Folder:
                 return [OwnerOfFile(test, inner[:-1], None)]
         return []
 
-    def _looks_owned(self, stem: str, suffix: str) -> bool:
+    def looks_owned(self, stem: str, suffix: str) -> bool:
         """Whether it is more than an input of the tests, which may lie there as well."""
         if any(stem.startswith(f"{test.name}_") or stem == test.name for test in self._tests.tests):
             return True
         computed = any(True for test in self._tests.tests for _ in test.keywords("basename", "fullpath"))
         return computed and suffix in (".yml", ".csv")
 
-    def _take(self, file: str, stem: str, suffix: str, owners: list[OwnerOfFile]) -> None:
+    def take(self, file: str, stem: str, suffix: str, owners: list[OwnerOfFile]) -> None:
         place, fixtures = Place(file), _fixtures(owners[0].test)
         try:
             rules: Mapping[str, Json] = {}
@@ -144,9 +144,12 @@ class _Folder:
             if suffix == ".npz":
                 raise LostValue("arrays of numpy in a file of its own", "compare them with == baseline")
             if suffix == ".yml" and ("data_regression" in fixtures or "file_regression" not in fixtures):
-                value = self._yaml(file)
+                documents = yaml11.load(self._files.text(file), file)
+                if len(documents) != 1:
+                    raise LostValue(f"{len(documents)} documents", "one value is compared")
+                value = json_of_yaml(documents[0])
             elif suffix == ".csv" and "file_regression" not in fixtures - {"num_regression"}:
-                value, rules = self._table(file, owners[0], fixtures)
+                value, rules = self.table(file, owners[0], fixtures)
             else:
                 value = of_bytes(self._files.data(file))
         except (LostValue, BaselinekitError) as error:
@@ -160,13 +163,7 @@ class _Folder:
             self._taken.add((test, name))
             self._moving.values.append(ValueDraft(test, name, value, {}, place, rules))
 
-    def _yaml(self, file: str) -> Json:
-        documents = yaml11.load(self._files.text(file), file)
-        if len(documents) != 1:
-            raise LostValue(f"{len(documents)} documents", "one value is compared")
-        return json_of_yaml(documents[0])
-
-    def _table(self, file: str, owner: OwnerOfFile, fixtures: set[str]) -> tuple[Json, Mapping[str, Json]]:
+    def table(self, file: str, owner: OwnerOfFile, fixtures: set[str]) -> tuple[Json, Mapping[str, Json]]:
         """Columns by their names, or the rows of a frame; and how near a number has to be."""
         rows = list(csv.reader(re.findall(r"[^\n]*\n|[^\n]+", self._files.text(file))))
         if not rows or len(rows[0]) < 2:

@@ -232,8 +232,8 @@ class _OneValue:
             self._moving.leave_out(place, what, hint)
             return
         try:
-            name = self._name(stem, suffix)
-            value = self._json(file) if suffix == ".json" else of_bytes(self._files.data(file))
+            name = self.name(stem, suffix)
+            value = self.json(file) if suffix == ".json" else of_bytes(self._files.data(file))
         except (LostValue, BaselinekitError) as error:
             self._moving.lose(place, error)
             return
@@ -243,14 +243,14 @@ class _OneValue:
         test_id = _node_id(self._module, name)
         self._moving.values.append(ValueDraft(test_id, name.name, plain, placeholders, place))
 
-    def _name(self, stem: str, suffix: str) -> NameOfSnapshot:
+    def name(self, stem: str, suffix: str) -> NameOfSnapshot:
         """By the ids of the parameters, where they are written out; else as the file says it."""
         for test in self._tests.tests if self._tests is not None else ():
             own = ".".join((*test.classes, test.name))
             if not stem.startswith(own):
                 continue
             for param in test.params or ():
-                lead = _cleaned(own if param is None else f"{own}[{param}]", suffix)
+                lead = _REMOVED.sub("", own if param is None else f"{own}[{param}]")[: _LONGEST - len(suffix)]
                 rest = stem.removeprefix(lead)
                 if stem.startswith(lead) and (found := re.fullmatch(r"(?:\[(.*)\])?(?:\.(\d+))?", rest)):
                     order = int(found[2] or 0)
@@ -259,25 +259,21 @@ class _OneValue:
             raise LostValue("a name that syrupy cut", "write it anew: the first run of pytest does")
         return taken_apart(stem, self._tests)
 
-    def _json(self, file: str) -> Any:
+    def json(self, file: str) -> Any:
         (value,) = JSON.load(self._files.text(file), file)
-        found = [*self._in_other_words(value)]
+        found = [*self.in_other_words(value)]
         if found:
             told = ", ".join(dict.fromkeys(found))
             self._moving.note(f"{file}: taken for what they were before syrupy made texts of them: {told}")
         return _as_before(value)
 
-    def _in_other_words(self, value: Json) -> Iterator[str]:
+    def in_other_words(self, value: Json) -> Iterator[str]:
         if isinstance(value, str) and _as_before(value) != value:
             name = re.match(r"<?([\w.]+)[(:|]", value)
             yield "a time" if _MOMENT.fullmatch(value) else name[1] if name else "bytes"
         elif isinstance(value, dict | list):
             for item in value.values() if isinstance(value, dict) else value:
-                yield from self._in_other_words(item)
-
-
-def _cleaned(text: str, suffix: str) -> str:
-    return _REMOVED.sub("", text)[: _LONGEST - len(suffix)]
+                yield from self.in_other_words(item)
 
 
 def _as_before(value: Json) -> Json:

@@ -171,7 +171,7 @@ class TestsOfFile:
         if len(fixtures) + len(parts) > 1 and fixtures:
             return None  # in which order they come is a matter of scopes
         for fixture in fixtures:
-            ids = self._ids_of(fixture)
+            ids = self._called([fixture.name], fixture.params, fixture.ids) if fixture.is_own else None
             if ids is None:
                 return None
             parts.append(ids)
@@ -183,9 +183,6 @@ class TestsOfFile:
         given |= {str(one.arg): one.value for one in mark.keywords}
         names = _names_of(mark)
         return self._called(names, given.get("argvalues"), given.get("ids")) if names else None
-
-    def _ids_of(self, fixture: "FixtureOfTests") -> list[str] | None:
-        return self._called([fixture.name], fixture.params, fixture.ids) if fixture.is_own else None
 
     def _called(self, names: list[str], values: ast.expr | None, stated: ast.expr | None) -> list[str] | None:
         if values is None:

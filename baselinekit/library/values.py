@@ -108,7 +108,7 @@ class _Reading:
         self._above.add(id(value))
         try:
             if kind is dict:
-                return self._fields(value, path)
+                return self.members(value, path)
             if kind is list or kind is tuple:
                 return [self.read(item, (*path, number)) for number, item in enumerate(value)]
             simpler = _simpler(value, path)
@@ -118,16 +118,16 @@ class _Reading:
         finally:
             self._above.discard(id(value))
 
-    def _fields(self, value: dict[Any, Any], path: tuple[object, ...]) -> dict[str, Json]:
+    def members(self, value: dict[Any, Any], path: tuple[object, ...]) -> dict[str, Json]:
         fields: dict[str, Json] = {}
         for key, item in value.items():
-            name = self._key(key, path)
+            name = self.key(key, path)
             if name in fields:
                 raise NoJsonError(f"{_place(path)} has two keys that are {name!r} as a text: rename one")
             fields[name] = self.read(item, (*path, name))
         return fields
 
-    def _key(self, key: Any, path: tuple[object, ...]) -> str:
+    def key(self, key: Any, path: tuple[object, ...]) -> str:
         if key.__class__ is str:
             return str(key)
         told = self.read(key, (*path, "a key"))
@@ -136,13 +136,9 @@ class _Reading:
         return told if isinstance(told, str) else canonical(told)
 
 
-def _is_finite(value: float | Decimal) -> bool:
-    """A Decimal may be larger than any float."""
-    return isfinite(value) if value.__class__ is float else Decimal(value).is_finite()
-
-
 def _finite(value: float | Decimal, path: tuple[object, ...]) -> float | Decimal:
-    if _is_finite(value):
+    # a Decimal may be larger than any float
+    if isfinite(value) if value.__class__ is float else Decimal(value).is_finite():
         return value
     what = str(value).lower()
     raise NoJsonError(f"{_place(path)} is {what}, which JSON does not have: put None or a text in its place")

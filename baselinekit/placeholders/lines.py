@@ -218,13 +218,13 @@ class _Alignment:
         for i in range(len(old) - 1, -1, -1):
             for j in range(len(new), -1, -1):
                 best[i][j] = max(best[i + 1][j], best[i][j + 1] if j < len(new) else 0.0)
-                for end, gain in self._steps(i, j):
+                for end, gain in self.steps(i, j):
                     if gain + best[i + 1][end] > best[i][j]:
                         best[i][j] = gain + best[i + 1][end]
                         self._taken[i, j] = end
-        return dict(self._followed())
+        return dict(self.followed())
 
-    def _followed(self) -> Iterator[tuple[int, tuple[int, int]]]:
+    def followed(self) -> Iterator[tuple[int, tuple[int, int]]]:
         i = j = 0
         while i < len(self._old):
             end = self._taken.get((i, j))
@@ -237,7 +237,7 @@ class _Alignment:
             else:
                 j += 1
 
-    def _steps(self, i: int, j: int) -> Iterator[tuple[int, float]]:
+    def steps(self, i: int, j: int) -> Iterator[tuple[int, float]]:
         """How far a part may go from here, and what that is worth."""
         part, new = self._old[i], self._new
         if isinstance(part, str):
@@ -246,18 +246,18 @@ class _Alignment:
             return
         if part.token.key or part.token.optional:
             return
-        before = self._is_same(i - 1, j - 1, -1)
+        before = self.is_same(i - 1, j - 1, -1)
         loose = part.kind.any_text is not None or part.kind.timed
         sure = not loose and "number" not in part.kind.extent.types
         for end in range(j + 1, len(new) + 1):
-            after = self._is_same(i + 1, end, 1)
+            after = self.is_same(i + 1, end, 1)
             held = (before and after) if loose else (sure or before or after)
             if held and _takes(part, "".join(new[j:end])):
                 yield end, (_SURE if sure else _SIGN) + 0.5 * (before + after) + 0.01 * (end - j)
                 if loose:
                     return
 
-    def _is_same(self, i: int, j: int, step: int) -> bool:
+    def is_same(self, i: int, j: int, step: int) -> bool:
         """Whether the neighbours on one side are the same: the next word or sign, blanks left aside; or the
         end of the line on both."""
         while 0 <= i < len(self._old) and 0 <= j < len(self._new):

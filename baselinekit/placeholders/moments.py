@@ -165,11 +165,6 @@ _ESCAPED = (
 _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 
-def _plain(pattern: str) -> str:
-    """The expression without the names of its groups, as it may stand several times in a longer one."""
-    return _GROUP.sub(lambda found: "[./-]" if found[1] or "=sep" in found[0] else "(?:", pattern)
-
-
 @frozen
 class MomentForm:
     """One form: the expression that finds it, and the moment of a text, in seconds since 1970."""
@@ -189,7 +184,9 @@ def _form(pattern: str) -> MomentForm:
         found = _compiled(pattern).fullmatch(text)
         return None if found is None else _read(found.groupdict())
 
-    return MomentForm(_plain(pattern), moment)
+    # without the names of its groups: it may stand several times in a longer one
+    plain = _GROUP.sub(lambda found: "[./-]" if found[1] or "=sep" in found[0] else "(?:", pattern)
+    return MomentForm(plain, moment)
 
 
 def _read(parts: dict[str, str | None]) -> float | None:

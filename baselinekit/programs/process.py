@@ -343,7 +343,7 @@ class _Talk:
         ended_at: float | None = None
         pause = 0.0005
         while self._selector.get_map() or ended_at is None:
-            self._stop_when_due()
+            self.stop_when_due()
             at_each_glance()
             if ended_at is None and has_ended(self._process):
                 ended_at = time.monotonic()
@@ -351,7 +351,7 @@ class _Talk:
                 return  # something that it started still holds its pipes
             if self._selector.get_map():
                 for key, _ in self._selector.select(_GLANCE):
-                    self._move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
+                    self.move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
             elif ended_at is None:
                 time.sleep(pause)  # it usually ends right after its pipes
                 pause = min(2 * pause, _GLANCE)
@@ -372,7 +372,7 @@ class _Talk:
         room = len(self._err[start:].decode("utf-8", "surrogateescape"))
         return end_of(said, room, mask).encode("utf-8", "surrogateescape")
 
-    def _move(self, pipe: IO[bytes]) -> None:
+    def move(self, pipe: IO[bytes]) -> None:
         if pipe is self._process.stdin:
             with suppress(BrokenPipeError):  # it need not read what it is given
                 self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
@@ -390,17 +390,17 @@ class _Talk:
             self._err += data
             del self._err[: -2 * self._run.max_stderr]
 
-    def _stop_when_due(self) -> None:
+    def stop_when_due(self) -> None:
         if self._cancelled.is_set():
-            raise self._stopped("BK330", "was interrupted", "")
+            raise self.stopped("BK330", "was interrupted", "")
         if len(self.out) > self._run.max_stdout:
             what = f"wrote more than {self._run.max_stdout:,} bytes to its standard output"
-            raise self._stopped("BK322", what, "let it write less, or into a file")
+            raise self.stopped("BK322", what, "let it write less, or into a file")
         if time.monotonic() >= self._deadline:
             what = f"did not end within {self._run.timeout:g} s"
-            raise self._stopped("BK321", what, "raise `timeout` if it may take longer")
+            raise self.stopped("BK321", what, "raise `timeout` if it may take longer")
 
-    def _stopped(self, code: str, what: str, hint: str) -> CannotReplay:
+    def stopped(self, code: str, what: str, hint: str) -> CannotReplay:
         signal_group(self._process, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
         while not has_ended(self._process) and time.monotonic() < deadline:

@@ -3,7 +3,7 @@ differs and where, what is known of the capture, and what to type next. Imported
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -14,10 +14,10 @@ from baselinekit.approval.planning import Permit, apply, forbidden, plan_of, wit
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
 from baselinekit.model.baselines import Baseline, Comparison
-from baselinekit.model.changes import Approval, Change, Seen, Stamp
+from baselinekit.model.changes import Approval, Seen, Stamp
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result, Spot
-from baselinekit.model.values import Json, Path, parse_time
+from baselinekit.model.values import Json, parse_time
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.programs.git import Git
@@ -74,17 +74,13 @@ def planned(project: OpenProject, stated: Baseline, seen: Seen) -> Update:
     accepted = frozenset(change.number for change in plan.changes)
     problem = forbidden(plan, accepted, Permit(high_risk=True))
     if problem is not None:
-        (place,) = project.places(stated, [_first_lost(plan.changes)])
+        first = next((lost.path for change in plan.changes for lost in change.lost), ())
+        (place,) = project.places(stated, [first])
         if problem.code == "BK533":
             hint = f"edit the file, or {command_line('refresh', stated.id, '--drop-placeholders')}"
             problem = replace(problem, hint=hint)
         raise InvalidInput(problem.placed(place))
     return Update(with_output(project.project, plan, accepted), Approval(plan, accepted))
-
-
-def _first_lost(changes: Iterable[Change]) -> Path:
-    """Where the first placeholder stands that would be lost, in the output."""
-    return next((lost.path for change in changes for lost in change.lost), ())
 
 
 def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:

@@ -80,10 +80,10 @@ class _Watch:
             find = getattr(finder, "find_spec", None)
             spec = None if finder is self or find is None else find(name, path, target)
             if spec is not None and spec.loader is not None:
-                return self._watched(spec)
+                return self.watched(spec)
         return None
 
-    def _watched(self, spec: importlib.machinery.ModuleSpec) -> importlib.machinery.ModuleSpec:
+    def watched(self, spec: importlib.machinery.ModuleSpec) -> importlib.machinery.ModuleSpec:
         loader: Any = spec.loader
         execute = loader.exec_module
 
@@ -179,7 +179,7 @@ class _Kept:
         except BaseException as error:
             self._broken = not isinstance(error, GeneratorExit)
             raise
-        self._done()
+        self.done()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -189,27 +189,27 @@ class _Kept:
         except BaseException as error:
             self._broken = not isinstance(error, GeneratorExit)
             raise
-        self._done()
+        self.done()
 
     def close(self) -> None:
         self._inner.close()
-        self._left()
+        self.left()
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-        self._left()
+        self.left()
 
-    def _done(self) -> None:
+    def done(self) -> None:
         self._at_end = True
-        self._slot.answered(_answer(self._status, self._headers, self._parts, True, self._plain))
+        self._slot.answered(_answer(self._status, self._headers, self._parts, True, self.plain))
 
-    def _left(self) -> None:
+    def left(self) -> None:
         """Closed by its reader: what it has seen is kept, and that it was not all."""
         if not self._at_end and not self._broken:
             self._at_end = True
-            self._slot.answered(_answer(self._status, self._headers, self._parts, False, self._plain))
+            self._slot.answered(_answer(self._status, self._headers, self._parts, False, self.plain))
 
-    def _plain(self, raw: bytes, encoding: str) -> bytes:
+    def plain(self, raw: bytes, encoding: str) -> bytes:
         """Decompressed by whatever the library knows."""
         headers = {"content-encoding": encoding}
         return bytes(self._module.Response(200, headers=headers, content=raw).content)
@@ -333,12 +333,12 @@ class _Copied:
         return getattr(self._raw, name)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._copied(iter(self._raw), False)
+        return self.copied(iter(self._raw), False)
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
-        return self._copied(self._raw.stream(amt, decode_content=decode_content), bool(decode_content))
+        return self.copied(self._raw.stream(amt, decode_content=decode_content), bool(decode_content))
 
-    def _copied(self, parts: Iterator[bytes], is_plain: bool) -> Iterator[bytes]:
+    def copied(self, parts: Iterator[bytes], is_plain: bool) -> Iterator[bytes]:
         self._is_plain = is_plain
         try:
             for part in parts:
@@ -428,17 +428,17 @@ class _Body(io.RawIOBase):
     """A recorded body as a file, handed out piece by piece."""
 
     def __init__(self, pieces: Iterator[bytes]):
-        self._pieces, self._left = pieces, b""
+        self._pieces, self.left = pieces, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._left:
+        while not self.left:
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
-            self._left = piece
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
+            self.left = piece
+        size = min(len(buffer), len(self.left))
+        buffer[:size], self.left = self.left[:size], self.left[size:]
         return size

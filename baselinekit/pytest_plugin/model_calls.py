@@ -126,7 +126,7 @@ class ModelCalls:
         typed = os.path.relpath(item.path, item.config.invocation_params.dir)
         _, _, within = test.partition("::")
         told = f"{typed}::{within}"
-        mode = self._mode(project)
+        mode: Mode = self._run.update or ("replay" if project.is_ci else "record")
         tape = Tape(file, test, mode, known, redactor, _refused, self._now, counting, told)
         return TestCalls(project, file, tape, Interception(tape))
 
@@ -143,10 +143,6 @@ class ModelCalls:
             known = read_calls(root, file)
             self._read[path] = (now, known)
         return known
-
-    def _mode(self, project: OpenProject) -> Mode:
-        """At a desk what is new is recorded, in CI only where somebody says so."""
-        return self._run.update or ("replay" if project.is_ci else "record")
 
     def _end(self, calls: TestCalls) -> None:
         calls.interception.stop()

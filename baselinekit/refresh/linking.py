@@ -67,7 +67,7 @@ class _Link:
 
     def is_at(self, path: Path) -> bool:
         """Whether what is equal to it at a place is it, and not by chance."""
-        if all(looks_like_id(value, path) for value in self.values) or self._is_long():
+        if all(looks_like_id(value, path) for value in self.values) or self.is_long():
             return True
         name = name_of(path)
         if self.names:
@@ -77,13 +77,13 @@ class _Link:
     def marked(self, text: str, replay: int, mark: str) -> str:
         """A text with a mark wherever the value of a replay stands in it."""
         value = re.escape(str(self.values[replay]))
-        if self._is_long() or looks_like_id(self.values[replay]):
+        if self.is_long() or looks_like_id(self.values[replay]):
             pattern = rf"(?<![A-Za-z0-9]){value}(?![A-Za-z0-9])"
         else:  # a short one only where a URL has an id
             pattern = rf"(?<=[/=]){value}(?=[/?#&]|$)"
         return re.sub(pattern, lambda match: mark, text)
 
-    def _is_long(self) -> bool:
+    def is_long(self) -> bool:
         return all(isinstance(one, str) and len(one) >= _LONG and not one.isalpha() for one in self.values)
 
 

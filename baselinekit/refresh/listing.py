@@ -177,7 +177,7 @@ class _Shape:
         """Of values as they are stored, at this place of each row."""
         first = values[0]
         if all(isinstance(value, dict) for value in values):
-            return self._of_objects(values, place)
+            return self.of_objects(values, place)
         if all(same_json(value, first) for value in values):
             return first
         if all(isinstance(value, list) for value in values):
@@ -194,9 +194,9 @@ class _Shape:
                 return text
         if texts and not self._look.is_learnt(place):
             raise Unlike  # what a person wrote is a decision
-        return self._narrowest(stated) or placeholder_for(plain, self._accepts)
+        return self.narrowest(stated) or placeholder_for(plain, self.accepts)
 
-    def _narrowest(self, values: Sequence[Json]) -> str | None:
+    def narrowest(self, values: Sequence[Json]) -> str | None:
         """A form that no text has by chance, or that numbers of one kind have."""
         stated = [value for value in values if value is not None]
         types = {json_type(value) for value in stated}
@@ -210,15 +210,15 @@ class _Shape:
             return None
         return f"{found[0][:-2]}|null>>" if found and len(stated) < len(values) else next(iter(found), None)
 
-    def _of_objects(self, rows: Sequence[dict[str, Json]], place: Path) -> dict[str, Json]:
+    def of_objects(self, rows: Sequence[dict[str, Json]], place: Path) -> dict[str, Json]:
         shaped: dict[str, Json] = {}
         for name in dict.fromkeys(name for row in rows for name in row):
             values = [row[name] for row in rows if name in row]
             value = self.of(values, (*place, name))
-            shaped[name] = value if len(values) == len(rows) else optional(value, self._accepts)
+            shaped[name] = value if len(values) == len(rows) else optional(value, self.accepts)
         return shaped
 
-    def _accepts(self, text: str, value: Json) -> bool:
+    def accepts(self, text: str, value: Json) -> bool:
         return accepts_all(text, [value], self._words)
 
 

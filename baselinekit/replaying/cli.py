@@ -138,23 +138,26 @@ class _Start:
         around = self.setting.surroundings
         if line.text:
             if not self.is_named:
-                self._refuse(SHELL, at)
+                self.refuse(SHELL, at)
             return line
         first = PLACEHOLDER.sub(lambda match: line.variables.get(match[1], match[0]), line.argv[0])
         known = None if self.is_named else around.commands.get(first)
         if known is not None:
             hint = f"correct `commands: {first}:` in baselinekit.yaml, or install it"
-            self._check_env(known.env, at)
+            missing = [name for name in self.execution.env if name not in known.env]
+            if missing and not self.setting.trust.allow_exec:
+                what = f"the configuration does not allow files to hand {', '.join(missing)} to this program"
+                raise Refused(Problem("BK340", what, "list it under `env:` of its command", at=at))
             return replace(line, argv=(*configured_argv(known.argv, around.root, hint), *line.argv[1:]))
         if not self.is_named:
-            self._refuse(first, at)
+            self.refuse(first, at)
         try:
             program = program_at(first, cwd, "install it, or correct its name")
         except BaselinekitError as error:
             raise InvalidInput(*(replace(one, at=at) for one in error.problems)) from None
         return replace(line, argv=(program, *line.argv[1:]))
 
-    def _refuse(self, program: str, at: Path) -> None:
+    def refuse(self, program: str, at: Path) -> None:
         """Unless the operator allows everything."""
         try:
             self.setting.trust.check_program(program)
@@ -166,12 +169,6 @@ class _Start:
             whose = f"the target {self.execution.target}" if self.execution.target else "the target"
             what = f"{whose} runs {program!r}, which is not named in the configuration"
             raise Refused(Problem("BK403", what, hint, at=at)) from None
-
-    def _check_env(self, listed: Sequence[str], at: Path) -> None:
-        missing = [name for name in self.execution.env if name not in listed]
-        if missing and not self.setting.trust.allow_exec:
-            what = f"the configuration does not allow files to hand {', '.join(missing)} to this program"
-            raise Refused(Problem("BK340", what, "list it under `env:` of its command", at=at))
 
     def run(
         self, line: CommandLine, values: "Values", cwd: str, timeout: float, stdin: bytes = b""

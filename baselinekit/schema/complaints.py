@@ -131,7 +131,7 @@ class _Explainer:
     def one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
         if complaint.kind in ("unexpected_keyword_argument", "extra_forbidden"):
             known = keys_at(self.schema, loc[:-1])
-            hint = self._below(str(at[-1]), loc[:-1], known)
+            hint = self.below(str(at[-1]), loc[:-1], known)
             hint = hint or nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
             return [Problem("BK103", f"unknown key {at[-1]!r}", hint, at=at)]
         if complaint.kind == "missing":
@@ -145,7 +145,7 @@ class _Explainer:
         more = ", …" if len(keys) > _MOST_KEYS else ""
         return [replace(problem, hint=f"with {', '.join(keys[:_MOST_KEYS])}{more}") if keys else problem]
 
-    def _below(self, key: str, loc: Path, known: Sequence[str]) -> str:
+    def below(self, key: str, loc: Path, known: Sequence[str]) -> str:
         """Where a key belongs that stands one level too high."""
         found = [name for name in known if key in keys_at(self.schema, (*loc, name))]
         return f"it belongs below `{found[0]}:`" if len(found) == 1 else ""

@@ -335,11 +335,11 @@ class _Copy:
         except OSError as error:
             if error.errno != errno.EXDEV or os.path.dirname(self._temporary) == self.folder:
                 raise
-            self._move(sync)  # a folder that is mounted by itself can be on the same device all the same
+            self.move(sync)  # a folder that is mounted by itself can be on the same device all the same
             _rename(self._temporary, self.target, new)
         self._renamed = True
 
-    def _move(self, sync: bool) -> None:
+    def move(self, sync: bool) -> None:
         """Write it again beside the target, from where a rename always leads there."""
         os.close(self._handle)
         self._handle = -1

@@ -223,7 +223,12 @@ class FileIndex:
             stated = read_now.get(file)
             if not stated or not self._is_old(stamp, now):
                 continue
-            outputs = {path: stamp_of(path) for one in stated for path in self._outputs(one)}
+            paths = [
+                os.path.join(*beside(self._root, one.source.file, name))
+                for one in stated
+                for name in one.outputs
+            ]
+            outputs = {path: stamp_of(path) for path in paths}
             if all(self._is_old(one, now) for one in outputs.values()):
                 facts = [KnownEntry(one.id, one.name, one.tags, one.content) for one in stated]
                 columns.add(file, stamp, facts, outputs)
@@ -252,9 +257,6 @@ class FileIndex:
     def _write(self, columns: IndexColumns) -> None:
         with suppress(BaselinekitError):
             atomic.replace_file(self._root, FILE, columns.to_json(), sync=False)
-
-    def _outputs(self, entry: Entry) -> list[str]:
-        return [os.path.join(*beside(self._root, entry.source.file, name)) for name in entry.outputs]
 
     def _is_old(self, stamp: Stamp | None, now: int) -> TypeGuard[Stamp]:
         return stamp is not None and max(stamp[1:3]) < now - self._tick

@@ -85,24 +85,24 @@ class _Rounds:
                     self._context.clients.sleep(left)
             else:
                 group = fresh.popleft()
-            self._ask(group)
+            self.ask(group)
             group.turn += 1
-            if further := self._left(group):
+            if further := self.left(group):
                 ticks = group.turn == 1 or any(self._asked[n].pauses for n in further)
                 group.ready = seconds() + TICK if ticks else 0.0
                 waiting.append(group)
             else:
                 yield group.numbers
 
-    def _left(self, group: _Group) -> list[int]:
+    def left(self, group: _Group) -> list[int]:
         return [
             n
             for n in group.numbers
             if group.turn < self._asked[n].times and isinstance(self.results[n], list)
         ]
 
-    def _ask(self, group: _Group) -> None:
-        left = self._left(group)
+    def ask(self, group: _Group) -> None:
+        left = self.left(group)
 
         def replay(number: int) -> Observation | BaselinekitError:
             one = self._asked[number]

@@ -392,7 +392,9 @@ class HeldBaselines:
         file = entry.source.file
         with self._lock:
             if (held := self._held.pop(key_of(entry), None)) is None:
-                self._read_again(file)
+                for one in self._load([file]):
+                    if one.baseline.id in self._due.get(file, ()):
+                        self._put(one, (one.baseline, None), is_ready=False)
                 held = self._held.pop(key_of(entry), None)
             if held is None:
                 raise changed(entry)
@@ -417,11 +419,6 @@ class HeldBaselines:
         if failed:
             raise changed(entry)
         return baseline if known is baseline.baseline else replace(baseline, baseline=known)
-
-    def _read_again(self, file: str) -> None:
-        for one in self._load([file]):
-            if one.baseline.id in self._due.get(file, ()):
-                self._put(one, (one.baseline, None), is_ready=False)
 
     def _load(self, files: Sequence[str], loaded: LoadedFiles | None = None) -> list[_Found]:
         loaded = LoadedFiles() if loaded is None else loaded

@@ -141,7 +141,7 @@ class Cluster:
                 answer: Sealed = future.result(timeout=self._patience.looks)
                 return answer
             except TimeoutError:
-                if self._is_given_up():
+                if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._patience.stop:
                     raise Cancelled from None
                 with suppress(OSError):
                     if not {*workers} & {*self._client.nthreads()}:
@@ -157,9 +157,6 @@ class Cluster:
     @property
     def is_cancelled(self) -> bool:
         return self._stopped_at is not None
-
-    def _is_given_up(self) -> bool:
-        return self._stopped_at is not None and time.monotonic() > self._stopped_at + self._patience.stop
 
     def cancel(self) -> None:
         """The workers are told to stop and hand back what they have; who does not answer is left."""

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import Flag, RecipeKind, Trouble
+from baselinekit.kinds.kind import Flag, RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Comparison, Known
@@ -358,7 +358,7 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
     problems = [
         Problem(
             _REFUSED[trouble.flag][0],
-            f"{_worded(trouble)}: it is not stored as known-good",
+            f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: it is not stored as known-good",
             f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
         )
         for trouble in kind_of(draft.current).troubles(draft.current, observation)
@@ -368,10 +368,6 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
         problems.append(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
     if problems:
         raise CannotReplay(*problems)
-
-
-def _worded(trouble: Trouble) -> str:
-    return f"{trouble.message} ({trouble.detail})" if trouble.detail else trouble.message
 
 
 def check_placeholders(placeholders: Mapping[str, str], words: Words) -> None:

@@ -151,19 +151,19 @@ class _Look:
     def through(self, value: Json, path: Path) -> Iterator[tuple[Path, str]]:
         for key, child in children(value):
             at = (*path, key)
-            if isinstance(key, str) and key in self.unsure and (what := self._given_away(key, ())):
+            if isinstance(key, str) and key in self.unsure and (what := self.given_away(key, ())):
                 yield at, f"{what}{IN_A_NAME}"
             if isinstance(child, dict | list):
                 yield from self.through(child, at)
-            elif self._is_worth_it(child, at) and (what := self._given_away(child, at)):
+            elif self.is_worth_it(child, at) and (what := self.given_away(child, at)):
                 yield at, what
 
-    def _is_worth_it(self, value: Json, path: Path) -> bool:
+    def is_worth_it(self, value: Json, path: Path) -> bool:
         if isinstance(value, str):
             return value in self.unsure or says_secret(path)
         return self.numbers and isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
-    def _given_away(self, value: Json, path: Path) -> str | None:
+    def given_away(self, value: Json, path: Path) -> str | None:
         return _given_away(value, self.redactor, path, self.lookalikes)
 
 

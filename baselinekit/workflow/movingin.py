@@ -254,7 +254,7 @@ class _Playing:
         """The file of a baseline and its record, and what there is to say of it. A body that is not what its
         type says is read as a text."""
         try:
-            return self._stored(new, answer)
+            return self.stored_as_read(new, answer)
         except CannotReplay as error:
             current = new.record["current"]
             execution = {**current["execution"], "parse": "text"}
@@ -262,12 +262,14 @@ class _Playing:
                 raise
             record = {**new.record, "current": {**current, "execution": execution}}
             try:
-                moved, notes = self._stored(new_baseline(self.summary.project, record, self.options), answer)
+                moved, notes = self.stored_as_read(
+                    new_baseline(self.summary.project, record, self.options), answer
+                )
             except BaselinekitError:
                 raise error from None
             return moved, (*notes, f"{error.problems[0].message}: read as a text, `parse: text`")
 
-    def _stored(
+    def stored_as_read(
         self, new: NewBaseline, answer: vcr.RecordedAnswer
     ) -> tuple[tuple[str, dict[str, Json]], Sequence[str]]:
         project = self.summary.project

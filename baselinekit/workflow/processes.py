@@ -361,7 +361,10 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         for lane, few in self._levelled(self._of_lanes(free), each).items():
             parts = [tuple(few[start : start + most]) for start in range(0, len(few), most)]
             bound = len(parts) - max(1, len(parts) // _SHARED)
-            chunks += [Chunk(part, _claim_of(lane, n)) for n, part in enumerate(parts[: max(0, bound)])]
+            # of the chunks of one lane no more are begun than it has slots; no recipe can claim that
+            chunks += [
+                Chunk(part, f"\0lane {lane} {n % _SLOTS}") for n, part in enumerate(parts[: max(0, bound)])
+            ]
             last += [Chunk(part) for part in parts[max(0, bound) :]]
         for some in (chunks, last):
             some.sort(key=lambda chunk: numbers[key_of(chunk.entries[0])])
@@ -410,11 +413,6 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
 
 def _place(source: Source) -> tuple[str, int, Path]:
     return source.file, source.document, source.at
-
-
-def _claim_of(lane: int, number: int) -> str:
-    """So that of the chunks of one lane no more are begun than it has slots. No recipe can claim that."""
-    return f"\0lane {lane} {number % _SLOTS}"
 
 
 def _lost(entry: Entry, what: str) -> JudgedBaseline:

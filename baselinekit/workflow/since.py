@@ -208,13 +208,13 @@ class _Used:
         for entry in self.entries:
             if isinstance(entry, Skill) and entry.folder:
                 yield os.path.normpath(entry.folder)
-        for module in self._python():
+        for module in self.python():
             yield module.split(".")[0]  # a package: any part of it may be imported
 
     def modules(self) -> Iterator[str]:
-        yield from (f"{module.split('.')[0]}.py" for module in self._python())
+        yield from (f"{module.split('.')[0]}.py" for module in self.python())
 
-    def _python(self) -> Iterator[str]:
+    def python(self) -> Iterator[str]:
         for entry in self.entries:
             if stated := getattr(entry, "python", None):
                 yield stated.partition(":")[0]

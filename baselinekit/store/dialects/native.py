@@ -135,14 +135,14 @@ class _ByKind:
     (schema/complaints.py)."""
 
     def tag(self, value: Json) -> str | None:
-        form = self._form(value)
+        form = self.form(value)
         return f"<{form.__name__}>" if form else None
 
     def member(self, value: Json) -> Any:
-        return self._form(value)
+        return self.form(value)
 
     @staticmethod
-    def _form(value: Json) -> type[Any] | None:
+    def form(value: Json) -> type[Any] | None:
         if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
             return None
         name = value["execution"].get("type")

@@ -422,12 +422,9 @@ def recipe_of(
     if question is None:
         what = f"messages are for a model or an agent, not for {kind.name}"
         return None, [Problem("BK781", what, "name another target", at=(key,))]
-    if kind.asks_models == "always" and (no_text := _without_text(asked)):
+    no_text = next((str(part["value"]) for part in files_in(asked) if "text" not in part), "")
+    if kind.asks_models == "always" and no_text:
         what = f"{no_text} is not UTF-8 text"
         return None, [Problem("BK112", what, "a model is asked with texts: name a text file", at=(key,))]
     recipe = Recipe(question, target)
     return recipe, [replace(problem, at=(key,)) for problem in kind_of(recipe).check(recipe)]
-
-
-def _without_text(messages: Sequence[TraceMessage]) -> str:
-    return next((str(part["value"]) for part in files_in(messages) if "text" not in part), "")

@@ -147,7 +147,9 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     about, problems = _defaults(raw.get("defaults"))
     reading = _Reading(document, defaults, folder, template, about, problems)
     reading.problems += _of_the_file(raw)
-    reading.problems += _bare(loading.root, document.file, raw)
+    reading.problems += promptmeta.bare_booleans(
+        decode(read(loading.root, document.file), document.file).body, document.file, raw
+    )
     made = [*_triggering(raw.get("triggering", ABSENT), reading), *_cases(raw.get("cases", ABSENT), reading)]
     loading.problems += reading.elsewhere
     if not (reading.problems or reading.elsewhere or wrong):
@@ -157,10 +159,6 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def _folder_of(file: str) -> str:
     return file.rpartition("/")[0] or ("/" if file.startswith("/") else "")
-
-
-def _bare(root: str, file: str, raw: Json) -> list[Problem]:
-    return promptmeta.bare_booleans(decode(read(root, file), file).body, file, raw)
 
 
 def _of_the_file(raw: dict[str, Json]) -> list[Problem]:

@@ -180,7 +180,8 @@ def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place:
         for one in draft.left_out
     ]
     own = place if form is CASES else CASES.place(draft.name)
-    usable = _stated_cases(draft)
+    stated = draft.document["test_cases"]
+    usable = stated if isinstance(stated, list) else []
     try:
         cases = _loaded(draft, usable, wish.reader, own)
     except InvalidInput:  # one by one: of which is it?
@@ -191,11 +192,6 @@ def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place:
         return replace(made, lost=(*lost, *made.lost), notes=(*draft.notes, *made.notes))
     text = dump_yaml({**draft.document, "test_cases": usable})
     return Conversion({place: text} if cases else {}, len(cases), tuple(lost), draft.notes)
-
-
-def _stated_cases(draft: DraftEvals) -> list[Json]:
-    stated = draft.document["test_cases"]
-    return stated if isinstance(stated, list) else []
 
 
 def _loaded(draft: DraftEvals, stated: Sequence[Json], reader: CaseReader, place: str) -> list[Case]:

@@ -168,12 +168,9 @@ def by_themselves(grader: Grader, case: Case) -> list[Grader]:
     elif isinstance(method, RegexMatch) and method.pattern is None:
         patterns = [expected.value, *expected.alternatives]
         if all(isinstance(one, str) for one in patterns):
-            found = replace(method, pattern=_one_of(list(map(str, patterns))))
+            either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{one})" for one in patterns)
+            found = replace(method, pattern=either)
     return [grader if found is None else replace(grader, method=found)]
-
-
-def _one_of(patterns: Sequence[str]) -> str:
-    return patterns[0] if len(patterns) == 1 else "|".join(f"(?:{one})" for one in patterns)
 
 
 def _exactly(method: ExactMatch, expected: Expected) -> RegexMatch | None:
