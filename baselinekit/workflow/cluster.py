@@ -282,36 +282,54 @@ def _why(error: Exception) -> str:
 
 @contextmanager
 def _begun_here(count: int) -> Iterator[Any]:
-    """Workers of this machine, a process each, that nobody else reaches. A Ctrl-C goes to all programs of a
-    terminal: it is kept from them, as this process tells them to stop."""
+    """Workers of this machine, a process each, that nobody else reaches."""
     import distributed
 
     _folders.append(folder := tempfile.mkdtemp(prefix="baselinekit-dask-"))
-    resource_tracker.ensure_running()  # else a worker starts it, and lets all signals through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
+    cluster = None
     try:
-        cluster = distributed.LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            scheduler_kwargs={"dashboard": False, "dashboard_address": ":0"},
-            memory_limit=0,
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-        )
+        with _undisturbed():
+            cluster = distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                scheduler_kwargs={"dashboard": False, "dashboard_address": ":0"},
+                memory_limit=0,
+                local_directory=folder,
+                silence_logs=logging.CRITICAL,
+            )
+        yield cluster
     except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        if cluster is not None:
+            raise
         what = f"the workers could not be started: {_why(error)}"
         raise CannotReplay(Problem("BK361", what, "try a smaller number: --dask local:2")) from None
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    try:
-        yield cluster
-    finally:
-        with suppress(Exception):
-            cluster.close(timeout=_PATIENCE.stop)
+        if cluster is not None:
+            with suppress(Exception):
+                cluster.close(timeout=_PATIENCE.stop)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Dask cannot end what it has not finished starting: a signal that comes meanwhile is heard at the end of
+    this. A Ctrl-C goes to all programs of a terminal, and is kept from the workers for good: this process
+    tells them to stop. A SIGTERM is not, for it is how Dask ends them."""
+    resource_tracker.ensure_running()  # else a worker starts it, and lets all signals through again
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    heard = signal.signal(signal.SIGTERM, lambda number, _: came.append(number)) if is_main else None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, heard)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if came:
+            signal.raise_signal(signal.SIGTERM)
 
 
 _folders: list[str] = []

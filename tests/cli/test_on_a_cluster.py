@@ -375,7 +375,10 @@ def test_a_ctrl_c_at_a_terminal_is_none_for_workers_that_the_command_started(
     assert (running.returncode, err.decode()) == (130, "")
 
 
-def test_a_ctrl_c_while_workers_are_started_leaves_nothing(api: Api, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kill", "number"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
+def test_a_signal_while_workers_are_started_leaves_nothing(
+    api: Api, tmp_path: Path, kill: Callable[[int, int], None], number: int
+) -> None:
     folder = project_in(tmp_path / "project", api.url, 8, others=False)
     (temporary := tmp_path / "temporary").mkdir()
     environ = {**PLAIN, "API_TOKEN": SECRET, "TMPDIR": str(temporary)}
@@ -383,7 +386,7 @@ def test_a_ctrl_c_while_workers_are_started_leaves_nothing(api: Api, tmp_path: P
     running = subprocess.Popen(argv, cwd=folder, env=environ, stderr=subprocess.PIPE, start_new_session=True)
     until(lambda: [*temporary.glob("baselinekit-dask-*")])
     time.sleep(0.5)
-    os.killpg(running.pid, signal.SIGINT)
+    kill(running.pid, number)
     _, err = running.communicate(timeout=30)
     assert (running.returncode, err.decode().split()) == (130, ["interrupted"])
     assert [*temporary.glob("baselinekit-dask-*")] == []
