@@ -1,61 +1,48 @@
 """refresh --learn: ask again, and put placeholders where the answers vary. Nothing else is written: what is
 another value each time in the same way stays, and is told."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from baselinekit.approval.lesson import Lesson
 from baselinekit.approval.lists import Ruled, with_list_rules
 from baselinekit.approval.refresh import RefreshScope, find_baselines
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.frozen import frozen
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, known_path
 from baselinekit.model.changes import Applied, Seen, Stamp
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import has_marker
-from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import (
-    counts_running,
-    is_among_metrics,
-    is_amount,
-    is_counted,
-    named,
-    nature_of_change,
-)
-from baselinekit.refresh.alternatives import unescaped
+from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.refresh.learning import (
-    ReplayView,
     UnlearnablePlace,
     Volatile,
-    is_handwritten,
-    learn_places,
     still_true,
 )
 from baselinekit.refresh.listing import ListRule
 from baselinekit.replaying.dispatch import recipe_hash
 from baselinekit.replaying.settings import Setting
-from baselinekit.report.values import short
 from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
-from baselinekit.tree.equality import same_json
 from baselinekit.tree.paths import render
-from baselinekit.tree.places import children, value_at, with_values
+from baselinekit.tree.places import with_values
 from baselinekit.workflow.asking import Asked, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
 from baselinekit.workflow.learning import (
-    Templating,
     arrays_of_one,
 )
 from baselinekit.workflow.loading import locate_problems
-from baselinekit.workflow.pending import compared_with, span_of
+from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import select
 
 REPLAYS = 3
+LATER = 5.0
+"""Seconds after which a number on which all answers agree is asked for once more: a service may look at
+itself only every few seconds."""
 
 
 @frozen
@@ -73,6 +60,8 @@ class LearnPlan:
     lists: tuple[ListRule, ...] = ()
     renewal: Renewal | None = None
     kept: str | None = None
+    is_open: bool = False
+    """Whether a number has changed that may as well move seldom, and that may be asked for again."""
 
     @property
     def is_whole(self) -> bool:
@@ -152,13 +141,25 @@ class LearnSession:
         asked = [
             Asked(baseline.current, setting, self._times, pauses=True) for baseline, _, setting in self._asked
         ]
-        plans: list[LearnPlan] = []
-        for one, replays in zip(self._asked, observe_each(asked, self._context, jobs), strict=True):
-            try:
-                plans.append(self._plan(*one, replays))
-            except BaselinekitError as error:
-                self._failures += locate_problems(one[0], error.problems, self._project.root)
-        return LearnProposal(tuple(plans), tuple(self._failures))
+        replays = observe_each(asked, self._context, jobs)
+        plans = [self._plan_of(number, came) for number, came in enumerate(replays)]
+        open_ones = [n for n, plan in enumerate(plans) if plan and plan.is_open and self._times > 1]
+        if open_ones:
+            self._context.clients.sleep(LATER)
+            once = [replace(asked[n], times=1) for n in open_ones]
+            for n, more in zip(open_ones, observe_each(once, self._context, jobs), strict=True):
+                came = replays[n]
+                if isinstance(more, list) and isinstance(came, list):
+                    plans[n] = self._plan_of(n, [*came, *more]) or plans[n]
+        return LearnProposal(tuple(plan for plan in plans if plan), tuple(self._failures))
+
+    def _plan_of(self, number: int, replays: Replays) -> LearnPlan | None:
+        baseline, matcher, setting = self._asked[number]
+        try:
+            return self._plan(baseline, matcher, setting, replays)
+        except BaselinekitError as error:
+            self._failures += locate_problems(baseline, error.problems, self._project.root)
+            return None
 
     def _plan(self, baseline: Baseline, matcher: Matcher, setting: Setting, replays: Replays) -> LearnPlan:
         if isinstance(replays, BaselinekitError):
@@ -212,6 +213,7 @@ class LearnSession:
             ruled.rules,
             Renewal(baseline.id, baseline.source, output, baseline.variant, values) if is_new else None,
             kept.captured_at if kept else None,
+            lesson.is_open and kind_of(baseline.current).only_reads(baseline.current),
         )
 
 
@@ -274,181 +276,6 @@ def _left(settled: Sequence[Comparison], told: Sequence[UnlearnablePlace]) -> It
                 known.add(difference.at)
                 what = "no placeholder was found that the rules accept in every replay"
                 yield UnlearnablePlace(difference.at, "unresolved", what, "write a rule for it by hand")
-
-
-class Lesson:
-    """What the replays of one baseline say beside its stored output, place by place: the values that came at
-    each place that differs, in their order. `kept` is the answer of a compare before them."""
-
-    def __init__(
-        self,
-        project: Project,
-        ruled: Ruled,
-        now: float,
-        mask: Callable[[Json, Path], Json],
-        kept: Seen | None = None,
-        is_unchanged: bool = False,
-    ):
-        self._mask, self._is_unchanged, self._outputs = mask, is_unchanged, ruled.outputs
-        self._project, self._baseline, self._matcher = project, ruled.baseline, ruled.matcher
-        known = ruled.baseline.baseline
-        assert known is not None
-        self._stored, self._times, self._span = known.output, len(ruled.settled), span_of(ruled.baseline, now)
-        self._evidence, self._moving = known.learnt, known.output
-        self.told: list[UnlearnablePlace] = []
-        self._words = project.words_of(ruled.baseline)
-        self._templating = Templating(self._words.scope)
-        self._has_kept = kept is not None
-        self._kept = {
-            path: value
-            for path, value in (kept.differing if kept else ())
-            if _leaf(self._stored, path) is not ABSENT and not ruled.is_rewritten(path)
-        }
-        self._came: dict[Path, dict[int, Json]] = {}
-        for number, comparison in enumerate(ruled.settled):
-            for difference in comparison.differences:
-                self._note(number, difference)
-
-    def _note(self, number: int, difference: Difference) -> None:
-        value = _leaf(self._stored, difference.at)
-        is_leaf = value is not ABSENT and difference.kind in ("value", "type")
-        if is_leaf and not isinstance(difference.actual, dict | list):
-            self._came.setdefault(difference.at, {})[number] = difference.actual
-        elif all(place.path != difference.path for place in self.told):
-            what = _WHAT.get(difference.kind, "it differs")
-            self.told.append(UnlearnablePlace(difference.path, "structural", what, ACCEPT))
-
-    def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
-        """The placeholders, and what varies and cannot be learnt. What is the same in every answer, and not
-        what is stored, is a change, unless it is by nature another one after a while."""
-        self._moving = self._with_what_moves()
-        first: dict[Path, Json] = {}
-        later: list[dict[Path, Json]] = [{} for _ in range(self._times + self._has_kept)]
-        for path in dict.fromkeys((*self._kept, *self._came)):
-            came = self._came.get(path, {})
-            written = _leaf(self._stored, path)
-            if not replaces_handwritten and is_handwritten(written, path, self._evidence):
-                if came:
-                    self.told.append(self._too_narrow(path, written, list(came.values())))
-                continue
-            stored = self._as_it_came(written)
-            is_literal = stored != written or not (isinstance(written, str) and has_marker(written))
-            usual = stored if is_literal else ABSENT
-            values = [came.get(number, usual) for number in range(self._times)]
-            if not came and not is_literal:
-                values = [_leaf(output, path) for output in self._outputs] if self._is_unchanged else []
-                if not values or ABSENT in values:
-                    continue
-            elif not came:
-                if not self._varies(path, stored, [self._kept[path]]):
-                    continue
-            elif not self._varies(path, stored, values):
-                came_now, on_file = (short(self._mask(value, path)) for value in (values[0], stored))
-                what = f"it is {came_now} in {self._each}, and {on_file} on file: a change"
-                self.told.append(UnlearnablePlace(path, "unresolved", what, ACCEPT))
-                continue
-            if self._has_kept:
-                values.insert(0, self._kept.get(path, usual))
-            known = [value for value in values if value is not ABSENT]
-            first[path] = stored if is_literal else known[0]
-            for number, value in enumerate(values):
-                later[number][path] = known[0] if value is ABSENT else value
-        kind = kind_of(self._baseline.current)
-        view = ReplayView(
-            outcomes=kind.outcomes(self._baseline.current),
-            wholes=kind.answers(self._baseline.current),
-            numeric=self._matcher.type == "numeric",
-            arrays=self._matcher.arrays,
-            write=self._templating.text,
-            words=self._words,
-        )
-        outputs = [with_values(self._stored, values) for values in (first, *later)] if first else []
-        lesson = learn_places(outputs, view) if outputs else None
-        if lesson is None:
-            return [], []
-        volatile = list(lesson.volatile)
-        placed = lesson.placeholders
-        self.told = [one for one in self.told if one.path not in placed]  # a row learns of the others
-        return [*volatile, *self._counted_beside(volatile)], list(lesson.refusals)
-
-    def _as_it_came(self, written: Json) -> Json:
-        """A stored value without its escapes, and with the values of the variables in it. One with another
-        placeholder stays as it is."""
-        if not (isinstance(written, str) and has_marker(written)):
-            return written
-        expanded = self._templating.expanded(written)
-        return unescaped(written) if expanded is None else expanded
-
-    def _too_narrow(self, path: Path, written: Json, came: Sequence[Json]) -> UnlearnablePlace:
-        """What a person wrote is a decision: another one needs a word."""
-        seen = list(dict.fromkeys(short(self._mask(value, path)) for value in came))
-        values = ", ".join(seen[:_MOST_VALUES]) + (", …" if len(seen) > _MOST_VALUES else "")
-        what = f"{written}, written by hand, does not accept {values}"
-        return UnlearnablePlace(path, "unresolved", what, REPLACE)
-
-    def _counted_beside(self, volatile: Sequence[Volatile]) -> Iterator[Volatile]:
-        """Of a table of named rows in which numbers moved, the other rows whose name says that they count, or
-        how a process runs: a processor that was idle at each of three replays is not idle for ever."""
-        output = with_values(
-            self._stored, {place: one.proposal.text for one in volatile for place in one.places}
-        )
-        tables = {place[:-2] for one in volatile for place in one.places if is_among_metrics(place, output)}
-        taken = {*self._came, *(place for one in volatile for place in one.places)}
-        for path, value in (pair for table in tables for pair in _row_values(self._stored, table)):
-            where = named(path, output)
-            counts = is_amount(value) and (is_counted(where, value) or counts_running(where))
-            if where != path and counts and path not in taken and is_among_metrics(path, output):
-                proposal = narrowest([value], words=self._words)[0]
-                reason = f"{proposal.reason}, which its name counts in a table of such"
-                yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
-
-    @property
-    def _each(self) -> str:
-        return "the answer" if self._times == 1 else f"all {self._times} answers"
-
-    def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
-        if self._is_unchanged or any(value is ABSENT or not same_json(value, values[0]) for value in values):
-            return True
-        return nature_of_change(path, stored, values[0], self._span, self._moving) is not None
-
-    def _with_what_moves(self) -> Json:
-        """The stored output with a placeholder for each number that was another one in each answer: a row
-        beside it may have moved only once."""
-        moving: dict[Path, Json] = {
-            path: _ANY_AMOUNT
-            for path, came in self._came.items()
-            if len(set(map(str, came.values()))) > 1 and all(map(is_amount, came.values()))
-        }
-        return with_values(self._stored, moving)
-
-
-ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
-_ANY_AMOUNT = "<<any_number>>"
-REPLACE = "widen it, or have it replaced: --learn --drop-placeholders"
-_MOST_VALUES = 3
-_WHAT: Mapping[str, str] = {
-    "missing": "it is gone",
-    "extra": "it is new",
-    "order": "its elements come in another order",
-    "count": "it has another number of elements",
-    "type": "it is of another type",
-    "tolerance": "it is further off than its tolerance",
-    "similarity": "it says something else",
-}
-
-
-def _row_values(stored: Json, table: Path) -> Iterator[tuple[Path, Json]]:
-    """The leaves of the rows of a table."""
-    for number, row in children(value_at(stored, table)):
-        yield from (((*table, number, key), value) for key, value in children(row))
-
-
-def _leaf(stored: Json, path: Path) -> Json:
-    try:
-        value = value_at(stored, path)
-    except (LookupError, TypeError):
-        return ABSENT
-    return ABSENT if isinstance(value, dict | list) else value
 
 
 # What was learnt, written into the files.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.approval.learn import (
-    ACCEPT,
     REPLAYS,
     LearnPlan,
     LearnProposal,
@@ -17,6 +16,7 @@ from baselinekit.approval.learn import (
     preview_learning,
     propose_learning,
 )
+from baselinekit.approval.lesson import ACCEPT
 from baselinekit.approval.planning import compare_command
 from baselinekit.cli import approving, screen
 from baselinekit.cli.approve import RefreshOptions

@@ -5,6 +5,7 @@ such kinds; `refresh --learn` takes an id for an id and a moment for a moment. H
 in tests/placeholders/test_nature.py."""
 
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import lru_cache
 from operator import add
 from typing import Literal
@@ -174,7 +175,8 @@ def name_of(path: Path) -> str:
 _ROW_NAMES = ("name", "key", "metric", "stat", "label")
 ROW_VALUES = frozenset({"value", "val", "count"})
 _ROW_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.:/-]{0,80}")
-_ANY_NUMBER = lazy_pattern(r"<<any_(?:integer|number|float|digits|numeric)\b[^<>]*>>")
+_ANY_NUMBER = lazy_pattern(r"<<any_(?:integer|number|float|digits|numeric|size)\b[^<>]*>>%?")
+_FEWEST_MOVED = 2
 
 
 def named(path: Path, root: Json) -> Path:
@@ -198,6 +200,19 @@ def is_among_metrics(path: Path, root: Json) -> bool:
     )
 
 
+def is_beside_moving(path: Path, root: Json) -> bool:
+    """Whether other numbers beside it, in one object or one list, are learnt to be any number: what one looks
+    at together tells of one thing."""
+    beside = _above(path, root, 1)
+    values = beside.values() if isinstance(beside, dict) else beside if isinstance(beside, list) else ()
+    return are_enough_to_move(sum(_ANY_NUMBER.fullmatch(str(value)) is not None for value in values))
+
+
+def are_enough_to_move(numbers: int) -> bool:
+    """Whether so many numbers that were other ones each time say something of those beside them."""
+    return numbers >= _FEWEST_MOVED
+
+
 def _above(path: Path, root: Json, steps: int) -> Json:
     try:
         return value_at(root, path[:-steps])
@@ -212,21 +227,39 @@ _WORD = lazy_pattern(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
 _COUNTED_WORDS = (
     "uptime pid ppid raft revision lsn jiffies goroutine goroutines rss heap restarts reboots hits misses"
 )
-_MEASURED_WORDS = "elapsed took latency duration seconds time ms millis load cpu lag"
+_MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms millis load cpu lag"
 _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl retention"
-_COUNTED_NAMES = frozenset({"resourceversion", "walltime", "upsince"})
+_COUNTED_NAMES = frozenset({"resourceversion", "walltime", "upsince", "processid", "parentprocessid"})
 _WRITTEN_WORDS = "raft revision lsn"
 _RUNNING_WORDS = (
     "cpu iowait steal idle jiffies msec msecs usec usecs rss heap memory mem usage cache fd fds"
     " queries requests"
 )
-_COUNTED, _MEASURED, _SETTING, _WRITTEN, _RUNNING = (
+_PROCESS_WORDS = (
+    "iowait steal jiffies usec usecs rss heap alloc allocs allocated allocator allocations mallocs frees frag"
+    " fragmentation vsize resident goroutines softirq irq interrupts ctxt switches syscalls faults ops qps"
+    " rps instantaneous loadavg fds"
+)
+_RESOURCE_WORDS = "cpu memory mem swap cache bytes buffer buffers network net disk"
+_STATE_WORDS = (
+    "used usage peak free idle active busy sent received recv in out input output read written rx tx"
+    " percent perc overhead dataset"
+)
+_COUNTED, _MEASURED, _SETTING, _WRITTEN, _RUNNING, _PROCESS, _RESOURCE, _STATE = (
     frozenset(words.split())
-    for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS, _WRITTEN_WORDS, _RUNNING_WORDS)
+    for words in (
+        *(_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS, _WRITTEN_WORDS, _RUNNING_WORDS),
+        *(_PROCESS_WORDS, _RESOURCE_WORDS, _STATE_WORDS),
+    )
 )
 _INTEGER = lazy_pattern(r"-?[0-9]+")
+_AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[bB]?|[bB]|%)?")
+"""A number as a text, also one that is written for people: 11.90M, 98.4%."""
+
 _FEWEST_MEASURED = 4
 """Digits of a number with a fraction that nobody typed."""
+
+_FRACTION = lazy_pattern(r"-?[0-9]{1,20}\.[0-9]{1,20}")
 
 
 def is_counted(path: Path, *values: Json) -> bool:
@@ -244,7 +277,7 @@ def counts_writes(path: Path, value: Json) -> bool:
     new is that of the next new thing as well."""
     words = _words_of(path)
     is_named = words & _WRITTEN or "".join(_WORD.findall(name_of(path))).lower() == "resourceversion"
-    return bool(is_named) and not words & _SETTING and is_amount(value) and int(value) > 1
+    return bool(is_named) and not words & _SETTING and _is_integer(value) and int(value) > 1
 
 
 def counts_running(path: Path) -> bool:
@@ -254,14 +287,25 @@ def counts_running(path: Path) -> bool:
     return bool(words & _RUNNING) and not words & _SETTING
 
 
+def tells_of_process(path: Path, root: Json) -> bool:
+    """Whether a number beside others that have moved says by its name what a process uses or does. What is
+    called a resource alone may as well be what somebody ordered: `memory: 16`."""
+    words = _words_of(path)
+    is_named = words & _PROCESS or (words & _RESOURCE and words & _STATE)
+    return bool(is_named) and not words & _SETTING and is_beside_moving(path, root)
+
+
 def _words_of(path: Path) -> set[str]:
     return {word.lower() for word in _WORD.findall(name_of(path))}
 
 
 def is_measured(value: Json) -> bool:
-    if not is_number(value):
+    if isinstance(value, str) and _FRACTION.fullmatch(value):
+        number = Decimal(value)
+    elif is_number(value):
+        number = decimal(value)
+    else:
         return False
-    number = decimal(value)
     return number != number.to_integral_value() and len(number.as_tuple().digits) >= _FEWEST_MEASURED
 
 
@@ -322,7 +366,7 @@ def nature_of_change(
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
     counts = are_numbers(before, after) and (
-        is_counted(path, before, after) or is_among_metrics(place, stored)
+        is_counted(path, before, after) or is_among_metrics(place, stored) or tells_of_process(place, stored)
     )
     return "counter" if counts else None
 
@@ -336,8 +380,14 @@ def are_numbers(before: Json, after: Json) -> bool:
 
 
 def is_amount(value: Json) -> bool:
-    """Whether it is a number, be it as a text of digits."""
-    return is_number(value) or (isinstance(value, str) and _INTEGER.fullmatch(value) is not None)
+    """Whether it is a number, be it as a text."""
+    return is_number(value) or (isinstance(value, str) and _AMOUNT.fullmatch(value) is not None)
+
+
+def _is_integer(value: Json) -> bool:
+    return (
+        isinstance(value, int | str) and not isinstance(value, bool) and bool(_INTEGER.fullmatch(str(value)))
+    )
 
 
 def _form(value: Json) -> str:

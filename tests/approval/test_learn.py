@@ -307,3 +307,23 @@ def test_a_compare_knows_what_varies_by_nature(tmp_path: Path, came: Any, verdic
     result = outcome(desk)
     assert (result.outcome, result.verdict) == ("failed", verdict)
     assert any("varies by nature (1 id, 1 moment)" in note for note in result.notes) == (verdict is not None)
+
+
+def test_a_number_that_moves_every_few_seconds_is_asked_for_once_more(tmp_path: Path) -> None:
+    """A service that looks at itself every five seconds says the same three times. What has changed is still
+    the same later."""
+
+    def answer(now: float, number: int) -> Any:
+        return {"percent": int(now) // 5 % 97, "total": 4}
+
+    desk = desk_of(tmp_path, answer, "percent: 150\ntotal: 3")
+    plan = learn(desk)
+    assert (stays(plan), plan.replays) == (["body.total"], 4)
+    assert desk.slept == [1.1, 1.1, 5.0]
+    assert "percent: <<any_integer(0)>>" in text_of(desk).replace('"', "")
+
+
+def test_a_word_that_has_changed_is_not_waited_for(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, lambda now, number: {"name": "Bob"}, "name: Ada")
+    assert stays(learn(desk)) == ["body.name"]
+    assert desk.slept == [1.1, 1.1]

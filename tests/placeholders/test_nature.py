@@ -240,6 +240,40 @@ def test_a_row_names_its_value_as_a_key_does(
     assert nature_of_change(*change, None) is None
 
 
+BESIDE: list[tuple[str, Any, Any, str | None]] = [  # a key of an object in which two numbers vary
+    ("used_memory", "12476416", "12279808", "counter"),
+    ("used_memory_human", "11.90M", "11.71M", "counter"),
+    ("used_memory_peak_perc", "98.39%", "100.15%", "counter"),
+    ("allocator_frag_ratio", "1.10", "1.15", "counter"),
+    ("instantaneous_ops_per_sec", 0, 3, "counter"),
+    ("buffersUsed", 35209216, 35471360, "counter"),
+    ("total_net_input_bytes", 515, 529, "counter"),
+    ("ctx_switches_gauge", 4383401, 4580400, "counter"),
+    ("memory", 16, 32, None),
+    ("cpu", 4, 8, None),
+    ("disk", "20G", "40G", None),
+    ("heap_limit", 512, 1024, None),
+    ("max_memory_used", 512, 1024, None),
+    ("price", 9.99, 12.49, None),
+    ("total", 42, 43, None),
+    ("free", 3, 4, None),
+    ("size_bytes", 1042, 977, None),
+    ("used_memory_policy", "noeviction", "allkeys-lru", None),
+    ("hits", 3, "three", None),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after", "nature"), BESIDE)
+def test_a_number_of_a_process_moves_as_those_beside_it(
+    name: str, before: Any, after: Any, nature: str | None
+) -> None:
+    span, path = SinceCapture(None, 0.0), ("body", name)
+    moving = {"body": {"used": "<<any_digits>>", "peak": "<<any_size>>", name: before}}
+    assert nature_of_change(path, before, after, span, moving) == nature
+    one_moves = {"body": {"used": "<<any_digits>>", "peak": "1.2M", name: before}}
+    assert nature_of_change(path, before, after, span, one_moves) is None
+
+
 def test_a_row_names_its_id_as_a_key_does() -> None:
     output = {"headers": [{"name": "X-Request-Id", "value": "kf83ja0x2p"}, {"name": "colour", "value": "b2"}]}
     assert looks_like_id("kf83ja0x2p", named(("headers", 0, "value"), output))
@@ -294,6 +328,11 @@ CHANGES: list[tuple[str, Any, Any, str | None]] = [
     ("support", "x", "y", None),
     ("name", "Ada", "Bob", None),
     ("status", "active", "inactive", None),
+    ("process_id", "5041", "6566", "counter"),
+    ("parentProcessId", 5041, 6566, "counter"),
+    ("uptime", "3.5", "0.25", "counter"),
+    ("elapsed", "0.002341", "0.001877", "counter"),
+    ("used_memory", 12476416, 12279808, None),  # alone: see below
     ("uptime", 500, "a day", None),
     ("uptime", 500, True, None),
     ("text", "hello 1767225600 Ada", "hello 1767225700 Ada", "moment"),
