@@ -33,6 +33,7 @@ from baselinekit.errors import (
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import Token, split
 from baselinekit.refresh.learning import Volatile
 from baselinekit.replaying.client import addresses_soon
 from baselinekit.report.next_commands import check_commands
@@ -67,6 +68,9 @@ from baselinekit.workflow.project import Project
 _MOST_PATHS = 40
 _MOST_NAMED = 3
 _LONGEST_VALUE = 38
+_LONGEST_TEMPLATE = 160
+_MOST_SHOWN = 6
+_WORDS_BESIDE = 32
 
 
 def lines(one: Captured, is_counted: bool) -> Iterator[str]:
@@ -94,10 +98,35 @@ def describe_learnt(found: Volatile, where: Place | None) -> Iterator[str]:
     """A path with what stands for it now, why, and examples of what was seen there."""
     rows = f" in {len(found.places)} rows" if len(found.places) > 1 else ""
     place = f"   {where.file}:{where.line}" if where else ""
-    yield screen.safe_line(f"  {render(found.path)}{rows}  {found.proposal.text}{place}")
-    values = ", ".join(_short(value) for value in found.values[:MOST_VALUES])
+    yield screen.safe_line(f"  {render(found.path)}{rows}  {placeholders_of(found.proposal.text)}{place}")
+    values = [_short(value) for value in found.values[:MOST_VALUES]]
     more = ", …" if len(found.values) > MOST_VALUES else ""
-    yield screen.safe_line(f"    {found.proposal.reason}: {values}{more}")
+    is_cut_alike = len(values) > 1 and len(set(values)) == 1 and values[0].endswith("…")
+    shown = "" if is_cut_alike else f": {', '.join(values)}{more}"  # long texts that differ further on
+    yield screen.safe_line(f"    {found.proposal.reason}{shown}")
+
+
+def placeholders_of(text: str) -> str:
+    """What stands at a place now. Of a long text the placeholders, each between the words beside it."""
+    if len(text) <= _LONGEST_TEMPLATE:
+        return text
+    parts, written, count = split(text), "", 0
+    for number, part in enumerate(parts):
+        if isinstance(part, Token):
+            count += 1
+            written += part.text if count <= _MOST_SHOWN else ""
+        elif count < _MOST_SHOWN or number == len(parts) - 1:
+            written += _beside(part, number > 0, count < _MOST_SHOWN and number < len(parts) - 1)
+    return f"{written} and {count - _MOST_SHOWN} more" if count > _MOST_SHOWN else written
+
+
+def _beside(literal: str, follows: bool, precedes: bool) -> str:
+    """The words of a text that stand beside a placeholder on the same line."""
+    if len(literal) <= 2 * _WORDS_BESIDE and "\n" not in literal and (follows or precedes):
+        return literal
+    after = clipped(literal.partition("\n")[0], _WORDS_BESIDE, already_masked, counted=False)
+    before = literal.rpartition("\n")[2][-_WORDS_BESIDE:]
+    return f"{after.rstrip('…') if follows else ''} … {before if precedes else ''}"
 
 
 def describe_lookalikes(found: Sequence[Volatile], replays: int) -> str:

@@ -14,7 +14,7 @@ from baselinekit.errors import CannotReplay, cannot
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 
 _HASH = "sha256"
 _BYTES_OF_EACH = 10
@@ -206,6 +206,17 @@ def _decoded(body: bytes, content_type: str) -> tuple[str | None, str]:
         return body.decode(codec), ""
     except UnicodeDecodeError as error:
         return None, f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
+
+
+def json_in(text: str) -> Json:
+    """The object or the array that a whole text is; ABSENT for any other. A number or a word is as well a
+    text."""
+    if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
+        return ABSENT
+    try:
+        return decode(text)
+    except NotJson:
+        return ABSENT
 
 
 # From an answer to its value.

@@ -11,7 +11,16 @@ from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
+from baselinekit.kinds.bodies import json_in
+from baselinekit.kinds.kind import (
+    EXECUTION,
+    INPUT,
+    FoundForm,
+    OutcomePlace,
+    RecipeKind,
+    check_limits,
+    with_limit,
+)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
@@ -215,6 +224,18 @@ class HttpKind(RecipeKind):
     def endpoint(self, recipe: Recipe) -> str | None:
         request = recipe.input
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
+
+    def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
+        """JSON that is sent as plain text, as CouchDB and others do for who asks for no media type."""
+        asked, body = recipe.input, output.get("body") if isinstance(output, dict) else None
+        if isinstance(asked, HttpFlow) or asked.parse or recipe.execution.parse or not isinstance(body, str):
+            return None
+        kind = str(output["headers"].get("content-type", "")).partition(";")[0].strip().lower()
+        value = json_in(body) if kind == "text/plain" else ABSENT
+        if value is ABSENT:
+            return None
+        note = "the body is JSON, sent as text/plain: it is compared as JSON (--parse text compares the text)"
+        return FoundForm({**output, "body": value}, {"parse": "json"}, note)
 
     def only_reads(self, recipe: Recipe) -> bool:
         return all(step.method in SAFE for step, _ in step_places(recipe))

@@ -27,6 +27,16 @@ ALONE = ""
 
 
 @frozen
+class FoundForm:
+    """The form that an answer turned out to have: the output read so, what the execution has to state so that
+    it always is, and what there is to tell."""
+
+    output: Json
+    execution: Mapping[str, Json]
+    note: str
+
+
+@frozen
 class Trouble:
     """What says that an observation went wrong. `flag`: what a user says to take it for known-good all the
     same; `visible`: whether the output itself shows it; `detail`: what only the observation tells."""
@@ -242,6 +252,10 @@ class RecipeKind:
         """The recipe with further inputs, which stand for themselves: no `{{name}}` in one is a variable.
         Of a kind that is given nothing by name, the recipe as it is."""
         return recipe
+
+    def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
+        """What a new recipe should say of the form of its answer, which the answer does not say itself."""
+        return None
 
     def asked(self, recipe: Recipe) -> Json:
         """What is asked, for who judges the answer; empty where a request says it."""

@@ -167,11 +167,14 @@ def completed_record(
     is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     if is_text and draft.comparison.type is None and "judge" in project.models:
         notes.append(SUGGESTION)  # a model words things differently from time to time: a judge can tell
+    current = record["current"]
+    if known_good.execution:
+        current = {**current, "execution": {**current["execution"], **known_good.execution}}
     return {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": version} if version else {}),
         "baseline": known_good.mapping,
-        "current": record["current"],
+        "current": current,
         "comparison": comparison,
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
     }, notes

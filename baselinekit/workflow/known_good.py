@@ -5,7 +5,7 @@ from dataclasses import field, replace
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
-from baselinekit.kinds.kind import Flag, RecipeKind
+from baselinekit.kinds.kind import Flag, FoundForm, RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.model.baselines import Baseline, Comparison, Known
@@ -169,6 +169,8 @@ class KnownGood:
     notes: tuple[str, ...]
     replays: int
     lesson: CaptureLesson
+    execution: Mapping[str, Json] = field(default_factory=dict)
+    """What the recipe has to state beside what it does."""
 
 
 @frozen
@@ -180,6 +182,7 @@ class Learnable:
     observations: Sequence[Observation]
     lesson: CaptureLesson
     notes: tuple[str, ...]
+    execution: Mapping[str, Json]
 
 
 def observe_known_good(
@@ -256,36 +259,53 @@ def _learnt_from(
         raise replays
     for replayed in replays:
         refuse_troubles(draft, replayed, options)
+    draft, observations, found = _in_form_found(draft, replays)
     templating = Templating(project.words_of(draft).scope)
-    output = templating.template(replays[0].output)
+    output = templating.template(observations[0].output)
     for text, placeholder in options.placeholders.items():
         output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
-    described = options.described(draft, [replayed.output for replayed in replays])
+    described = options.described(draft, [replayed.output for replayed in observations])
     if described and not options.exact:
         output = with_values(output, dict(described))
     hidden: list[tuple[Path, str]] = []
-    if len(replays) == 1:  # before it is compiled: that may fail for it
+    if len(observations) == 1:  # before it is compiled: that may fail for it
         output, hidden = _without_secrets(output, project, options)
     candidate = replace(draft, baseline=Known(output=output))
     matcher = compile_baseline(candidate, project.words_of(candidate))
-    accepted = accepting(matcher, replays[0], project)
+    accepted = accepting(matcher, observations[0], project)
     lesson = CaptureLesson(output)
     if not options.exact:
         is_new, now = not draft.source.file, context.clients.now()
         lesson = learn(
-            project, candidate, matcher, accepted, replays, templating.text, is_new=is_new, now=now
+            project, candidate, matcher, accepted, observations, templating.text, is_new=is_new, now=now
         )
     count = 0 if options.exact else len(described)
     formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (
-        *remarks_on(draft, replays),
-        *_asked_once(draft, len(replays), lesson),
+        *remarks_on(draft, observations),
+        *([found.note] if found else []),
+        *_asked_once(draft, len(observations), lesson),
         *templating.notes(),
         *formats,
         *describe_hidden(hidden),
         *(report.what for report in accepted.reports if report.kind == "stale"),
     )
-    return Learnable(draft, folder, replays, lesson, notes)
+    return Learnable(draft, folder, observations, lesson, notes, found.execution if found else {})
+
+
+def _in_form_found(
+    draft: Baseline, replays: Sequence[Observation]
+) -> tuple[Baseline, Sequence[Observation], FoundForm | None]:
+    """A new recipe with the form that its answers have and do not say, and the answers read so. The recipe of
+    a file stays as it is."""
+    kind = kind_of(draft.current)
+    found = [None if draft.source.file else kind.form_found(draft.current, one.output) for one in replays]
+    forms = [one for one in found if one is not None]
+    if len(forms) < len(replays):
+        return draft, replays, None
+    execution = replace(draft.current.execution, **forms[0].execution)
+    read = [replace(one, output=form.output) for one, form in zip(replays, forms, strict=True)]
+    return replace(draft, current=replace(draft.current, execution=execution)), read, forms[0]
 
 
 def _asked_once(draft: Baseline, replays: int, lesson: CaptureLesson) -> Iterator[str]:
@@ -323,7 +343,8 @@ def _known_good(
     if learnt := evidence_of(lesson.volatile, len(known.observations), project.redactor):
         mapping["learnt"] = dict(learnt)
     notes = (*known.notes, *describe_hidden(hidden))
-    return KnownGood(mapping, observation.seconds, notes, len(known.observations), lesson)
+    count = len(known.observations)
+    return KnownGood(mapping, observation.seconds, notes, count, lesson, known.execution)
 
 
 def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:

@@ -12,8 +12,8 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split, tokens_in
-from baselinekit.placeholders.narrowest import is_alone
-from baselinekit.placeholders.nature import is_amount, is_counted, named
+from baselinekit.placeholders.narrowest import PlaceholderProposal, is_alone, narrowest
+from baselinekit.placeholders.nature import is_amount, is_counted, named, tells_of_process
 from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import ReplayView, UnlearnablePlace, Volatile, learn_places
@@ -259,6 +259,7 @@ def learn(
         if one.places[0] not in wholes and steady.keeps_variables(one) and steady.compared(one.places)
     ]
     volatile += _made(draft, outputs, steady, volatile, now, write, words)
+    volatile += _of_process(outputs, steady, volatile, words)
     volatile = linked(volatile, outputs, _link_view(observations, steady, write, words))
     if steady.ids:
         taken = {place for one in volatile for place in one.places}
@@ -310,6 +311,30 @@ def _made(
     ]
     compared = steady.compared([one.places[0] for one in found]) if found else ()
     return [one for one in found if one.places[0] in compared]
+
+
+def _of_process(
+    outputs: Sequence[Json], steady: "_Steady", known: Sequence[Volatile], words: Words
+) -> list[Volatile]:
+    """The numbers that were the same, and say by their name what a process uses or does, beside others that
+    were not: it will not use as much after its next start."""
+    if len(outputs) == 1:
+        return []
+    texts = {place: one.proposal.text for one in known for place in one.places}
+    output = with_values(outputs[0], texts)
+    found: list[Volatile] = []
+    for above in {place[:-1] for place in texts if place}:
+        for key, value in children(value_at(output, above)):
+            path = (*above, key)
+            is_leaf = path not in texts and not isinstance(value, bool | dict | list) and is_amount(value)
+            if is_leaf and tells_of_process(path, output):
+                best = narrowest([value], words=words)[0]
+                reason = f"{best.reason}, which its name counts beside others that vary"
+                proposal = PlaceholderProposal(best.text, reason)
+                if not (best.says_little and isinstance(value, str)):
+                    found.append(Volatile(path, (path,), (value,), proposal))
+    places = steady.literal([one.places[0] for one in found]) if found else ()
+    return [one for one in found if one.places[0] in places]
 
 
 def counted_once(output: Json) -> Iterator[Path]:
