@@ -300,7 +300,6 @@ FEWEST_LINES = 60
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
     "workflow.evidence": "what a capture and `refresh --learn` note of what they have learnt",
-    "kinds.pytest": "a recipe kind",
     "replaying.pytest": "a recipe kind",
     "lazy": "what every regular expression of the project is made by",
     "model.traces": "what the kinds, the models and the graders share",
@@ -312,7 +311,6 @@ STANDS_ALONE = {
     "report.forms.table": _TABLE,
     "suites.dialects.table": _TABLE,
     "model.values": "everything stands on it",
-    "tree.places": "whoever edits a file needs it, and not the patterns of tree.paths",
     "programs.call": "a program of its own, run by path",
     "kinds.echo": "a recipe kind",
     "replaying.echo": "a recipe kind",
@@ -320,7 +318,6 @@ STANDS_ALONE = {
     "kinds.post": "a recipe kind",
     "kinds.stored": "a recipe kind",
     "replaying.mock": "a recipe kind",
-    "programs.children": "how a child is started, for adapters that may not import the client",
 }
 
 Package = Mapping[str, str]
