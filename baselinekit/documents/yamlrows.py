@@ -4,7 +4,7 @@ read line by line; from its lines and its value follows how the others are read.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, repeat
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
 from baselinekit.documents.yamlscalars import NO_KEYS, Lead, Other, Scalars, block_text
@@ -76,8 +76,40 @@ class RowShape:
         return all(line == one.text if one.is_whole else line.startswith(one.text) for one, line in pairs)
 
 
+_KNOWN: dict[int, list[RowShape]] = {}
+"""Shapes of rows that were met in any text, by their lines: the files of one API hold the same ones. Whatever
+rows begin with the same is read the same way."""
+_MOST_KNOWN, _MOST_KNOWN_SIZES = 4, 64
+
+
 def shape_of(text: YamlLines, start: int, end: int, value: Json) -> RowShape | None:
     """The shape of the row in these lines, which was read to this value."""
+    row = text.lines[start:end]
+    if found := next((shape for shape in _KNOWN.get(len(row), ()) if _is_surely(shape, row)), None):
+        return found
+    found = _shape_made(text, start, end, value)
+    if found is not None and len(found.lines) == len(row):
+        if len(_KNOWN) >= _MOST_KNOWN_SIZES:
+            _KNOWN.clear()
+        _KNOWN[len(row)] = [found, *_KNOWN.get(len(row), ())][:_MOST_KNOWN]
+    return found
+
+
+def _is_surely(shape: RowShape, row: list[str]) -> bool:
+    """Whether these lines are a row of a shape that was met elsewhere: behind what they begin with is no more
+    than a scalar."""
+    if not shape.fits(row):
+        return False
+    rests = [line[len(one.text) :] for one, line in zip(shape.lines, row, strict=True) if not one.is_whole]
+    return not any(
+        rest[:1] in _NO_SCALAR or rest[:2] == "- " or rest[-1] == ":" or ": " in rest for rest in rests
+    )
+
+
+_NO_SCALAR = ("", " ", "\t", "|")
+
+
+def _shape_made(text: YamlLines, start: int, end: int, value: Json) -> RowShape | None:
     try:
         lines, sources = _lines_of(text, start, end)
         maker = _Maker(iter(sources))
@@ -215,6 +247,7 @@ _BATCH = 64
 _FEWEST_LINES = 60
 _MOST_SHAPES = 8
 """Of as many lines: each row is held against all of them."""
+_nodes_of = attrgetter("nodes")
 _MISSING: Any = object()
 
 
@@ -252,7 +285,10 @@ class Rows:
         if len(starts) > most and self.dash.rest(starts) is not None:
             return [usual] * most
         start, inner = f"\n{self.dash.text}", self.inner
-        sizes, seen, position = list[int](), set[int](), self.position(line)
+        alike = next((n for n, one in enumerate(starts) if not one.startswith(start[1:])), len(starts))
+        sizes = [usual] * min(alike - 1, most)  # where the last of them ends is to be seen
+        line += sum(sizes)
+        seen, position = {*sizes}, self.position(line)
         reach = 50 * len(lines[line]) + 5_000
         while len(sizes) < most:
             end = self.body.find(start, position, position + reach)
@@ -290,11 +326,14 @@ class Rows:
         """Read rows of these sizes from a line on. How many of them were rows of this list."""
         batch = _Batch(self, lines, [*accumulate(sizes, initial=line)])
         of_size: dict[int, list[int]] = {}
-        for number, size in enumerate(sizes):
-            of_size.setdefault(size, []).append(number)
+        if len({*sizes}) == 1:
+            of_size[sizes[0]] = [*range(len(sizes))]
+        else:
+            for number, size in enumerate(sizes):
+                of_size.setdefault(size, []).append(number)
         done = min([batch.read(size, numbers) for size, numbers in of_size.items()], default=0)
         self.values += batch.values[:done]
-        self.nodes += sum(shape.nodes for shape in batch.shapes[:done])
+        self.nodes += sum(map(_nodes_of, batch.shapes[:done]))
         self.lines += batch.starts[done] - line
         return done
 
@@ -351,6 +390,9 @@ class _Batch:
         values = shape.values(self.rows.scalars, self.lines_of(len(shape.lines), numbers))
         if values is None:
             return False
+        if len(numbers) == len(self.values):
+            self.values, self.shapes = [*values], [shape] * len(values)
+            return True
         for number, value in zip(numbers, values, strict=True):
             self.values[number] = value
             self.shapes[number] = shape

@@ -357,6 +357,42 @@ def test_many_rows_that_are_read_together(rng: random.Random, how: str) -> None:
     agree_on_rows(rng, how)
 
 
+LIKE = st.sampled_from(
+    [
+        *(
+            "text",
+            "a: b",
+            "x:",
+            "- x",
+            "|",
+            "",
+            " y",
+            "x # y",
+            "12:30",
+            "two\nlines",
+            "two\n  lines\n",
+            " \na\n",
+        ),
+        *(1, 2.5, True, None),
+        *([], {}, {"k": "v"}, {"k": None}, ["x"], [["x"]]),
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(LIKE, min_size=5, max_size=5), min_size=2, max_size=4), st.booleans())
+def test_rows_that_were_met_in_another_text_are_read_alike(texts: list[list[Any]], flush: bool) -> None:
+    for one in texts:
+        rows = [
+            {"id": n, "a": one[0], "in": {"b": one[1], "c": [one[2], one[3]]}, "d": one[4]} for n in range(30)
+        ]
+        value = {"rows": rows, "last_passed": None}
+        if flush:
+            agree(yaml.safe_dump(value, sort_keys=False, width=10_000))
+        else:
+            assert agree(dump_yaml(value))
+
+
 def test_rows_are_read_together_whatever_their_shape() -> None:
     """All but the first and the last of a list, those of another shape among them."""
     rows = [
