@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 
 import pytest
+from warmpytest import WarmPytest, warm_pytest
 
 for name in (
     "baselinekit.pytest_plugin.differing",
@@ -24,6 +25,12 @@ with suppress(ImportError):  # deepdiff takes it where it is installed, and a pr
     import_module("numpy")
 
 ALONE = "-p no:anyio -p no:hypothesispytest -p no:randomly"
+
+
+@pytest.fixture(scope="session")
+def pytests() -> Iterator[WarmPytest]:
+    with warm_pytest() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from warmpytest import WarmPytest
 
 pytestmark = pytest.mark.slow
 
@@ -92,18 +93,27 @@ def lay(folder: Path, url: str, **files: str) -> None:
         (folder / "baselines" / f"{name}.yaml").write_text(text, "utf-8")
 
 
-def started(folder: Path, *options: str, **more: str) -> "subprocess.Popen[str]":
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"} | more
-    words = [sys.executable, "-m", "pytest", "--baselinekit", "-p", "no:cacheprovider", *options]
+ITEMS = ("--baselinekit", "-p", "no:cacheprovider")
+
+
+def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
+    """It begins from nothing."""
+    words = [sys.executable, "-m", "pytest", *ITEMS, *options]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
     return subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 
-def run(folder: Path, *options: str, **more: str) -> tuple[int, str]:
-    with started(folder, *options, **more) as process:
-        shown, _ = process.communicate(timeout=60)
-    return process.returncode, shown
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(pytests: WarmPytest) -> Run:
+    def at_once(folder: Path, *options: str, **more: str) -> tuple[int, str]:
+        return pytests.run(folder, *ITEMS, *options, env={**os.environ, **more})
+
+    return at_once
 
 
 def outcomes(shown: str) -> dict[str, str]:
@@ -116,14 +126,14 @@ def outcomes(shown: str) -> dict[str, str]:
 MANY = {f"read{n}": READS.format(n=n) for n in range(12)}
 
 
-def test_each_baseline_is_replayed_by_one_of_the_workers(tmp_path: Path) -> None:
+def test_each_baseline_is_replayed_by_one_of_the_workers(run: Run, tmp_path: Path) -> None:
     with service() as (url, asked):
         lay(tmp_path, url, **MANY)
         code, shown = run(tmp_path, "-n", "2", "-v")
     assert (code, sorted(asked.paths)) == (0, sorted(f"/read/{n}" for n in range(12))), shown
 
 
-def test_what_must_be_alone_is_refused_beside_others(tmp_path: Path) -> None:
+def test_what_must_be_alone_is_refused_beside_others(run: Run, tmp_path: Path) -> None:
     with service() as (url, asked):
         lay(tmp_path, url, write=WRITES, shares=SHARES, **MANY)
         code, shown = run(tmp_path, "-n", "2", "-v")
@@ -136,7 +146,7 @@ def test_what_must_be_alone_is_refused_beside_others(tmp_path: Path) -> None:
         assert len(asked.paths) == 26
 
 
-def test_with_groups_one_worker_has_them_all_where_they_hold(tmp_path: Path) -> None:
+def test_with_groups_one_worker_has_them_all_where_they_hold(run: Run, tmp_path: Path) -> None:
     """Of some versions of pytest-xdist and pytest they do not: then it is refused as without."""
     with service() as (url, asked):
         lay(tmp_path, url, write=WRITES, **MANY)
@@ -147,7 +157,7 @@ def test_with_groups_one_worker_has_them_all_where_they_hold(tmp_path: Path) -> 
         assert (code, "/write" in asked.paths) == (1, False), shown
 
 
-def test_what_is_wrong_is_said_once_for_all_workers(tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_once_for_all_workers(run: Run, tmp_path: Path) -> None:
     with service() as (url, _):
         unset = READS.format(n=1).replace("endpoint: /read/1", 'endpoint: "/read/{{nobody}}"')
         lay(tmp_path, url, broken="id: [\n", unset=unset)
@@ -161,7 +171,7 @@ def test_what_is_wrong_is_said_once_for_all_workers(tmp_path: Path) -> None:
     assert ".py:" not in shown
 
 
-def test_the_limits_of_a_run_are_those_of_its_workers_together(tmp_path: Path) -> None:
+def test_the_limits_of_a_run_are_those_of_its_workers_together(run: Run, tmp_path: Path) -> None:
     asks = (
         "id: asks-{n}\nbaseline: {{output: {{text: hi}}}}\n"
         "current: {{input: {{prompt: a.md}}, execution: {{type: prompt, model: small}}}}\n"
@@ -224,7 +234,9 @@ def test_who_ends_the_wait_for_one_gets_the_others_judged(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
-def test_a_conftest_begins_the_service_and_says_where_it_is(tmp_path: Path, workers: list[str]) -> None:
+def test_a_conftest_begins_the_service_and_says_where_it_is(
+    run: Run, tmp_path: Path, workers: list[str]
+) -> None:
     """In each process its own, which fixtures could not: they are for tests."""
     conftest = (
         "import os\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from console import ROOT
+from warmpytest import WarmPytest
 
 pytestmark = pytest.mark.slow
 
@@ -70,11 +71,19 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in found if not passed_over.search(str(path))}
 
 
+PLAINLY = ("-p", "no:hypothesispytest")
+
+
+def at_once(pytests: WarmPytest, folder: Path, *words: str) -> tuple[int, str]:
+    return pytests.run(folder, *PLAINLY, *words, env=environment())
+
+
 def run(
     folder: Path, *words: str, python: Sequence[str] = (), env: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
+    """It begins from nothing."""
     done = subprocess.run(
-        [sys.executable, *python, "-m", "pytest", "-p", "no:hypothesispytest", *words],
+        [sys.executable, *python, "-m", "pytest", *PLAINLY, *words],
         cwd=folder,
         env=environment(**(env or {})),
         stdout=subprocess.PIPE,
@@ -143,20 +152,24 @@ WAYS: list[tuple[str, list[str]]] = [
     ("start", "words"), [pytest.param(*way, id=" ".join([way[0], *way[1]])) for way in WAYS]
 )
 def test_however_it_is_started_nothing_is_written_a_second_time(
-    lay: Lay, start: str, words: list[str]
+    lay: Lay, pytests: WarmPytest, start: str, words: list[str]
 ) -> None:
     folder = lay("nothing")
     before = tree(folder.parent)
     filled = [word.replace("PROJECT", str(folder)) for word in words]
-    python = ["-W", "error"] if "error" in words else []
-    code, shown = run(folder / start, "--import-mode=importlib", *filled, python=python)
+    if "error" in words:
+        code, shown = run(folder, "--import-mode=importlib", *filled, python=["-W", "error"])
+    else:
+        code, shown = at_once(pytests, folder / start, "--import-mode=importlib", *filled)
     assert code == 0, shown
     assert "no:terminal" in words or "passed" in shown
     assert tree(folder.parent) == before
 
 
 @pytest.mark.parametrize("marked_by", ["baselinekit.yaml", ".git"])
-def test_the_root_of_a_project_is_the_same_from_everywhere(lay: Lay, marked_by: str) -> None:
+def test_the_root_of_a_project_is_the_same_from_everywhere(
+    lay: Lay, pytests: WarmPytest, marked_by: str
+) -> None:
     """Also where pytest is told of another one."""
     folder = lay(marked_by)
     before = tree(folder.parent)
@@ -165,7 +178,7 @@ def test_the_root_of_a_project_is_the_same_from_everywhere(lay: Lay, marked_by: 
         ("..", ["-c", "/dev/null", "project/tests/api/v2"]),
         ("tests/unit/deep", ["-c", "/dev/null", "--baselinekit", "test_kind.py", "../../../baselines/own"]),
     ):
-        code, shown = run(folder / start, "--import-mode=importlib", *words)
+        code, shown = at_once(pytests, folder / start, "--import-mode=importlib", *words)
         assert code == 0, shown
     assert tree(folder.parent) == before
 

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from warmpytest import WarmPytest
 
 from baselinekit.store.reading import load
 
@@ -45,12 +46,16 @@ def test_other():
 _ALONE = ("-p", "no:anyio", "-p", "no:hypothesispytest", "-p", "no:randomly")
 
 
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    return {**os.environ, "PYTEST_ADDOPTS": "", "CI": "", **more}
+
+
 class Project:
     """A project in a folder of its own, in which pytest is run."""
 
-    def __init__(self, root: Path, after: Path | None = None):
+    def __init__(self, root: Path, pytests: WarmPytest, after: Path | None = None):
         """New, or as another one is."""
-        self.root = root
+        self.root, self.pytests = root, pytests
         if after:
             shutil.copytree(after, root, ignore=shutil.ignore_patterns("__pycache__"))
             return
@@ -69,18 +74,18 @@ class Project:
 
     def run(self, *words: str, code: int = 0, **env: str) -> str:
         """What a run says, which ends so."""
-        ended = self.start(*words, **env)
-        said, _ = ended.communicate(timeout=120)
-        assert ended.returncode == code, said
+        ended, said = self.pytests.run(self.root, *_ALONE, *words, env=environment(env))
+        assert ended == code, said
         return said
 
     def start(
         self, *words: str, before: Callable[[], None] | None = None, **env: str
     ) -> "subprocess.Popen[str]":
+        """A run that begins from nothing."""
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", *_ALONE, *words],
             cwd=self.root,
-            env={**os.environ, "PYTEST_ADDOPTS": "", "CI": "", **env},
+            env=environment(env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -99,22 +104,22 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
+def project(tmp_path: Path, pytests: WarmPytest) -> Project:
+    return Project(tmp_path / "project", pytests)
 
 
 @pytest.fixture(scope="module")
-def first_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    project = Project(tmp_path_factory.mktemp("recorded") / "project")
+def first_run(tmp_path_factory: pytest.TempPathFactory, pytests: WarmPytest) -> Path:
+    project = Project(tmp_path_factory.mktemp("recorded") / "project", pytests)
     assert unused(project.run()) == []
     assert len(project.files()) == 11
     return project.root
 
 
 @pytest.fixture
-def recorded(first_run: Path, tmp_path: Path) -> Project:
+def recorded(first_run: Path, tmp_path: Path, pytests: WarmPytest) -> Project:
     """Everything has its baseline."""
-    return Project(tmp_path / "project", first_run)
+    return Project(tmp_path / "project", pytests, first_run)
 
 
 def unused(said: str) -> list[str]:
@@ -166,6 +171,24 @@ def test_who_is_not_asked_to_remove_them_tells_them(recorded: Project, words: tu
     recorded.run(*words, "--baseline-prune")
     assert recorded.files() == [file for file in before if file not in GONE]
     assert NONE_REMOVED in recorded.run(*words, "--baseline-prune")
+
+
+@pytest.mark.parametrize("words", [WAYS[0], WAYS[2]], ids=" ".join)
+def test_a_run_that_begins_from_nothing_says_and_does_the_same(
+    recorded: Project, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """As those in these tests that begin at once."""
+    rename(recorded)
+    recorded.files()
+    other = Project(tmp_path / "other", recorded.pytests, recorded.root)
+    begun = recorded.start(*words, "--baseline-prune")
+    said, _ = begun.communicate(timeout=120)
+    assert begun.returncode == 0, said
+    seconds = re.compile(r" in [\d.]+s =+")
+    at_once = other.run(*words, "--baseline-prune").replace(str(other.root), str(recorded.root))
+    assert seconds.sub("", at_once) == seconds.sub("", said)
+    assert unused(said) == GONE
+    assert other.files() == recorded.files()
 
 
 PARTS = [

@@ -1,10 +1,12 @@
 """Runs that leave tests out, in every way that pytest and its plugins have: none of them claims that a
 baseline is unused, and none removes one."""
 
-import sys
+import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from warmpytest import WarmPytest
 
 pytestmark = pytest.mark.slow
 
@@ -34,8 +36,20 @@ TESTS = {
 INI = "[pytest]\nmarkers = late\nfilterwarnings = ignore::pytest.PytestWarning\n"
 
 
+@dataclass(frozen=True)
+class Project:
+    """In a folder of its own, in which pytest is run."""
+
+    pytester: pytest.Pytester
+    pytests: WarmPytest
+
+    @property
+    def path(self) -> Path:
+        return self.pytester.path
+
+
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, pytests: WarmPytest) -> Project:
     """A project with a baseline of each test, and one of a test that is gone. All are of yesterday."""
     pytester.makeini(INI)
     gone = "def test_gone(baseline): assert 4 == baseline\n"
@@ -44,27 +58,25 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     (pytester.path / "test_c.py").unlink()
     for path in (pytester.path / "baselines").rglob("*.yaml"):
         age(path)
-    return pytester
+    return Project(pytester, pytests)
 
 
 def age(path: Path) -> None:
-    import os
-
     os.utime(path, (1, 1))
 
 
-def stored(project: pytest.Pytester) -> int:
+def stored(project: Project) -> int:
     return len(list((project.path / "baselines").rglob("*.yaml")))
 
 
-def run(project: pytest.Pytester, *words: str) -> str:
+def run(project: Project, *words: str) -> str:
     """What it says."""
     if "-n" in words:
-        return project.run(sys.executable, "-m", "pytest", *words).stdout.str()
-    return project.runpytest_inprocess(*words).stdout.str()
+        return project.pytests.run(project.path, *words, env=os.environ)[1]
+    return project.pytester.runpytest_inprocess(*words).stdout.str()
 
 
-def test_a_run_of_everything_lists_it(project: pytest.Pytester) -> None:
+def test_a_run_of_everything_lists_it(project: Project) -> None:
     told = run(project, "-p", "no:cacheprovider")
     assert "1 baseline is used by no test" in told
     assert "test_c.py::test_gone is gone" in told
@@ -90,7 +102,7 @@ PARTIAL = [
 ]
 
 
-def claims_nothing(project: pytest.Pytester, *words: str) -> None:
+def claims_nothing(project: Project, *words: str) -> None:
     told = run(project, *words, "--baseline-prune")
     assert "no test used" not in told
     assert "used by no test" not in told
@@ -98,17 +110,17 @@ def claims_nothing(project: pytest.Pytester, *words: str) -> None:
 
 
 @pytest.mark.parametrize("words", PARTIAL, ids=" ".join)
-def test_a_run_of_a_part_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_a_run_of_a_part_claims_nothing(project: Project, words: list[str]) -> None:
     claims_nothing(project, *words)
 
 
 @pytest.mark.parametrize("words", [["-k", "one"], ["--setup-only"], ["-x", "-k", "late"]], ids=" ".join)
-def test_workers_that_run_a_part_claim_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_workers_that_run_a_part_claim_nothing(project: Project, words: list[str]) -> None:
     claims_nothing(project, *words, "-n", "2")
 
 
 @pytest.mark.parametrize("words", [["--lf"], ["--lf", "--lfnf=none"], ["--sw"]], ids=" ".join)
-def test_what_goes_on_from_an_earlier_run_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_what_goes_on_from_an_earlier_run_claims_nothing(project: Project, words: list[str]) -> None:
     (project.path / "fail").touch()
     run(project, *words)
     for _ in range(2):
@@ -117,12 +129,12 @@ def test_what_goes_on_from_an_earlier_run_claims_nothing(project: pytest.Pyteste
 
 
 @pytest.mark.parametrize("words", [["-x"], ["--maxfail=1"], ["-x", "-n", "2"]], ids=" ".join)
-def test_a_run_that_stops_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_a_run_that_stops_claims_nothing(project: Project, words: list[str]) -> None:
     (project.path / "fail").touch()
     claims_nothing(project, *words, "test_a.py", "test_b.py")
 
 
-def test_a_test_that_is_run_again(project: pytest.Pytester) -> None:
+def test_a_test_that_is_run_again(project: Project) -> None:
     """What it used in any of its attempts is in use, and what it never came to is not unused."""
     pytest.importorskip("pytest_rerunfailures", reason="pytest-rerunfailures is not installed")
     (project.path / "fail").touch()
@@ -130,7 +142,7 @@ def test_a_test_that_is_run_again(project: pytest.Pytester) -> None:
     assert "1 baseline that no test used was removed:" in told
     assert "test_c.py::test_gone is gone" in told
     assert stored(project) == 4
-    project.makepyfile(
+    project.pytester.makepyfile(
         test_b="""
         import pytest
         seen = []
@@ -149,7 +161,7 @@ def test_a_test_that_is_run_again(project: pytest.Pytester) -> None:
     assert "no baseline was removed: each is used by a test" in told
 
 
-def test_a_doctest_of_another_run_is_not_gone(project: pytest.Pytester) -> None:
+def test_a_doctest_of_another_run_is_not_gone(project: Project) -> None:
     source = project.path / "test_b.py"
     doctest = 'def helper():\n    """\n    >>> 5 == getfixture("baseline")\n    True\n    """\n'
     source.write_text(source.read_text("utf-8") + "\n\n" + doctest, "utf-8")
