@@ -16,8 +16,9 @@ from statistics import fmean
 import pytest
 
 MOST_OF_ONE = 3.0
-MOST_OF_ALL = 90.0
-"""Seconds of a processor like the one that they were measured on."""
+MOST_OF_ALL = 120.0
+"""Seconds of a processor like the one that they were measured on. All of them took 77 on one machine, and
+about 110 on another that did the known work as fast."""
 
 _ALL_SLOW = re.compile(r"^pytestmark = pytest\.mark\.slow$", re.MULTILINE)
 _PACE = 0.0125

@@ -97,6 +97,7 @@ DEAR = {
         "gate",
         "generate-rubrics",
         "grade-queue",
+        "next-of-odd-failures",
     ),
     *("judges", "prompt-folder-capture", "prompt-folder-project", "prompt-folder-promote"),
     *("prompt-folder-run", "prompt-rules", "repeats", "same-change", "shards", "shards-differ", "told-apart"),

@@ -71,6 +71,7 @@ STATED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_changed_value_beside_what_varies_is_told(tmp_path: Path, form: str) -> None:
     """Measured: 240 texts, of which no changed value passes. When a text was looked at as one value, 182

@@ -379,6 +379,7 @@ LIKE = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(LIKE, min_size=5, max_size=5), min_size=2, max_size=4), st.booleans())
 def test_rows_that_were_met_in_another_text_are_read_alike(texts: list[list[Any]], flush: bool) -> None:

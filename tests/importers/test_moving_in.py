@@ -456,6 +456,7 @@ def test_odd(role, data_regression): ...
     assert [note for note in moving.notes if "input.json" in note]
 
 
+@pytest.mark.slow
 def test_a_huge_amber_file_takes_a_time_that_grows_with_it() -> None:
     rows = "".join(
         f"    dict({{\n      'id': {number},\n      'name': 'x',\n    }}),\n" for number in range(20_000)

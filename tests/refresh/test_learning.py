@@ -316,6 +316,7 @@ IDS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(sorted(IDS)), st.sampled_from(sorted(IDS)), st.integers(0, 2**32))
 def test_what_could_stand_for_very_many_ids_is_what_all_of_them_have_in_common(
