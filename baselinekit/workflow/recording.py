@@ -25,8 +25,8 @@ from baselinekit.workflow.context import Stop
 _GATHERING = 0.02
 _GROUP = 32
 _MOST_READY = 32
-"""Files that may wait to be written, beside those that are being written. `add` of one more blocks, however slow
-the disk is."""
+"""Files that may wait to be written, beside those that are being written. `add` of one more blocks, however
+slow the disk is."""
 
 _POLL = 0.1
 _LONGEST = 1.0
