@@ -23,7 +23,7 @@ from baselinekit.grade.judging import (
     unusable,
 )
 from baselinekit.grade.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
-from baselinekit.grade.verdict import apart, exact, verdict_of
+from baselinekit.grade.verdict import exact, format_distinct, verdict_of
 from baselinekit.grade.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
@@ -302,7 +302,7 @@ def template_grade(task: Task, found: TemplateReply, rule: PassRule) -> Grade:
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
-    return f"it scores {apart(score, rule.pass_at)}, and {rule.pass_at:g} passes"
+    return f"it scores {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
 
 
 def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:

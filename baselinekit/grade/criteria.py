@@ -1,8 +1,8 @@
 """The criteria of a rubric, read from a text.
 
-A text states them as a numbered list, a table, headings, bullets or lines with a weight each. The form counts
-that states weights; without any, a numbered list. What looks like a weight and was not read is a problem: a
-weight that is lost changes verdicts, and nobody sees it."""
+A text states them as a numbered list, a table, headings, bullets or lines with a weight each. The first form
+that states weights is read; if none does, the numbered list. A text that looks like a weight but was not read
+is a problem: a lost weight changes verdicts, and nobody sees it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,9 +29,9 @@ _WEIGHTS = (
     rf"[:,|–—-]\s*\**\s*(?P<n7>{_NUMBER})\s*(?P<u7>%|per[ ]?cent)(?=\s*\**\s*(?:[:.,;|)]|[–—-]\s|$))",
     rf"^\s*\**\s*(?P<n8>{_NUMBER})\s*(?P<u8>%)\s*(?:[:–—-])?(?!\s*of\b)",
 )
-_WEIGHT = lazy_pattern("|".join(f"(?:{one})" for one in _WEIGHTS), re.IGNORECASE)
+_WEIGHT = lazy_pattern("|".join(f"(?:{pattern})" for pattern in _WEIGHTS), re.IGNORECASE)
 _LONGEST_SHOWN = 60
-_LOOKS = lazy_pattern(
+_WEIGHT_LIKE = lazy_pattern(
     rf"[(\[{{][ \t]*(?:[\w.,]{{1,20}}[ \t]+)?{_WORD}\b[^)\]}}\n]{{0,80}}[)\]}}]"
     rf"|\b{_WORD}s?[ \t]*[:=][ \t]*\S+"
     r"|[(\[{][ \t]*[\d.,]+[ \t]*(?:%|per[ ]?cent)(?=[ \t]*[,;)\]}])[^)\]}\n]{0,80}[)\]}]?"
@@ -61,7 +61,7 @@ _KINDS = ("numbered heading", "number", "table", "heading", "bullet", "line")
 
 @frozen
 class Criterion:
-    """One line of a rubric. Weights count among those that are stated; a `required` one must be met."""
+    """One criterion of a rubric. Weights are relative to each other; a `required` criterion must be met."""
 
     name: str
     description: str = ""
@@ -72,7 +72,7 @@ class Criterion:
 
 @frozen
 class _Item:
-    """A line that may state a criterion. `weights`: those that it states, with their unit."""
+    """A line that may state a criterion. `weights`: the weights in it, each with its unit."""
 
     kind: str
     row: int
@@ -85,7 +85,7 @@ class _Item:
 
 @frozen
 class RubricText:
-    """What a text amounts to: its criteria, and what is wrong with them."""
+    """The criteria of a text, and their problems."""
 
     criteria: tuple[Criterion, ...]
     problems: tuple[Problem, ...]
@@ -93,7 +93,7 @@ class RubricText:
 
 @lru_cache(maxsize=256)
 def read(text: str) -> RubricText:
-    """The criteria of a text. They are asked for with each reply, and the text is the same."""
+    """The criteria of a text. They are kept, because each reply of a judge needs those of the same text."""
     lines = text.splitlines()
     candidates = _table(lines)
     for row, line in enumerate(lines):
@@ -104,10 +104,10 @@ def read(text: str) -> RubricText:
         kind = {"number": "numbered heading", "line": "heading"}.get(kind, kind) if mark["head"] else kind
         indent = len(mark["indent"].expandtabs(4))
         candidates.append(_item(kind, row, mark["line"], indent, int(mark["number"] or 0)))
-    items = _chosen(candidates)
-    read = {item.row for item in items}
-    items, below = with_those_below(items, lines)
-    problems = [*_unread(lines, read | below), *_flaws(items)]
+    items = _select_items(candidates)
+    read_rows = {item.row for item in items}
+    items, weight_rows = attach_weights_below(items, lines)
+    problems = [*_unread_weights(lines, read_rows | weight_rows), *_weight_problems(items)]
     weighted = any(item.weights for item in items)
     if not weighted and (not all(map(is_named, items)) or _repeated(items)):
         return RubricText((), tuple(problems))  # numbered lines that are no criteria
@@ -125,16 +125,16 @@ def read(text: str) -> RubricText:
 def _item(kind: str, row: int, line: str, indent: int = 0, number: int = 0) -> _Item:
     weights = []
     for groups in (match.groupdict() for match in _WEIGHT.finditer(line)):
-        place = next(number for number in range(1, 9) if groups[f"n{number}"] is not None)
-        unit = (groups[f"u{place}"] or "").lower()
-        weights.append((float(groups[f"n{place}"]), "%" if unit.startswith(("%", "per")) else ""))
-    scale = _RANGE.search(line)
-    rest = _RANGE.sub(" ", _WEIGHT.sub(" \0 ", line))
-    bold = _BOLD.match(rest.replace("\0", " "))
-    rest = rest.strip(" \0\t").partition("\0")[0]
-    plain = rest[: ends.start()] if (ends := _NAME_ENDS.search(rest)) else rest
-    name = (bold["name"] if bold else plain).strip(" \t*_:.,;-–—`")
-    bounds = (float(scale["low"]), float(scale["high"])) if scale else None
+        group = next(number for number in range(1, 9) if groups[f"n{number}"] is not None)
+        unit = (groups[f"u{group}"] or "").lower()
+        weights.append((float(groups[f"n{group}"]), "%" if unit.startswith(("%", "per")) else ""))
+    range_match = _RANGE.search(line)
+    remaining = _RANGE.sub(" ", _WEIGHT.sub(" \0 ", line))
+    bold = _BOLD.match(remaining.replace("\0", " "))
+    remaining = remaining.strip(" \0\t").partition("\0")[0]
+    name_text = remaining[: end.start()] if (end := _NAME_ENDS.search(remaining)) else remaining
+    name = (bold["name"] if bold else name_text).strip(" \t*_:.,;-–—`")
+    bounds = (float(range_match["low"]), float(range_match["high"])) if range_match else None
     return _Item(kind, row, indent, number, name, tuple(weights), bounds)
 
 
@@ -161,29 +161,29 @@ def _table(lines: Sequence[str]) -> list[_Item]:
             amount_text += "%"
         name = next(cell for cell in cells if not re.fullmatch(r"\d*", cell)) if any(cells) else ""
         amount = re.fullmatch(rf"\**\s*(?P<n>{_NUMBER})\s*(?P<u>{_UNIT})?\s*\**", amount_text)
-        about = f"{name} (weight: {amount['n']}{'%' if amount['u'] == '%' else ''})" if amount else name
+        item_text = f"{name} (weight: {amount['n']}{'%' if amount['u'] == '%' else ''})" if amount else name
         if re.match(r"\W*(?:total|sum)\b", name, re.IGNORECASE) or (amount_text and not amount):
-            continue  # which is told where it looks like a weight
-        items.append(_item("table", row, about))
+            continue  # reported as unread, if it looks like a weight
+        items.append(_item("table", row, item_text))
     return items if any(item.weights for item in items) else []
 
 
-def _chosen(items: Sequence[_Item]) -> list[_Item]:
-    """The items of the first form that states weights; without any, the numbered ones. Those of a scale, or
-    further in than the others, are no criteria."""
+def _select_items(items: Sequence[_Item]) -> list[_Item]:
+    """The items of the first form that states weights; if none does, the numbered ones. Items of a scale, and
+    items that are indented further than the others, are no criteria."""
     by_kind = {kind: _outermost([item for item in items if item.kind == kind]) for kind in _KINDS}
     for kind in ("bullet", "line"):  # a weight on a line of its own belongs to what stands above it
         by_kind[kind] = [item for item in by_kind[kind] if _key(item.name)]
     by_kind["number"] = _outermost([item for group in _groups(by_kind["number"]) for item in group])
     for kind in _KINDS:
-        found = by_kind[kind]
-        if any(item.weights for item in found):
+        kind_items = by_kind[kind]
+        if any(item.weights for item in kind_items):
             if kind in ("heading", "line"):
-                return [item for item in found if item.weights]
-            if kind == "bullet":  # others are remarks before or after those with a weight
-                places = [place for place, item in enumerate(found) if item.weights]
-                return found[places[0] : places[-1] + 1]
-            return found
+                return [item for item in kind_items if item.weights]
+            if kind == "bullet":  # bullets before the first weight or after the last one are remarks
+                places = [place for place, item in enumerate(kind_items) if item.weights]
+                return kind_items[places[0] : places[-1] + 1]
+            return kind_items
     return by_kind["numbered heading"] or by_kind["number"]
 
 
@@ -193,38 +193,41 @@ def _outermost(items: Sequence[_Item]) -> list[_Item]:
 
 
 def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
-    """Numbered lists that state no scale."""
+    """The numbered lists that are no scale."""
     groups: list[list[_Item]] = []
     for item in items:
         last = groups[-1] if groups else []
         step = item.number - last[-1].number if last else 0
-        same_way = len(last) < 2 or step == last[1].number - last[0].number
-        if last and step in (1, -1) and same_way:
+        is_same_direction = len(last) < 2 or step == last[1].number - last[0].number
+        if last and step in (1, -1) and is_same_direction:
             last.append(item)
         else:
             groups.append([item])
     for group in groups:
-        falls = len(group) > 1 and group[1].number < group[0].number
-        words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)
-        if any(item.weights for item in group) or not (falls or (len(group) > 1 and words * 2 > len(group))):
+        is_descending = len(group) > 1 and group[1].number < group[0].number
+        scale_words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)
+        if any(item.weights for item in group) or not (
+            is_descending or (len(group) > 1 and scale_words * 2 > len(group))
+        ):
             yield group
 
 
-def with_those_below(items: Sequence[_Item], lines: Sequence[str]) -> tuple[list[_Item], set[int]]:
-    """A weight on a line of its own below its criterion is that criterion's."""
-    found, rows = [], set()
-    for place, item in enumerate(items):
-        end = items[place + 1].row if place + 1 < len(items) else len(lines)
+def attach_weights_below(items: Sequence[_Item], lines: Sequence[str]) -> tuple[list[_Item], set[int]]:
+    """The items, each with the weight that stands on a line of its own below it; and the rows of those
+    lines."""
+    completed, weight_rows = [], set()
+    for number, item in enumerate(items):
+        end = items[number + 1].row if number + 1 < len(items) else len(lines)
         for row in range(item.row + 1, end if not item.weights and item.kind != "line" else 0):
-            bare = lines[row].strip(" \t-*+•()[]_.")
-            match = re.fullmatch(rf"{_WORD}\W*(?P<n>{_NUMBER})\s*(?P<u>%)?", bare, re.IGNORECASE)
+            text = lines[row].strip(" \t-*+•()[]_.")
+            match = re.fullmatch(rf"{_WORD}\W*(?P<n>{_NUMBER})\s*(?P<u>%)?", text, re.IGNORECASE)
             if match:
                 weight = (float(match["n"]), match["u"] or "")
                 item = _Item(item.kind, item.row, item.indent, item.number, item.name, (weight,), item.range)
-                rows.add(row)
+                weight_rows.add(row)
                 break
-        found.append(item)
-    return found, rows
+        completed.append(item)
+    return completed, weight_rows
 
 
 def is_named(item: _Item) -> bool:
@@ -236,39 +239,43 @@ def _repeated(items: Sequence[_Item]) -> str:
     return next((name for name in names if names.count(name) > 1), "")
 
 
-def _unread(lines: Sequence[str], read: set[int]) -> Iterator[Problem]:
-    """What looks like a weight, and is none that was read."""
+def _unread_weights(lines: Sequence[str], read_rows: set[int]) -> Iterator[Problem]:
+    """The problems of texts that look like a weight but were not read."""
     for row, line in enumerate(lines):
-        left = _WEIGHT.sub(" ", line) if row in read else line
-        for match in _LOOKS.finditer(left):
-            shown = clipped(match[0].strip(), _LONGEST_SHOWN, already_masked, counted=False)
-            what = f"line {row + 1} of the rubric: {shown!r} looks like a weight but could not be read"
+        unread_text = _WEIGHT.sub(" ", line) if row in read_rows else line
+        for match in _WEIGHT_LIKE.finditer(unread_text):
+            quoted = clipped(match[0].strip(), _LONGEST_SHOWN, already_masked, counted=False)
+            message = f"line {row + 1} of the rubric: {quoted!r} looks like a weight but could not be read"
             hint = "write it after the name of its criterion: 1. Accuracy (weight: 0.6)"
-            yield Problem("BK702", what, hint)
+            yield Problem("BK702", message, hint)
     rows = [row for row, line in enumerate(lines) if line.lstrip().startswith("|")]
-    if rows and not any(row in read for row in rows) and re.search(rf"\b{_WORD}\b|%", lines[rows[0]], re.I):
-        what = (
+    if (
+        rows
+        and not any(row in read_rows for row in rows)
+        and re.search(rf"\b{_WORD}\b|%", lines[rows[0]], re.I)
+    ):
+        message = (
             f"line {rows[0] + 1} of the rubric: a table with a column of weights, none of which could be read"
         )
-        yield Problem("BK702", what, "a number in each row: | Accuracy | 40% |")
+        yield Problem("BK702", message, "a number in each row: | Accuracy | 40% |")
 
 
-def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
-    """What is wrong with criteria that have weights."""
+def _weight_problems(items: Sequence[_Item]) -> Iterator[Problem]:
+    """The problems of criteria that have weights."""
     if not any(item.weights for item in items):
         return
     for item in items:
-        where = f"line {item.row + 1} of the rubric: "
+        prefix = f"line {item.row + 1} of the rubric: "
         if not is_named(item):
             hint = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
-            yield Problem("BK702", f"{where}a weight without the name of a criterion", hint)
+            yield Problem("BK702", f"{prefix}a weight without the name of a criterion", hint)
         if not item.weights:
             hint = "give each criterion a weight, or none of them"
-            yield Problem("BK702", f"{where}{item.name} has no weight, but others do", hint)
+            yield Problem("BK702", f"{prefix}{item.name} has no weight, but others do", hint)
         if len({_amount(weight) for weight in item.weights}) > 1:
-            yield Problem("BK702", f"{where}{item.name} has more than one weight", "state one")
-    if twice := _repeated(items):
-        yield Problem("BK702", f"two criteria are called {twice}", "give each a name of its own")
+            yield Problem("BK702", f"{prefix}{item.name} has more than one weight", "state one")
+    if repeated := _repeated(items):
+        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")
     units = {weight[1] for item in items for weight in item.weights[:1]}
     total = sum(item.weights[0][0] for item in items if item.weights)
     if len(units) > 1:
@@ -279,5 +286,5 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
 
 
 def _key(name: str) -> str:
-    """A name that a judge can repeat as a key of JSON."""
+    """The name as a JSON key that a judge can repeat."""
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_")

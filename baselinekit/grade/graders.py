@@ -1,4 +1,4 @@
-"""All graders by their rows, and what they make of an output: a grade each, and one verdict together.
+"""The table of all graders, and the grading of an output by the graders of its case.
 
 A new grader is one file (its config, its checks, its judging) and one row here."""
 
@@ -29,9 +29,9 @@ from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 
-_BY_ALL = PassRule()
+_DEFAULT_RULE = PassRule()
 NOT_JUDGED = "not judged"
-"""The verdict of a judge that nobody asked, because the case had failed already."""
+"""The verdict of a judge that was not asked, because the case had failed already."""
 
 Graders = Mapping[type, GraderType]
 
@@ -72,21 +72,24 @@ def task_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Task:
 
 
 Position = tuple[int, ...]
-"""Where a grader stands among those of its case: its number, and below one that is made of others theirs."""
+"""The number of a grader in its case; for a part of a composite, followed by its number in there."""
 
 
-def positions(stated: Sequence[Grader], graders: Graders = GRADERS) -> Iterator[tuple[Position, Grader]]:
-    """All graders of a case, each behind those that it is made of."""
-    for number, grader in enumerate(stated):
-        for below, part in positions(row_of(grader, graders).parts(grader.method), graders):
-            yield (number, *below), part
+def positions(
+    case_graders: Sequence[Grader], graders: Graders = GRADERS
+) -> Iterator[tuple[Position, Grader]]:
+    """All graders of a case with their positions. The parts of a composite come before it."""
+    for number, grader in enumerate(case_graders):
+        for inner_position, part in positions(row_of(grader, graders).parts(grader.method), graders):
+            yield (number, *inner_position), part
         yield (number,), grader
 
 
 def grade(
     grader: Grader, case: Case, observation: Observation, clients: GradeClients, graders: Graders = GRADERS
 ) -> Grade:
-    """What a grader makes of an output. Whatever keeps it from judging is an error, never a verdict."""
+    """The grade that a grader gives an output. Whatever keeps it from judging is an error, never a
+    verdict."""
     return _grade_at((0,), grader, case, observation, lambda position: clients, graders)
 
 
@@ -98,19 +101,24 @@ def _grade_at(
     clients: Callable[[Position], GradeClients],
     graders: Graders,
 ) -> Grade:
-    """The grade of a grader where it stands. `clients`: of the one at a position."""
+    """The grade of the grader at a position. `clients`: those of the grader at a position."""
 
-    def part(number: int, inner: Grader, results: Mapping[str, Json]) -> Grade:
-        def of_part(at: Position) -> GradeClients:
-            return replace(clients(at), results=results) if at == (*position, number) else clients(at)
+    def grade_part(number: int, inner: Grader, results: Mapping[str, Json]) -> Grade:
+        def clients_at(inner_position: Position) -> GradeClients:
+            inner_clients = clients(inner_position)
+            return (
+                replace(inner_clients, results=results)
+                if inner_position == (*position, number)
+                else inner_clients
+            )
 
-        return _grade_at((*position, number), inner, case, observation, of_part, graders)
+        return _grade_at((*position, number), inner, case, observation, clients_at, graders)
 
     try:
         task = task_of(grader, case, graders)
         if task.look(observation.output) is ABSENT:
             return task.decide((False, f"the output has no {task.of}", {}))
-        return row_of(grader, graders).judge(task, observation, replace(clients(position), part=part))
+        return row_of(grader, graders).judge(task, observation, replace(clients(position), part=grade_part))
     except OutOfBudget:
         raise
     except BaselinekitError as error:
@@ -124,16 +132,24 @@ def grade_all(
     clients: Callable[[Position], GradeClients],
     graders: Graders = GRADERS,
 ) -> tuple[Grade, ...]:
-    """What all graders of a case make of an output, in their order. Models are asked last, and where the case
-    does not want it they are not asked for what a check by rules has already found wrong."""
+    """The grades of all graders of a case, in their order. Models are asked last; if a check by rules has
+    failed the case by then, they are asked only if the case wants it."""
     judges = [number for number, grader in enumerate(case.graders) if asks(grader, graders)]
     rules = [number for number in range(len(case.graders)) if number not in judges]
-    counting = any(grader.required for grader in case.graders)
+    has_required = any(grader.required for grader in case.graders)
     grades: dict[int, Grade] = {}
     for number in (*rules, *judges):
         grader = case.graders[number]
-        wrong = (grades[rule] for rule in rules) if number in judges and not case.judge_after_failure else ()
-        failed = next((one for one in wrong if fails_case(one, counting, case.pass_rule)), None)
+        is_skippable = number in judges and not case.judge_after_failure
+        rule_grades = [grades[rule] for rule in rules] if is_skippable else []
+        failed = next(
+            (
+                rule_grade
+                for rule_grade in rule_grades
+                if fails_case(rule_grade, has_required, case.pass_rule)
+            ),
+            None,
+        )
         if failed is None:
             grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
         else:
@@ -142,18 +158,18 @@ def grade_all(
     return tuple(grades[number] for number in range(len(case.graders)))
 
 
-def fails_case(grade: Grade, some_required: bool, rule: PassRule = _BY_ALL) -> bool:
-    """Whether a check by rules settles that the case fails, whatever else is found."""
+def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE) -> bool:
+    """Whether this is a check by rules that fails the case, whatever the other grades are."""
     if grade.kind != "code" or grade.outcome != "failed":
         return False
     if rule.by == "mean":
         return bool(gates_of([grade]))
-    return grade.required or not some_required
+    return grade.required or not has_required
 
 
 def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:
-    """What is wrong with a grader before anything is asked, checks that cannot fail or cannot pass included,
-    with paths below the grader."""
+    """The problems of a grader that are known before anything is asked, with paths below the grader. A check
+    that cannot fail or cannot pass is one of them."""
     task = task_of(grader, case, graders)
     yield from task.part_problems()
     yield from row_of(grader, graders).problems(task)
@@ -169,13 +185,14 @@ def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | N
 
 
 def asks(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
-    """The model that a grader asks about one output, and how often. Of one that is made of others, the first
-    that any of them asks, and how often they ask together."""
-    asked = [row_of(one, graders).asks(one.method) for _, one in positions([grader], graders)]
-    known = [one for one in asked if one is not None]
-    return (known[0][0], sum(often for _, often in known)) if known else None
+    """The model that a grader asks about one output, and how often. For a composite: the first model that a
+    part asks, and how often all parts ask."""
+    parts = [part for _, part in positions([grader], graders)]
+    asked = [row_of(part, graders).asks(part.method) for part in parts]
+    model_calls = [call for call in asked if call is not None]
+    return (model_calls[0][0], sum(count for _, count in model_calls)) if model_calls else None
 
 
-def all_of(stated: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
-    """The graders of a case, and those that they are made of."""
-    return [grader for _, grader in positions(stated, graders)]
+def all_of(case_graders: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
+    """The graders of a case, and the parts of those that are composites."""
+    return [grader for _, grader in positions(case_graders, graders)]

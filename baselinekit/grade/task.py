@@ -1,5 +1,5 @@
-"""What every grader is made of: its row, the part of an output that it looks at, and what it needs of the
-world."""
+"""What all graders share: the row of a grader, the part of an output that it looks at, and the clients that
+it calls."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -23,25 +23,25 @@ from baselinekit.texts import Mask, already_masked
 from baselinekit.tree.paths import Pattern, find, parse
 
 Judged = tuple[bool, str, Mapping[str, Json]]
-"""Whether it passes, why not, and what a report shows."""
+"""Whether the output passes, the reason if not, and the details that a report shows."""
 
 
 ReadConfig = tuple[Any | None, list[Problem]]
-"""A grader's config, if it could be read, and what is wrong with it."""
+"""A grader's config, if it could be read, and its problems."""
 
 StatedPart = tuple[Json, Path]
-"""A grader within the config of another one as a file states it, and where it stands there."""
+"""A grader in the config of a composite as a file states it, and its path there."""
 
 
-def _nobody(*_: object) -> Any:
+def _client_missing(*_: object) -> Any:
     raise CannotReplay(Problem("BK704", "no model was given to ask", "please report it"))
 
 
 @frozen
 class JudgeProgram:
-    """A program that judges, or writes the prompt of a judge. A `command` in one text is for the shell.
-    `cwd`: from the folder of the case's file. `model_calls`: how often it may ask `model`; None where it may
-    not."""
+    """A program that judges, or writes the prompt of a judge. A `command` that is one text is for the shell.
+    `cwd` is relative to the folder of the case's file. `model_calls`: how often it may ask `model`; None if
+    it may not."""
 
     command: str | tuple[str, ...]
     stdin: bytes = b""
@@ -53,7 +53,7 @@ class JudgeProgram:
 
 @frozen
 class JudgeRun:
-    """How it ended, and what it asked of a model: how often, how often in vain, what that took."""
+    """How a judge program ended, and its calls of a model: how many, how many failed, and their usage."""
 
     exit_code: int
     stdout: bytes
@@ -64,7 +64,7 @@ class JudgeRun:
 
 
 class JudgeStopped(CannotReplay):
-    """It did not come to its end; what it asked of a model until then is known."""
+    """A judge program was stopped. `calls`, `usage`: what it asked of a model until then."""
 
     def __init__(self, *problems: Problem, calls: int = 0, usage: Usage | None = None):
         super().__init__(*problems)
@@ -73,20 +73,20 @@ class JudgeStopped(CannotReplay):
 
 @frozen
 class GradeClients:
-    """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
-    case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
-    said so far, and how what is quoted is shown without secrets. `program`: runs one that judges; `text`:
-    what stands in a file that the config names; `part`: the grade of a grader within the one that judges, by
-    its number and with the `results` of the others, where it sums them up."""
+    """What graders call. `ask`: asks a model; `run`: runs generated code in the sandbox; `compare`:
+    compares a case's output by the matcher, and says with which alternative (from 0); `schema`: reads a JSON
+    Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a program that judges;
+    `text`: reads a file that the config names; `part`: the grade of a part of a composite, by its number,
+    with the `results` of the other parts if it sums them up; `mask`: masks secrets in what is quoted."""
 
-    ask: Callable[[Ask], Answer] = _nobody
-    run: Callable[[FunctionOutput, str], Ran] = _nobody
-    compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _nobody
-    schema: Callable[[Case, str], Json] = _nobody
-    rated: Callable[[Case, Grader, Observation], Grade] = _nobody
-    program: Callable[[Case, JudgeProgram], JudgeRun] = _nobody
-    text: Callable[[str], str] = _nobody
-    part: Callable[[int, Grader, Mapping[str, Json]], Grade] = _nobody
+    ask: Callable[[Ask], Answer] = _client_missing
+    run: Callable[[FunctionOutput, str], Ran] = _client_missing
+    compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _client_missing
+    schema: Callable[[Case, str], Json] = _client_missing
+    rated: Callable[[Case, Grader, Observation], Grade] = _client_missing
+    program: Callable[[Case, JudgeProgram], JudgeRun] = _client_missing
+    text: Callable[[str], str] = _client_missing
+    part: Callable[[int, Grader, Mapping[str, Json]], Grade] = _client_missing
     results: Mapping[str, Json] = field(default_factory=dict)
     regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
     mask: Mask = already_masked
@@ -98,9 +98,9 @@ QuestionForm = Literal["", "in one line", "by a prompt", "by a rubric"]
 
 @frozen
 class LabelScale:
-    """How a judge is set beside what people said of the same outputs. `verdict`: whether what somebody said
-    is a pass, None where it is neither; `words`: what can be said. `by_pass_rule`: whether the rule of the
-    case decides what passes."""
+    """How a judge is compared with people's labels of the same outputs. `verdict`: whether a label is a pass,
+    None if it is neither pass nor fail; `words`: the labels that are allowed. `by_pass_rule`: whether the
+    rule of the case decides what passes."""
 
     verdict: Callable[[Any, PassRule, bool | int | float | str], bool | None]
     words: Callable[[Any], str]
@@ -109,8 +109,8 @@ class LabelScale:
 
 @frozen
 class Task:
-    """A grader and the case that it grades. `of`: the part of the output that it looks at, where the grader
-    or what is expected names one."""
+    """A grader and the case that it grades. `of`: the part of the output that it looks at, if the grader or
+    the expectation names one."""
 
     grader: Grader
     case: Case
@@ -126,8 +126,8 @@ class Task:
 
     @property
     def at_expected(self) -> tuple[str, ...]:
-        """Where a problem of the expected value stands, below the grader: there, if the expectation is all
-        that asks for this grader."""
+        """The path of a problem in the expected value, below the grader: `value` if the grader is derived
+        from the expectation."""
         return ("value",) if self.is_derived else ()
 
     @property
@@ -135,8 +135,8 @@ class Task:
         return self.grader.at[-1:] in (("expected",), ("expected_output",))
 
     def look(self, output: Json, keys: Collection[str] = ()) -> Json:
-        """What the grader looks at of this output; ABSENT where there is no such part. `keys`: those that it
-        asks for, which may be those of the whole."""
+        """The part of an output that the grader looks at; ABSENT if there is no such part. `keys`: the keys
+        that it looks for, which may be those of the whole output."""
         if self.of is not None:
             return pick(_pattern(self.of), output, kind_of(self.case.recipe))
         part = self.part(output, keys)
@@ -152,15 +152,15 @@ class Task:
         return kind.answer if output.keys() <= {*kind.parts} else ""
 
     def looks_at_whole(self, keys: Collection[str]) -> bool:
-        """Whether a grader that asks for these keys means those of the whole output."""
+        """Whether a grader that looks for these keys means those of the whole output."""
         if self.of is not None:
             return False
         parts = kind_of(self.case.recipe).parts
         return not parts or (bool(keys) and {*keys} <= {*parts})
 
     def decide(self, judged: Judged, part: str = "") -> Grade:
-        """The grade by rules alone: the score follows the verdict. `part`: what was looked at, where that is
-        not all of the output."""
+        """The grade of a check by rules, whose score is 1 or 0. `part`: the part that was looked at, if that
+        is not the whole output."""
         passed, reason, details = judged
         reason = f"{part}: {reason}" if part and reason else reason
         outcome: Outcome = "passed" if passed else "failed"
@@ -172,52 +172,62 @@ class Task:
         reason: str = "",
         pass_at: Number | None = None,
         failed_gates: tuple[str, ...] = (),
-        **more: Any,
+        **attributes: Any,
     ) -> Grade:
         """The grade of a score, by the limits of the case, or by the grader's own `pass_at`."""
         rule = self.case.pass_rule
         if pass_at is not None:
             rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
         outcome, verdict = verdict_of(score, rule, failed_gates)
-        why = "" if outcome == "passed" and verdict is None else reason
-        more |= {"verdict": verdict, "failed_gates": failed_gates}
-        return self.grader.graded(outcome, float(score), why, **more)
+        reason = "" if outcome == "passed" and verdict is None else reason
+        attributes |= {"verdict": verdict, "failed_gates": failed_gates}
+        return self.grader.graded(outcome, float(score), reason, **attributes)
 
     def part_problems(self) -> Iterator[Problem]:
-        """What is wrong with the part that is named, with paths below the grader."""
+        """The problems of the part that is named, with paths below the grader."""
         if self.of is None:
             return
-        own = getattr(self.method, "of", None) is not None
-        at = ("config", "of") if own else ("of",) if self.is_derived else ()
+        is_in_config = getattr(self.method, "of", None) is not None
+        at = ("config", "of") if is_in_config else ("of",) if self.is_derived else ()
         try:
-            first = _pattern(self.of).segments[:1]
+            first_step = _pattern(self.of).segments[:1]
         except InvalidInput as error:
             yield from (replace(problem, place=None, at=at) for problem in error.problems)
             return
         kind = kind_of(self.case.recipe)
-        if kind.parts and not kind.paths_start_in_answer and not {*first} <= {*kind.parts}:
-            known = ", ".join(sorted(kind.parts))
-            hint = nearest(str(first[0]), kind.parts) or f"one of {known}, or $ for all of it"
+        if kind.parts and not kind.paths_start_in_answer and not {*first_step} <= {*kind.parts}:
+            part_names = ", ".join(sorted(kind.parts))
+            hint = nearest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
 @frozen
 class GraderType:
-    """A grader as one row. `config`: its class, which is also the schema of `config:`, unless `stated` is
-    another one; `judge` makes the grade, and `problems` says what is wrong before anything is asked, with
-    paths below the grader. `method`: its name in files ("": no file names it); `expectation`: the type of
-    `expected` that asks for it. `goes_by_expectation`: whether a grader of this config looks at the part that
-    the expectation names. `known_by`: keys that tell its config where no method is stated. `read`: its config
-    as a file states it; `derive`: the config that an expectation asks for by itself (the second argument:
-    whether graders are stated beside it); `complete`: a config from elsewhere, with what the case expects.
-    `files`: the paths that a config names, by their keys; `document`: the one whose content it is checked
-    with, and `with_document` the config that has it in place; `texts`: those whose text it judges with, and
-    `text_problems` what is wrong with one; `parts`: the graders that it is made of, and `without_places` the
-    config without where they stand; `starts`: the program that judges. `asks`: which model is asked about one
-    output, and how often, `criteria` by what, and `question_form` in which form, if not for scores;
-    `label_scale`: how it is set beside people. `stated_parts`: the graders within a stated config, and
-    `compose` the config that they make. `program`: what it runs in the sandbox. `compares`: with what the
-    matcher compares."""
+    """A grader as one row of the table.
+
+    `config`: the class of its config, which is also the schema of `config:` unless `stated` is another
+    class. `judge` makes the grade; `problems`: what is wrong before anything is asked, with paths below the
+    grader. `method`: its name in files ("": no file names it); `called`: its name if it has no method;
+    `expectation`: the type of `expected` that asks for it; `known_by`: keys by which its config is
+    recognised where no method is stated.
+
+    Reading a config: `read`: the config as a file states it; `derive`: the config that an expectation makes
+    by itself (second argument: whether graders are stated beside it); `complete`: a config from elsewhere,
+    with what the case expects; `goes_by_expectation`: whether a grader with this config looks at the part
+    that the expectation names.
+
+    Composites: `stated_parts`: the graders in a stated config; `compose`: the config that they make;
+    `parts`: the graders that a config is made of; `without_places`: the config without their places in the
+    file.
+
+    Files: `files`: the paths that a config names, by their keys; `document`: the file whose content is part
+    of the config, and `with_document`: the config with the content in its place; `texts`: the files whose
+    text it judges with, and `text_problems`: what is wrong with such a text.
+
+    Models and programs: `asks`: the model that is asked about one output, and how often; `criteria`: what it
+    is asked about; `question_form`: the form of the question, if it is not for scores; `label_scale`: how it
+    is compared with people; `starts`: the program that judges; `program`: what it runs in the sandbox;
+    `compares`: what the matcher compares with."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
@@ -251,7 +261,7 @@ class GraderType:
 
     @property
     def name(self) -> str:
-        """What a grader of a case is called that has no name of its own."""
+        """The name of a grader that its case does not name."""
         return self.method or self.called or self.kind
 
     def read_config(self, config: dict[str, Json], expected: Expected | None) -> ReadConfig:
@@ -268,19 +278,19 @@ class GraderType:
         return None if graders_stated else self.config(), []
 
     def task(self, grader: Grader, case: Case) -> Task:
-        own: str | None = getattr(grader.method, "of", None)
-        if own is None and case.expected is not None and self.goes_by_expectation(grader.method):
-            own = case.expected.of
-        return Task(grader, case, own)
+        part: str | None = getattr(grader.method, "of", None)
+        if part is None and case.expected is not None and self.goes_by_expectation(grader.method):
+            part = case.expected.of
+        return Task(grader, case, part)
 
 
 def values_of(expected: Expected | None) -> list[Json]:
-    """What would be right, the first choice first."""
+    """The expected value, and its alternatives after it."""
     return [] if expected is None else [expected.value, *expected.alternatives]
 
 
 def input_of(case: Case) -> Json:
-    """What a case asks for."""
+    """The input of a case."""
     return kind_of(case.recipe).asked(case.recipe)
 
 
@@ -289,38 +299,38 @@ def keys_of(value: Json) -> Collection[str]:
 
 
 def text_of(output: Json) -> str:
-    """An output as a text: its `text`, where it is what a prompt that collects more gave."""
+    """An output as a text: its `text`, if it is the output of a prompt that collects more."""
     if isinstance(output, dict) and isinstance(output.get("text"), str):
         output = output["text"]
     return output if isinstance(output, str) else pretty(output, "  ")
 
 
 def parsed(output: Json) -> Json:
-    """The JSON of an output: a text that is JSON, or that holds one block of it; ABSENT if it is none."""
+    """The JSON of an output: a text that is JSON, or that holds one block of it; ABSENT if there is none."""
     return json_in(output) if isinstance(output, str) else output
 
 
-def never_fails(why: str, hint: str, *at: str) -> Problem:
-    return Problem("BK708", f"this cannot fail: {why}", hint, at=at)
+def never_fails(reason: str, hint: str, *at: str) -> Problem:
+    return Problem("BK708", f"this cannot fail: {reason}", hint, at=at)
 
 
-def never_passes(why: str, hint: str, *at: str) -> Problem:
-    return Problem("BK708", f"this cannot pass: {why}", hint, at=at)
+def never_passes(reason: str, hint: str, *at: str) -> Problem:
+    return Problem("BK708", f"this cannot pass: {reason}", hint, at=at)
 
 
 def pass_at_problems(pass_at: Number | None) -> Iterator[Problem]:
-    """A share that every score reaches, or none."""
+    """The problem of a `pass_at` that every score reaches, or no score."""
     yield from threshold_problems(pass_at, (0, 1), ("config", "pass_at"))
 
 
-def threshold_problems(stated: Json, bounds: Collection[Json], at: tuple[str, ...]) -> Iterator[Problem]:
-    """A threshold that every score reaches, or none."""
+def threshold_problems(threshold: Json, bounds: Collection[Json], at: tuple[str, ...]) -> Iterator[Problem]:
+    """The problem of a threshold that every score reaches, or no score."""
     low, high = bounds
     hint = f"a threshold above {low}, up to {high}"
-    if stated is not None and stated <= low:
-        yield never_fails(f"every score reaches {stated}", hint, *at)
-    elif stated is not None and stated > high:
-        yield never_passes(f"no score reaches {stated}", hint, *at)
+    if threshold is not None and threshold <= low:
+        yield never_fails(f"every score reaches {threshold}", hint, *at)
+    elif threshold is not None and threshold > high:
+        yield never_passes(f"no score reaches {threshold}", hint, *at)
 
 
 def _pattern(of: str) -> Pattern:
@@ -328,14 +338,14 @@ def _pattern(of: str) -> Pattern:
 
 
 def pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
-    """What is there: the one value, or the list of those that a wildcard leads to."""
+    """The value at a path, or the list of the values that its wildcards match; ABSENT if there is none."""
     if not pattern.segments:
         return output
-    output, first = parsed(output), pattern.segments[0]
-    in_answer = kind.paths_start_in_answer and not pattern.absolute and first not in kind.parts
+    output, first_step = parsed(output), pattern.segments[0]
+    in_answer = kind.paths_start_in_answer and not pattern.absolute and first_step not in kind.parts
     if in_answer and isinstance(output, dict):
         output = output.get(kind.answer)
-    found = [value for _, value in find(pattern, output)]
+    values = [value for _, value in find(pattern, output)]
     if all(isinstance(step, str | int) for step in pattern.segments):
-        return found[0] if found else ABSENT
-    return found or ABSENT
+        return values[0] if values else ABSENT
+    return values or ABSENT

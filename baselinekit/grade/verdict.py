@@ -1,4 +1,4 @@
-"""The verdict of several grades: by all that are required, or by their mean and the gates, exactly."""
+"""The verdict of several grades: by all required ones, or by their mean and the gates, computed exactly."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,22 +21,22 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
     whole = math.ceil(low)
     if whole <= high:
         return Fraction(whole)
-    below = math.floor(low)
-    return below + 1 / _simplest(1 / (high - below), 1 / (low - below))
+    floor = math.floor(low)
+    return floor + 1 / _simplest(1 / (high - floor), 1 / (low - floor))
 
 
-def weighted_mean(scored: Iterable[tuple[Fraction, float]]) -> Fraction | None:
+def weighted_mean(weighted_scores: Iterable[tuple[Fraction, float]]) -> Fraction | None:
     """The mean of scores, each with its weight; None where nothing has any weight."""
-    total = weight = Fraction(0)
-    for score, counts in scored:
-        total, weight = total + score * exact(counts), weight + exact(counts)
-    return total / weight if weight else None
+    total = total_weight = Fraction(0)
+    for score, weight in weighted_scores:
+        total, total_weight = total + score * exact(weight), total_weight + exact(weight)
+    return total / total_weight if total_weight else None
 
 
 def verdict_of(
     score: Fraction, rule: PassRule, failed_gates: Sequence[str] = ()
 ) -> tuple[Outcome, str | None]:
-    """What a score amounts to: a failed gate is never made good by it."""
+    """The outcome and the verdict of a score. No score makes up for a failed gate."""
     if failed_gates:
         return "failed", None
     if score >= exact(float(rule.pass_at)):
@@ -56,93 +56,97 @@ def combined(
 
 def by_all(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | None]:
     """Passed when every required grader passes. A grader that could not judge makes it an error, unless
-    another one has found it wrong already. There is no score while a grader that counts has not decided."""
-    counting = [grade for grade in grades if grade.required] or list(grades)
-    outcomes = {grade.outcome for grade in counting}
+    another one has failed it already. There is no score while a grader has none."""
+    counted = [grade for grade in grades if grade.required] or list(grades)
+    outcomes = {grade.outcome for grade in counted}
     outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
-    telling = [grade for grade in counting if grade.outcome == outcome]
-    reason = "" if outcome == "passed" else _reasons(telling, len(grades) > 1)
-    verdict = next((grade.verdict for grade in telling if grade.verdict), None)
+    decisive = [grade for grade in counted if grade.outcome == outcome]
+    reason = "" if outcome == "passed" else _reasons(decisive, len(grades) > 1)
+    verdict = next((grade.verdict for grade in decisive if grade.verdict), None)
     return outcome, _score(grades), reason, verdict
 
 
 def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | None, str, str | None]:
-    """By the mean and the gates. A failed gate settles it; else a grader with a weight that has not decided
-    leaves the mean, and so the case, undecided."""
-    gates, open_ones = gates_of(grades), still_open(grades)
-    if gates or not open_ones:
+    """By the mean and the gates. A failed gate fails the case; otherwise the case is undecided while a grader
+    that counts has no score."""
+    gates, undecided = gates_of(grades), still_open(grades)
+    if gates or not undecided:
         score = mean_of(grades)
         if score is None and not gates:
             return "unscored", None, "no grader has any weight", None
         outcome, verdict = verdict_of(score or Fraction(0), rule, gates)
         if outcome == "passed":
             return outcome, _score(grades), "", verdict
-        low = [grade for grade in grades if grade.outcome != "passed"]
-        return outcome, _score(grades), _why_low(grades, low, score or Fraction(0), rule), verdict
-    outcomes = {grade.outcome for grade in open_ones}
+        not_passed = [grade for grade in grades if grade.outcome != "passed"]
+        reason = _describe_low_score(grades, not_passed, score or Fraction(0), rule)
+        return outcome, _score(grades), reason, verdict
+    outcomes = {grade.outcome for grade in undecided}
     outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
-    telling = [grade for grade in open_ones if grade.outcome == outcome]
-    verdict = next((grade.verdict for grade in telling if grade.verdict), None)
-    return outcome, None, _reasons(telling, len(grades) > 1), verdict
+    decisive = [grade for grade in undecided if grade.outcome == outcome]
+    verdict = next((grade.verdict for grade in decisive if grade.verdict), None)
+    return outcome, None, _reasons(decisive, len(grades) > 1), verdict
 
 
 def code_of(grades: Sequence[Grade], outcome: Outcome) -> str | None:
-    """The code of the grade that says why the whole came out so."""
-    counting = [grade for grade in grades if grade.required] or list(grades)
-    telling = [grade for grade in (*counting, *grades) if grade.outcome == outcome]
-    return next((grade.code for grade in telling), None)
+    """The code of the first grade with this outcome, the required grades first."""
+    counted = [grade for grade in grades if grade.required] or list(grades)
+    decisive = [grade for grade in (*counted, *grades) if grade.outcome == outcome]
+    return next((grade.code for grade in decisive), None)
 
 
 def gates_of(grades: Sequence[Grade]) -> tuple[str, ...]:
-    """What had to hold and does not: the required graders that failed, and what a grade names as such."""
+    """The gates that failed: required graders that failed, and those that a grade itself names."""
     return tuple(
         gate
         for grade in grades
         for gate in (
-            tuple(f"{grade.grader}/{one}" for one in grade.failed_gates)
+            tuple(f"{grade.grader}/{name}" for name in grade.failed_gates)
             or ((grade.grader,) if grade.required and grade.outcome == "failed" else ())
         )
     )
 
 
 def still_open(grades: Sequence[Grade]) -> list[Grade]:
-    """Those that count and have not decided."""
+    """The grades that count and have no score yet."""
     return [grade for grade in grades if (grade.weight or grade.required) and grade.score is None]
 
 
-def _why_low(grades: Sequence[Grade], low: Sequence[Grade], score: Fraction, rule: PassRule) -> str:
-    """The gates, else the mean, and what each grade says: of one alone its reason says all, and so does that
-    of a grade whose own gates failed."""
-    gates = [one for grade in low if not (grade.failed_gates and grade.reason) for one in gates_of([grade])]
-    missed = f"{', '.join(gates)} had to hold" if gates else ""
-    if not gates_of(low) and not (len(grades) == 1 and grades[0].reason):
-        missed = f"the mean is {apart(score, rule.pass_at)}, and {rule.pass_at:g} passes"
-    return "; ".join(filter(None, (missed, _reasons(low, len(grades) > 1))))
+def _describe_low_score(
+    grades: Sequence[Grade], not_passed: Sequence[Grade], score: Fraction, rule: PassRule
+) -> str:
+    """The failed gates, else the mean, and the reason of each grade. The reason of a single grade, or of one
+    whose own gates failed, is enough."""
+    unexplained = [grade for grade in not_passed if not (grade.failed_gates and grade.reason)]
+    gates = gates_of(unexplained)
+    summary = f"{', '.join(gates)} had to hold" if gates else ""
+    if not gates_of(not_passed) and not (len(grades) == 1 and grades[0].reason):
+        summary = f"the mean is {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
+    return "; ".join(filter(None, (summary, _reasons(not_passed, len(grades) > 1))))
 
 
-def apart(score: Fraction, limit: float) -> str:
-    """A score that misses a limit, in as few digits as tell the two apart, three at least: a reader who is
-    shown both the same would look for the fault elsewhere."""
+def format_distinct(score: Fraction, limit: float) -> str:
+    """A score that misses a limit, with as few digits as distinguish the two, three at least: a reader who
+    sees the same number twice would look for the fault elsewhere."""
     for digits in range(3, 18):
-        shown = f"{float(score):.{digits}g}"
-        if exact(float(shown)) != exact(limit):
-            return shown
+        text = f"{float(score):.{digits}g}"
+        if exact(float(text)) != exact(limit):
+            return text
     return f"less than {limit:g}"
 
 
-def _reasons(telling: Sequence[Grade], named: bool) -> str:
+def _reasons(grades: Sequence[Grade], with_names: bool) -> str:
     return "; ".join(
-        f"{grade.grader}: {grade.reason}" if named else grade.reason for grade in telling if grade.reason
+        f"{grade.grader}: {grade.reason}" if with_names else grade.reason for grade in grades if grade.reason
     )
 
 
 def mean_of(grades: Sequence[Grade]) -> Fraction | None:
-    """The mean of their scores, those without one as 0."""
+    """The weighted mean of the scores; a grade without a score counts as 0."""
     return weighted_mean((exact(grade.score or 0.0), grade.weight) for grade in grades)
 
 
 def _score(grades: Sequence[Grade]) -> float | None:
     if len(grades) == 1 and grades[0].score is not None and grades[0].weight:
-        return float(grades[0].score)  # which is its mean, and the most usual one
+        return float(grades[0].score)  # the mean of one, and the most usual case
     mean = None if any(grade.score is None for grade in grades) else mean_of(grades)
     return None if mean is None else float(mean)

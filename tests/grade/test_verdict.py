@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.grade.verdict import apart, combined, exact, verdict_of, weighted_mean
+from baselinekit.grade.verdict import combined, exact, format_distinct, verdict_of, weighted_mean
 from baselinekit.model.grades import Grade, Outcome, PassRule
 
 MEAN = PassRule("mean")
@@ -90,4 +90,4 @@ def test_the_verdict_is_that_of_the_fractions(raws: list[tuple[int, int]]) -> No
     ],
 )
 def test_a_score_that_misses_the_limit_is_not_shown_as_the_limit(score: Fraction, shown: str) -> None:
-    assert apart(score, 0.8) == shown
+    assert format_distinct(score, 0.8) == shown
