@@ -1,5 +1,5 @@
-"""The grader of single fields: those of the output beside those of the answer that would be right, each by
-its own rule, and one score of all."""
+"""The grader of single fields: those of the output are compared with those of the right answer, each by its
+own rule, and make one score."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 from baselinekit.documents.jsontext import NotJson, decode, encode
@@ -30,8 +31,8 @@ _LONGEST_SHOWN = 200
 @frozen
 class GradedField:
     """A field by its path. `exact`: equal as JSON; `numeric_tolerance`: no further apart than `tolerance`,
-    which with `relative` is a share of what is right; `date`: the same day (and time, where both tell one),
-    in one of the `formats`. One that is not `required` may be missing, and counts only where it is there."""
+    which with `relative` is a share of the right value; `date`: the same day (and time, if both have one), in
+    one of the `formats`. A field that is not `required` may be missing, and counts only if it is there."""
 
     path: str
     match: Literal["exact", "numeric_tolerance", "date"] = "exact"
@@ -44,10 +45,9 @@ class GradedField:
 
 @frozen
 class FieldAccuracy:
-    """Fields of the output beside those of the answer that would be right: the last message of the
-    reference, else the expected value. `weighted_average`: the share that is right, by weight;
-    `all_or_nothing`: 1 where all are. `pass_at`: the score that passes, where that is not what the case
-    says."""
+    """Compares fields of the output with those of the right answer: the last message of the reference, else
+    the expected value. `weighted_average`: the share of right fields, by weight; `all_or_nothing`: 1 if all
+    are right. `pass_at`: the score that passes, if it differs from that of the case."""
 
     fields: list[GradedField]
     aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
@@ -56,73 +56,75 @@ class FieldAccuracy:
 
 
 def right_answer(case: Case) -> Json:
-    """The value that the fields are set beside; ABSENT where there is none."""
+    """The value that the fields are compared with; ABSENT if there is none."""
     if case.wanted.messages:
         return parsed(case.wanted.messages[-1].content)
     return ABSENT if case.expected is None else parsed(case.expected.value)
 
 
 def field_accuracy(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: FieldAccuracy = task.method
+    config: FieldAccuracy = task.method
     right, output = right_answer(task.case), parsed(task.look(observation.output))
     if output is ABSENT:
-        return task.scored(exact(0.0), "the output is no JSON", how.pass_at)
+        return task.scored(exact(0.0), "the output is no JSON", config.pass_at)
     hits: list[Json] = []
     misses: list[str] = []
-    scored = []
-    for one in how.fields:
-        wrong = field_fault(one, right, output)
-        if wrong is None:
+    scores = []
+    for graded in config.fields:
+        fault = field_fault(graded, right, output)
+        if fault is None:
             continue
-        told = clipped(f"{one.path}: {wrong}" if wrong else one.path, _LONGEST_SHOWN, clients.mask)
-        misses += [told] if wrong else []
-        hits += [] if wrong else [told]
-        scored.append((exact(float(not wrong)), float(one.weight)))
-    mean = weighted_mean(scored)
+        description = clipped(
+            f"{graded.path}: {fault}" if fault else graded.path, _LONGEST_SHOWN, clients.mask
+        )
+        misses += [description] if fault else []
+        hits += [] if fault else [description]
+        scores.append((exact(float(not fault)), float(graded.weight)))
+    mean = weighted_mean(scores)
     if mean is None:
-        return task.scored(exact(0.0), "the output has none of the fields", how.pass_at)
-    if how.aggregation == "all_or_nothing":
+        return task.scored(exact(0.0), "the output has none of the fields", config.pass_at)
+    if config.aggregation == "all_or_nothing":
         mean = exact(float(not misses))
     details: dict[str, Json] = {"hits": hits, "misses": [*misses]}
-    return task.scored(mean, "; ".join(misses), how.pass_at, details=details)
+    return task.scored(mean, "; ".join(misses), config.pass_at, details=details)
 
 
-def field_fault(one: GradedField, right: Json, output: Json) -> str | None:
-    """What is wrong with a field; "" for nothing, and None for one that does not count."""
-    wanted, given = dict(find(parse(one.path), right)), dict(find(parse(one.path), output))
-    if not one.required and (not wanted or not given):
+def field_fault(graded: GradedField, right: Json, output: Json) -> str | None:
+    """What is wrong with a field: "" if nothing, and None if the field does not count."""
+    expected, actual = dict(find(parse(graded.path), right)), dict(find(parse(graded.path), output))
+    if not graded.required and (not expected or not actual):
         return None
-    for path in dict.fromkeys((*wanted, *given)):
-        where = f"{render(path)}: " if render(path) != one.path else ""
-        if path not in given:
-            return f"{where}missing"
-        if path not in wanted:
-            return f"{where}{encode(given[path])} is not expected"
-        if wrong := difference_of(one, wanted[path], given[path]):
-            return where + wrong
-    return "" if wanted else "missing"
+    for path in dict.fromkeys((*expected, *actual)):
+        prefix = f"{render(path)}: " if render(path) != graded.path else ""
+        if path not in actual:
+            return f"{prefix}missing"
+        if path not in expected:
+            return f"{prefix}{encode(actual[path])} is not expected"
+        if difference := difference_of(graded, expected[path], actual[path]):
+            return prefix + difference
+    return "" if expected else "missing"
 
 
-def difference_of(one: GradedField, wanted: Json, given: Json) -> str:
-    """Why a value is not the one that is wanted; "" where it is."""
-    shown = f"{encode(given)}, and {encode(wanted)} is right"
-    if one.match == "exact":
-        return "" if same_json(wanted, given) else shown
-    if one.match == "numeric_tolerance":
-        number, target = number_in(given), number_in(wanted)
+def difference_of(graded: GradedField, expected: Json, actual: Json) -> str:
+    """How a value differs from the expected one; "" if it does not."""
+    message = f"{encode(actual)}, and {encode(expected)} is right"
+    if graded.match == "exact":
+        return "" if same_json(expected, actual) else message
+    if graded.match == "numeric_tolerance":
+        number, target = number_in(actual), number_in(expected)
         if number is None or target is None:
-            return f"{encode(given)} is no number, and {encode(wanted)} is right"
-        allowed = Decimal(str(one.tolerance)) * (abs(target) if one.relative else 1)
-        apart = abs(EXACT.subtract(number, target))
-        return "" if apart <= allowed else f"{shown}: {apart:f} apart, at most {allowed:f} is allowed"
-    days, targets = dates_in(given, one.formats), dates_in(wanted, one.formats)
-    if not days:
-        return f"{encode(given)} is no date in a form that is allowed, and {encode(wanted)} is right"
-    return "" if any(same_time(day, target) for day in days for target in targets) else shown
+            return f"{encode(actual)} is no number, and {encode(expected)} is right"
+        allowed = Decimal(str(graded.tolerance)) * (abs(target) if graded.relative else 1)
+        distance = abs(EXACT.subtract(number, target))
+        return "" if distance <= allowed else f"{message}: {distance:f} apart, at most {allowed:f} is allowed"
+    moments, expected_moments = dates_in(actual, graded.formats), dates_in(expected, graded.formats)
+    if not moments:
+        return f"{encode(actual)} is no date in a form that is allowed, and {encode(expected)} is right"
+    return "" if any(same_time(*pair) for pair in product(moments, expected_moments)) else message
 
 
 def number_in(value: Json) -> Decimal | None:
-    """A number, or a text that is nothing but one."""
+    """The value of a number, or of a text that is nothing but a number."""
     if isinstance(value, str):
         try:
             value = decode(value.strip())
@@ -147,12 +149,12 @@ MONTHS = (
     "november",
     "december",
 )
-_NAME = "|".join(sorted({*MONTHS, *(month[:3] for month in MONTHS), "sept"}, key=len, reverse=True))
+_MONTH_NAME = "|".join(sorted({*MONTHS, *(month[:3] for month in MONTHS), "sept"}, key=len, reverse=True))
 _PARTS = {
     "YYYY": r"(?P<year>\d{4})",
     "YY": r"(?P<short_year>\d{2})",
-    "MMMM": rf"(?P<name>{_NAME})\.?",
-    "MMM": rf"(?P<name>{_NAME})\.?",
+    "MMMM": rf"(?P<name>{_MONTH_NAME})\.?",
+    "MMM": rf"(?P<name>{_MONTH_NAME})\.?",
     "MM": r"(?P<month>\d{2})",
     "M": r"(?P<month>\d{1,2})",
     "DD": r"(?P<day>\d{2})",
@@ -186,59 +188,62 @@ USUAL_FORMATS = (
     "D MMM YYYY",
     "MMM D, YYYY",
 )
-"""Where no `formats` are stated. 03/04/2025 may be either day then."""
+"""Used if no `formats` are stated. 03/04/2025 may be either day then."""
 
 
 @lru_cache(maxsize=256)
 def compiled(form: str) -> re.Pattern[str]:
-    """A format as an expression; InvalidInput for one that tells no day."""
-    pieces, seen = [], set[str]()
+    """A date format as a regular expression; InvalidInput if it has no day."""
+    pieces, seen_groups = [], set[str]()
     for token in _TOKEN.findall(form):
         part = _PARTS.get(token)
         if part is None:
             pieces.append(re.escape(token[1:-1] if len(token) > 1 else token))
             continue
         (name,) = re.compile(part).groupindex
-        if name in seen:
+        if name in seen_groups:
             raise InvalidInput(Problem("BK676", f"the format {form!r} has {token} twice", "state it once"))
-        seen.add(name)
+        seen_groups.add(name)
         pieces.append(part)
-    if not (seen & {"year", "short_year"} and seen & {"month", "name"} and "day" in seen):
-        what = f"the format {form!r} tells no day"
-        raise InvalidInput(Problem("BK676", what, "such as YYYY-MM-DD or DD-MMM-YYYY"))
+    if not (
+        seen_groups & {"year", "short_year"} and seen_groups & {"month", "name"} and "day" in seen_groups
+    ):
+        message = f"the format {form!r} tells no day"
+        raise InvalidInput(Problem("BK676", message, "such as YYYY-MM-DD or DD-MMM-YYYY"))
     return re.compile("".join(pieces), re.IGNORECASE | re.ASCII)
 
 
 Moment = tuple[date, time | None, timedelta | None]
-"""A day, the time where one is told, and how far its zone is from UTC."""
+"""A day, the time if there is one, and the offset of its zone from UTC."""
 
 
 def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
-    """What a text may mean by the formats; nothing where it is no date in any of them."""
+    """The moments that a text may mean by the formats; none if it is a date in none of them."""
     if not isinstance(value, str):
         return []
     text = " ".join(value.split())
-    found = (compiled(form).fullmatch(text) for form in formats or USUAL_FORMATS)
-    moments = [moment for match in found if match and (moment := moment_of(match.groupdict())) is not None]
+    matches = (compiled(form).fullmatch(text) for form in formats or USUAL_FORMATS)
+    moments = [moment for match in matches if match and (moment := moment_of(match.groupdict())) is not None]
     return list(dict.fromkeys(moments))
 
 
-def moment_of(told: Mapping[str, str | None]) -> Moment | None:
-    """None for a day or a time that does not exist."""
-    year = int(told.get("year") or f"20{told.get('short_year')}")
-    name = told.get("name")
-    month = [one[:3] for one in MONTHS].index(name.lower()[:3]) + 1 if name else int(told.get("month") or 0)
-    hour, half = told.get("hour"), (told.get("half") or "").lower()
+def moment_of(groups: Mapping[str, str | None]) -> Moment | None:
+    """The moment that the groups of a match state; None for a day or a time that does not exist."""
+    year = int(groups.get("year") or f"20{groups.get('short_year')}")
+    name = groups.get("name")
+    short_names = [month[:3] for month in MONTHS]
+    month = short_names.index(name.lower()[:3]) + 1 if name else int(groups.get("month") or 0)
+    hour, half = groups.get("hour"), (groups.get("half") or "").lower()
     try:
-        day = date(year, month, int(told.get("day") or 0))
+        day = date(year, month, int(groups.get("day") or 0))
         if hour is None:
             return day, None, None
-        of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
-        micros = int((told.get("fraction") or "0").ljust(6, "0")[:6])
-        at = time(of_day, int(told.get("minute") or 0), int(told.get("second") or 0), micros)
+        hour_of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
+        micros = int((groups.get("fraction") or "0").ljust(6, "0")[:6])
+        day_time = time(hour_of_day, int(groups.get("minute") or 0), int(groups.get("second") or 0), micros)
     except ValueError:
         return None
-    return day, at, _offset(told.get("zone"))
+    return day, day_time, _offset(groups.get("zone"))
 
 
 def _offset(zone: str | None) -> timedelta | None:
@@ -251,7 +256,7 @@ def _offset(zone: str | None) -> timedelta | None:
 
 
 def same_time(left: Moment, right: Moment) -> bool:
-    """The same moment, as far as both tell."""
+    """Whether two moments are the same, as far as both are stated."""
     if left[1] is None or right[1] is None:
         return left[0] == right[0]
     if left[2] is None or right[2] is None:
@@ -260,31 +265,31 @@ def same_time(left: Moment, right: Moment) -> bool:
 
 
 def _since_year_1(moment: Moment) -> timedelta:
-    """How long after the first moment of year 1, in UTC. As a time and no date it can lie before that."""
+    """The time since the first moment of year 1, in UTC. A timedelta can lie before that, a date cannot."""
     day, at, zone = moment
     first = datetime.combine(date.min, time())
     return datetime.combine(day, at or time()) - first - (zone or timedelta())
 
 
-# What is wrong before anything is asked.
+# Problems that are known before anything is asked.
 
 
 def field_problems(task: Task) -> Iterator[Problem]:
-    how: FieldAccuracy = task.method
-    yield from pass_at_problems(how.pass_at)
-    if not how.fields:
+    config: FieldAccuracy = task.method
+    yield from pass_at_problems(config.pass_at)
+    if not config.fields:
         yield never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
         return
     right = right_answer(task.case)
     if right is ABSENT or not isinstance(right, dict | list):
-        what = "there is no answer to set the fields beside"
+        message = "there is no answer to set the fields beside"
         hint = "state it as an object: `expected_output`, `reference` or `expected`"
-        yield Problem("BK677", what, hint)
+        yield Problem("BK677", message, hint)
         return
-    if not any(one.weight for one in how.fields):
+    if not any(graded.weight for graded in config.fields):
         yield never_fails("no field has any weight", "state one above 0", "config", "fields")
-    for number, one in enumerate(how.fields):
-        for problem in one_field_problems(one, right):
+    for number, graded in enumerate(config.fields):
+        for problem in one_field_problems(graded, right):
             yield replace_at(problem, ("config", "fields", number))
 
 
@@ -292,40 +297,40 @@ def replace_at(problem: Problem, at: Path) -> Problem:
     return replace(problem, place=None, at=(*at, *(problem.at or ())))
 
 
-def one_field_problems(one: GradedField, right: Json) -> Iterator[Problem]:
-    """What is wrong with one, with paths below it."""
+def one_field_problems(graded: GradedField, right: Json) -> Iterator[Problem]:
+    """The problems of one field, with paths below it."""
     try:
-        wanted = find(parse(one.path), right)
+        expected = find(parse(graded.path), right)
     except InvalidInput as error:
         yield from (replace(problem, at=("path",)) for problem in error.problems)
         return
     try:
-        for form in one.formats:
+        for form in graded.formats:
             compiled(form)
     except InvalidInput as error:
         yield from (replace(problem, at=("formats",)) for problem in error.problems)
         return
-    if not wanted and one.required:
-        what = f"the right answer has no {one.path!r}"
-        yield Problem("BK677", what, "add it there, or state `required: false`", at=("path",))
-    if one.weight < 0:
-        yield Problem("BK677", f"the weight is {one.weight:g}", "0 or more", at=("weight",))
-    if one.tolerance < 0:
-        yield Problem("BK677", f"the tolerance is {one.tolerance:g}", "0 or more", at=("tolerance",))
-    if one.match != "numeric_tolerance" and (one.tolerance or one.relative):
-        what = f"`tolerance` has no effect where the match is {one.match}"
-        yield Problem("BK677", what, "state `match: numeric_tolerance`", at=("tolerance",))
-    if one.match != "date" and one.formats:
-        what = f"`formats` have no effect where the match is {one.match}"
-        yield Problem("BK677", what, "state `match: date`", at=("formats",))
-    for _, value in wanted:
-        if one.match == "numeric_tolerance" and number_in(value) is None:
+    if not expected and graded.required:
+        message = f"the right answer has no {graded.path!r}"
+        yield Problem("BK677", message, "add it there, or state `required: false`", at=("path",))
+    if graded.weight < 0:
+        yield Problem("BK677", f"the weight is {graded.weight:g}", "0 or more", at=("weight",))
+    if graded.tolerance < 0:
+        yield Problem("BK677", f"the tolerance is {graded.tolerance:g}", "0 or more", at=("tolerance",))
+    if graded.match != "numeric_tolerance" and (graded.tolerance or graded.relative):
+        message = f"`tolerance` has no effect where the match is {graded.match}"
+        yield Problem("BK677", message, "state `match: numeric_tolerance`", at=("tolerance",))
+    if graded.match != "date" and graded.formats:
+        message = f"`formats` have no effect where the match is {graded.match}"
+        yield Problem("BK677", message, "state `match: date`", at=("formats",))
+    for _, value in expected:
+        if graded.match == "numeric_tolerance" and number_in(value) is None:
             yield Problem(
                 "BK677", f"the right answer is no number: {encode(value)}", "match it exactly", at=("match",)
             )
-        if one.match == "date" and not dates_in(value, one.formats):
-            what = f"the right answer is no date in a form that is allowed: {encode(value)}"
-            yield Problem("BK677", what, "state its form: `formats: [DD-MMM-YYYY]`", at=("formats",))
+        if graded.match == "date" and not dates_in(value, graded.formats):
+            message = f"the right answer is no date in a form that is allowed: {encode(value)}"
+            yield Problem("BK677", message, "state its form: `formats: [DD-MMM-YYYY]`", at=("formats",))
 
 
 FIELD_ACCURACY = GraderType(

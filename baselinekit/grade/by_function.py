@@ -1,5 +1,5 @@
-"""Grader of a generated program: its code is taken from the reply and run, and what its function gave is set
-beside what it should give."""
+"""Grader of a generated program: its code is taken from the reply and run, and the values that its function
+returns are compared with the expected ones."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,16 +32,16 @@ COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
 def function_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     method: FunctionOutput = task.method
-    taken = code_in(text_of(task.look(observation.output)), method.function_name)
-    if taken.problem:
-        reason = f"the reply contains no usable program: {taken.problem}"
+    extracted = code_in(text_of(task.look(observation.output)), method.function_name)
+    if extracted.problem:
+        reason = f"the reply contains no usable program: {extracted.problem}"
         return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
-    verdict = judged(method, clients.run(method, taken.code), clients.regex_budget(), clients.mask)
-    details = {"taken": taken.about, **verdict.details}
+    verdict = judged(method, clients.run(method, extracted.code), clients.regex_budget(), clients.mask)
+    details = {"taken": extracted.about, **verdict.details}
     if verdict.flaw:
         return task.grader.graded("error", None, verdict.flaw, details=details)
     reason = verdict.reason
-    reason += f" (taken from the reply: {taken.about})" if reason and taken.partly else ""
+    reason += f" (taken from the reply: {extracted.about})" if reason and extracted.partly else ""
     outcome: Outcome = "passed" if verdict.passed else "failed"
     return task.grader.graded(outcome, verdict.score, reason, details=details)
 
@@ -49,10 +49,10 @@ def function_output(task: Task, observation: Observation, clients: GradeClients)
 def problems(task: Task) -> Iterator[Problem]:
     method: FunctionOutput = task.method
     for number, call in enumerate(method.test_cases):
-        wanted = call.expected if call.comparator == "regex" else None
-        if isinstance(wanted, str) and matches_everything(f"^{wanted}$", ("dotall",)):
-            what = f"call {number} gives whatever fits {wanted!r}, and every text does"
-            yield never_fails(what, "say what it has to give")
+        pattern = call.expected if call.comparator == "regex" else None
+        if isinstance(pattern, str) and matches_everything(f"^{pattern}$", ("dotall",)):
+            reason = f"call {number} gives whatever fits {pattern!r}, and every text does"
+            yield never_fails(reason, "say what it has to give")
     if not method.test_cases:
         hint = "add `test_cases: [{args: [1], expected: 2}]`"
         yield Problem("BK706", "a function_output grader without a test case", hint)
@@ -69,10 +69,10 @@ def problems(task: Task) -> Iterator[Problem]:
 # A `functional` expectation states the calls that the grader makes.
 
 
-TWICE = Problem(
+STATED_TWICE = Problem(
     "BK714", "test cases are stated both here and in the expected value", "keep one of the two lists", at=()
 )
-_AS_CALLS_SAY = {"input": "args", "output": "expected"}
+_CALL_KEYS = {"input": "args", "output": "expected"}
 
 
 @frozen
@@ -84,7 +84,7 @@ class Program:
 
 
 def read_function_output(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-    """With the calls that the config states, or those that the expectation does."""
+    """The config with its calls: those that it states, or those of the expectation."""
     value = expected.value if expected is not None and expected.type == "functional" else None
     if isinstance(value, dict) and value.get("function_name") is not None:
         config = {"function_name": value["function_name"], **config}
@@ -96,10 +96,11 @@ def read_function_output(config: dict[str, Json], expected: Expected | None) -> 
 
 
 def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
-    """The grader with the calls that are expected; what is wrong with these is told where they stand."""
+    """The config with the calls of the expectation. Problems of these calls are reported at the
+    expectation."""
     if expected is None or expected.type != "functional":
         return method, []
-    return replace(method, test_cases=calls_of(expected)[0]), [TWICE] if method.test_cases else []
+    return replace(method, test_cases=calls_of(expected)[0]), [STATED_TWICE] if method.test_cases else []
 
 
 def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConfig:
@@ -109,9 +110,9 @@ def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConf
         problems.append(Problem("BK714", "a function has no alternatives", hint, at=("alternatives",)))
     if graders_stated or problems:
         return None, problems
-    method, wrong = read_function_output({}, expected)
+    method, config_problems = read_function_output({}, expected)
     hint = "add it beside `test_cases`, or to the grader's config"
-    return method, wrong and [
+    return method, config_problems and [
         Problem("BK714", "it is not stated which function is called", hint, at=("value",))
     ]
 
@@ -121,22 +122,26 @@ def calls_of(expected: Expected) -> tuple[list[Call], list[Problem]]:
     program, problems = check(Program, expected.value)
     calls: list[Call] = []
     for number, raw in enumerate(program.test_cases if program else ()):
-        renamed = {_AS_CALLS_SAY.get(key, key): value for key, value in raw.items()}
-        call, wrong = check(Call, renamed)
+        renamed = {_CALL_KEYS.get(key, key): value for key, value in raw.items()}
+        call, call_problems = check(Call, renamed)
         if len(renamed) < len(raw):
-            wrong = [Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())]
-        problems += below([_as_stated(problem, raw) for problem in wrong], ("test_cases", number))
+            call_problems = [
+                Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())
+            ]
+        problems += below(
+            [_with_stated_keys(problem, raw) for problem in call_problems], ("test_cases", number)
+        )
         calls += [call] if call else []
     if program and not program.test_cases:
         problems.append(Problem("BK714", "there is no test case", "such as {input: [5], output: 120}"))
     return calls, below(problems, ("value",))
 
 
-def _as_stated(problem: Problem, raw: dict[str, Json]) -> Problem:
-    """In the words of the call: who says `input` also says `output`."""
+def _with_stated_keys(problem: Problem, raw: dict[str, Json]) -> Problem:
+    """The problem with the keys that the call uses: a call with `input` also has `output`."""
     at = problem.at or ()
-    name = next((key for key, key_of_call in _AS_CALLS_SAY.items() if at[:1] == (key_of_call,)), None)
-    if name is None or (name not in raw and not _AS_CALLS_SAY.keys() & raw.keys()):
+    name = next((key for key, key_of_call in _CALL_KEYS.items() if at[:1] == (key_of_call,)), None)
+    if name is None or (name not in raw and not _CALL_KEYS.keys() & raw.keys()):
         return problem
     return replace(problem, message=problem.message.replace(repr(at[0]), repr(name)), at=(name, *at[1:]))
 
@@ -158,7 +163,7 @@ FUNCTION_OUTPUT = GraderType(
 
 @frozen
 class FunctionVerdict:
-    """Passed when every call gave what it should; the score is the share of those that did."""
+    """Passed if every call gave the expected value; the score is the share of the calls that did."""
 
     passed: bool
     score: float
@@ -168,7 +173,8 @@ class FunctionVerdict:
 
 
 def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Mask) -> FunctionVerdict:
-    """Nothing that the program says of itself counts: its values are compared out here."""
+    """The verdict on the values that a program returned. They are compared here, outside of the sandbox:
+    nothing that the program claims about itself counts."""
     contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
     if ran.not_contained:
         contained["not_contained"] = list(ran.not_contained)
@@ -182,10 +188,10 @@ def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Ma
     reason = ""
     first = next((result for result in results if not result["passed"]), None)
     if first is not None:
-        wrong = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
-        lines = [line for line in mask(wrong).strip().splitlines() if line.strip()]
-        last = clipped(lines[-1] if lines else mask(wrong), _LONGEST_LINE, already_masked)
-        reason = f"{passed} of {len(results)} calls passed; call {first['case']} {last}"
+        failure = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
+        lines = [line for line in mask(failure).strip().splitlines() if line.strip()]
+        last_line = clipped(lines[-1] if lines else mask(failure), _LONGEST_LINE, already_masked)
+        reason = f"{passed} of {len(results)} calls passed; call {first['case']} {last_line}"
     details = {"test_results": results, "passed_count": passed, "total_count": len(results), **contained}
     return FunctionVerdict(passed == len(results), passed / len(results), reason, details)
 
@@ -195,13 +201,13 @@ def _result(call: Call, returned: Returned, regex_budget: RegexBudget, mask: Mas
     shared: dict[str, Json] = {"printed": printed} if printed else {}
     if returned.error:
         return {"passed": False, "error": _beginning(returned.error, mask), **shared}
-    shown: Json = _beginning(returned.inexact, mask)
-    if not shown:
+    output: Json = _beginning(returned.inexact, mask)
+    if not output:
         text = encode(returned.value)
-        shown = returned.value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
+        output = returned.value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
     if equal(call, returned, regex_budget):
-        return {"passed": True, "output": shown, **shared}
-    return {"passed": False, "output": shown, "expected": call.expected, **shared}
+        return {"passed": True, "output": output, **shared}
+    return {"passed": False, "output": output, "expected": call.expected, **shared}
 
 
 def _beginning(text: str, mask: Mask) -> str:
@@ -209,47 +215,52 @@ def _beginning(text: str, mask: Mask) -> str:
 
 
 def equal(call: Call, returned: Returned, regex_budget: RegexBudget) -> bool:
-    """By the comparator of the call. A value that is no JSON equals nothing, whatever it looks like; but a
-    set may be compared as the list of what is in it."""
-    wanted, value = call.expected, returned.value
-    if value is ABSENT:
+    """Whether a call returned the expected value, by its comparator. A value that is no JSON equals nothing,
+    whatever it looks like; but a set may be compared as the list of its elements."""
+    expected, actual = call.expected, returned.value
+    if actual is ABSENT:
         return False
-    if call.comparator in ("unordered", "set") and isinstance(wanted, list) and isinstance(value, list):
-        return same_elements(wanted, value, once=call.comparator == "unordered")
+    if call.comparator in ("unordered", "set") and isinstance(expected, list) and isinstance(actual, list):
+        return same_elements(expected, actual, with_counts=call.comparator == "unordered")
     if returned.inexact:
         return False
     if call.comparator == "approx":
-        return near(wanted, value, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
+        return near(expected, actual, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
     if call.comparator == "regex":
-        return isinstance(value, str) and full_match(compiled(str(wanted)), value, regex_budget) is not None
-    return same_json(wanted, value)
+        return (
+            isinstance(actual, str) and full_match(compiled(str(expected)), actual, regex_budget) is not None
+        )
+    return same_json(expected, actual)
 
 
-def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
-    """Numbers within a tolerance, at whatever depth: absolute, or as a share of the greater one."""
-    if is_number(wanted) and is_number(value):
-        left, right = decimal(wanted), decimal(value)
+def near(expected: Json, actual: Json, tolerance: Decimal) -> bool:
+    """Whether all numbers, at any depth, are within a tolerance: absolute, or as a share of the greater
+    one."""
+    if is_number(expected) and is_number(actual):
+        left, right = decimal(expected), decimal(actual)
         if not (left.is_finite() and right.is_finite()):
             return False
         return abs(left - right) <= tolerance * max(Decimal(1), abs(left), abs(right))
-    if isinstance(wanted, list) and isinstance(value, list):
-        pairs = zip(wanted, value, strict=False)
-        return len(wanted) == len(value) and all(near(left, right, tolerance) for left, right in pairs)
-    if isinstance(wanted, dict) and isinstance(value, dict):
-        return wanted.keys() == value.keys() and all(near(wanted[k], value[k], tolerance) for k in wanted)
-    return same_json(wanted, value)
+    if isinstance(expected, list) and isinstance(actual, list):
+        pairs = zip(expected, actual, strict=False)
+        return len(expected) == len(actual) and all(near(left, right, tolerance) for left, right in pairs)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(
+            near(expected[k], actual[k], tolerance) for k in expected
+        )
+    return same_json(expected, actual)
 
 
-def same_elements(wanted: list[Json], value: list[Json], once: bool) -> bool:
-    """The same elements; `once`: each as often as in the other. Equality has no ties to choose between, so
-    the first one that fits will do."""
-    if not once:
-        pairs = ((wanted, value), (value, wanted))
+def same_elements(expected: list[Json], actual: list[Json], with_counts: bool) -> bool:
+    """Whether two lists have the same elements; `with_counts`: each as often as in the other. What equals one
+    element equals all that are equal to it, so the first match will do."""
+    if not with_counts:
+        pairs = ((expected, actual), (actual, expected))
         return all(any(same_json(a, b) for b in right) for left, right in pairs for a in left)
-    rest = list(value)
-    for element in wanted:
-        place = next((place for place, other in enumerate(rest) if same_json(element, other)), None)
+    remaining = list(actual)
+    for element in expected:
+        place = next((place for place, other in enumerate(remaining) if same_json(element, other)), None)
         if place is None:
             return False
-        del rest[place]
-    return not rest
+        del remaining[place]
+    return not remaining

@@ -42,11 +42,11 @@ from baselinekit.schema.records import check
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import canonical, is_number
 
-# Rating scales: what a rater may say, how it is typed, and what it is worth.
+# Rating scales: the ratings that they allow, how these are typed, and what they are worth.
 
 
 _PASS_FAIL = [Option(True, "Pass"), Option(False, "Fail")]
-_ALSO = {True: ("yes", "y", "pass", "p"), False: ("no", "n", "fail", "f")}
+_SYNONYMS = {True: ("yes", "y", "pass", "p"), False: ("no", "n", "fail", "f")}
 _GAPS = lazy_pattern(r"[\s,;>]+")
 
 
@@ -62,14 +62,14 @@ def passing_value(scale: RatingScale) -> Json:
 
 
 def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
-    """What a rater typed, as a value; InvalidInput for what is none."""
+    """The rating that a rater typed; InvalidInput if it is none."""
     text = text.strip()
     if scale.type == "binary":
         for option in options_of(scale):
             value = option.value
             names = [option.label, value if isinstance(value, str) else json.dumps(value)]
             if isinstance(value, bool):
-                names += _ALSO[value]
+                names += _SYNONYMS[value]
             if text and text.casefold() in (name.casefold() for name in names):
                 return value
         raise not_a_rating(
@@ -90,7 +90,7 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
 
 
 def checked_rating(value: Json, scale: RatingScale, items: int = 0) -> Json:
-    """The value, if the scale has it; criteria by their names are put in order."""
+    """The value, if it is a rating on the scale. Ratings by the names of criteria are put in order."""
     if scale.type == "binary":
         fits = any(canonical(option.value) == canonical(value) for option in options_of(scale))
     elif scale.type == "ranking":
@@ -127,7 +127,7 @@ def not_a_rating(typed: str, scale: RatingScale, items: int, hint: str = "") -> 
 
 
 def describe_choices(scale: RatingScale, items: int = 0) -> str:
-    """What a rating looks like, in words."""
+    """The allowed ratings in words."""
     if scale.type == "binary":
         return " or ".join(dict.fromkeys(words_for(option.value, scale) for option in options_of(scale)))
     if scale.type == "ranking":
@@ -155,46 +155,49 @@ def words_for(value: Json, scale: RatingScale) -> str:
 
 
 def places_in(value: Sequence[Json]) -> dict[int, float]:
-    """Which place a ranking gives to each item; tied ones share theirs."""
-    found: dict[int, float] = {}
+    """The place that a ranking gives each item; tied items share the mean of theirs."""
+    place_of: dict[int, float] = {}
     for place in value:
         tied = place if isinstance(place, list) else [place]
-        found |= dict.fromkeys(tied, len(found) + (len(tied) + 1) / 2)
-    return found
+        place_of |= dict.fromkeys(tied, len(place_of) + (len(tied) + 1) / 2)
+    return place_of
 
 
-def scale_problems(how: HumanRating) -> Iterator[Problem]:
-    """What is wrong with a human grader before anybody is asked."""
-    people, scale = how.evaluators, how.rating_scale
+def scale_problems(config: HumanRating) -> Iterator[Problem]:
+    """The problems of a human grader that are known before anybody is asked."""
+    people, scale = config.evaluators, config.rating_scale
     if people.min_required < 1:
         yield scale_problem(f"min_required is {people.min_required}", "1 or more people rate", "evaluators")
     if people.max_allowed < people.min_required:
-        what = f"max_allowed is {people.max_allowed}, and {people.min_required} are required"
-        yield scale_problem(what, "at most as many can be required as are allowed", "evaluators")
+        message = f"max_allowed is {people.max_allowed}, and {people.min_required} are required"
+        yield scale_problem(message, "at most as many can be required as are allowed", "evaluators")
     if people.adjudicator is not None and not people.adjudicator.strip():
         yield scale_problem("the adjudicator has no name", "adjudicator: ada, or leave it out", "evaluators")
     if not 0 <= people.agreement_threshold <= 1:
         yield scale_problem(
             f"agreement_threshold is {people.agreement_threshold}", "a share from 0 to 1", "evaluators"
         )
-    if how.time_limit_minutes is not None and how.time_limit_minutes <= 0:
-        yield scale_problem(f"time_limit_minutes is {how.time_limit_minutes}", "more than 0, or leave it out")
-    for name in how.slots:
-        if f"{{{name}}}" not in how.rubric:
+    if config.time_limit_minutes is not None and config.time_limit_minutes <= 0:
+        yield scale_problem(
+            f"time_limit_minutes is {config.time_limit_minutes}", "more than 0, or leave it out"
+        )
+    for name in config.slots:
+        if f"{{{name}}}" not in config.rubric:
             yield scale_problem(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")
-    for what, hint in _OF_SCALES[scale.type](scale):
-        yield scale_problem(what, hint, "rating_scale")
-    least = scale.threshold
-    if scale.type != "likert" and least is not None and not (is_number(least) and 0 <= least <= 1):
-        yield scale_problem(f"the threshold is {least}", "a share from 0 to 1", "rating_scale")
+    for message, hint in _SCALE_PROBLEMS[scale.type](scale):
+        yield scale_problem(message, hint, "rating_scale")
+    threshold = scale.threshold
+    is_share = threshold is None or (is_number(threshold) and 0 <= threshold <= 1)
+    if scale.type != "likert" and not is_share:
+        yield scale_problem(f"the threshold is {threshold}", "a share from 0 to 1", "rating_scale")
     if scale.criteria and scale.type != "likert":
         yield scale_problem(f"a {scale.type} scale has no criteria", "use `type: likert`", "rating_scale")
     if scale.options and scale.type != "binary":
         yield scale_problem(f"a {scale.type} scale has no options", "use `type: binary`", "rating_scale")
 
 
-def scale_problem(what: str, hint: str, *at: str) -> Problem:
-    return Problem("BK740", what, hint, at=("config", *at))
+def scale_problem(message: str, hint: str, *at: str) -> Problem:
+    return Problem("BK740", message, hint, at=("config", *at))
 
 
 def likert_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
@@ -223,22 +226,22 @@ def ranking_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
         yield f"{scale.min_items} to {scale.max_items} items cannot be ranked", "min_items 2, max_items 5"
 
 
-_OF_SCALES = {"likert": likert_problems, "binary": binary_problems, "ranking": ranking_problems}
+_SCALE_PROBLEMS = {"likert": likert_problems, "binary": binary_problems, "ranking": ranking_problems}
 
 
-# Grader by people: what they are shown of an output, and the grade that their ratings make. While too
-# few have rated it, or they do not agree, there is none.
+# Grader by people: what they are shown of an output, and the grade that their ratings make. There is no
+# grade while too few people have rated it, or while they disagree.
 
 
 _LONGEST_SUMMARY = 300
 _PARTS = ("json", "text", "output", "body", "stdout")
 _SLOT = lazy_pattern(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
-_OUR_SLOTS = lazy_pattern(
+_BUILTIN_SLOTS = lazy_pattern(
     r"task_description|input_summary|requirements|special_instructions|conservative/generous"
     r"|criterion_\d+_(?:name|description|indicators|issues)"
 )
 _PASSING_SHARE = 0.75
-"""Of the range of a scale, where nobody says otherwise: 4 of 1 to 5, as with a model that judges."""
+"""The default threshold, as a share of the range of a scale: 4 of 1 to 5, as for a model that judges."""
 
 _SLACK = 1e-9
 
@@ -262,22 +265,22 @@ def problems(task: Task) -> Iterator[Problem]:
 
 
 def read_human_rating(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-    """Labels have numbers for names, which a file may also write as texts."""
+    """The keys of labels are numbers, which a file may also write as texts."""
     scale = config.get("rating_scale")
     labels = scale.get("labels") if isinstance(scale, dict) else None
     if not isinstance(scale, dict) or not isinstance(labels, dict):
         return check(HumanRating, config)
-    wrong = [key for key in labels if not re.fullmatch("-?[0-9]{1,9}", key)]
-    numbered = {int(key): label for key, label in labels.items() if not wrong}
+    invalid_keys = [key for key in labels if not re.fullmatch("-?[0-9]{1,9}", key)]
+    numbered = {int(key): label for key, label in labels.items() if not invalid_keys}
     method, problems = check(HumanRating, {**config, "rating_scale": {**scale, "labels": numbered}})
-    for place, problem in enumerate(problems):
+    for number, problem in enumerate(problems):
         at = problem.at or ()
         if at[:2] == ("rating_scale", "labels") and len(at) > 2:  # in the file every key is a text
-            problems[place] = replace(problem, at=(*at[:2], str(at[2]), *at[3:]))
-    for key in reversed(wrong):
-        what, at = f"the label {key!r} does not belong to a number", ("rating_scale", "labels", key)
-        problems.insert(0, Problem("BK105", what, "such as 1: Poor", at=at))
-    return None if wrong else method, problems
+            problems[number] = replace(problem, at=(*at[:2], str(at[2]), *at[3:]))
+    for key in reversed(invalid_keys):
+        message, at = f"the label {key!r} does not belong to a number", ("rating_scale", "labels", key)
+        problems.insert(0, Problem("BK105", message, "such as 1: Poor", at=at))
+    return None if invalid_keys else method, problems
 
 
 HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", read=read_human_rating, problems=problems)
@@ -287,27 +290,27 @@ HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", read=read_hum
 
 
 def item_key(case: Case, grader: Grader, output: Json) -> str:
-    """By what ratings are found again: another output, scale or rubric needs new ones."""
-    how: HumanRating = grader.method
-    scale = how.rating_scale
+    """The key of an item's ratings: another output, scale or rubric needs new ratings."""
+    config: HumanRating = grader.method
+    scale, rubric = config.rating_scale, config.rubric
     options = [[option.value, option.label] for option in scale.options]
     labels = sorted(scale.labels.items())
-    by = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, how.rubric]
+    form = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, rubric]
     choices: list[Json] = values_of(case.expected) if scale.type == "ranking" else []
-    return short_digest(canonical([case.id, grader.name, by, choices, output]))
+    return short_digest(canonical([case.id, grader.name, form, choices, output]))
 
 
 def briefing(
     case: Case, grader: Grader, output: Json, about: Mapping[str, Json]
 ) -> tuple[Shown, tuple[tuple[int, int], ...]]:
-    """What is shown, and of a ranking what is claimed of the items."""
-    how: HumanRating = grader.method
-    is_ranking = how.rating_scale.type == "ranking"
-    items, claims = items_to_rank(case, output, how.rating_scale) if is_ranking else ((), ())
+    """What a rater is shown; and for a ranking the pairs of items whose order is claimed."""
+    config: HumanRating = grader.method
+    is_ranking = config.rating_scale.type == "ranking"
+    items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
     shown = Shown(
         case.name or case.description or case.id,
         describe_input(case),
-        filled_rubric(case, how),
+        filled_rubric(case, config),
         None if items else output,
         "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected))),
         items,
@@ -319,22 +322,22 @@ def briefing(
 def items_to_rank(
     case: Case, output: Json, scale: RatingScale
 ) -> tuple[tuple[Json, ...], tuple[tuple[int, int], ...]]:
-    """The output beside what is expected, of which it claims to be the better one; or, where nothing is
-    expected, the entries of an output that is a list, of which it claims that they are in order. They are
-    shown in an order that tells nothing."""
+    """The items in an order that gives nothing away, and the pairs (better, worse) that are claimed. The
+    items are the output and the expected values, of which the output claims to be the best; or, if nothing is
+    expected, the entries of an output that is a list, which claims to be in order."""
     expected = values_of(case.expected)
     if expected:
         items = [output, *expected]
         pairs = [(0, number) for number in range(1, len(items))]
     else:
-        if isinstance(output, dict):  # the part of it that says something
+        if isinstance(output, dict):  # the part of it that holds the answer
             output = next((output[part] for part in _PARTS if part in output), output)
         items = list(output) if isinstance(output, list) else [output]
         pairs = [(before, after) for after in range(len(items)) for before in range(after)]
     if not scale.min_items <= len(items) <= scale.max_items:
         hint = "let the output be a list of them, or state `expected` with `alternatives`"
-        what = f"there are {len(items)} items to rank, and {scale.min_items} to {scale.max_items} are allowed"
-        raise cannot("BK742", what, hint)
+        allowed = f"{scale.min_items} to {scale.max_items} are allowed"
+        raise cannot("BK742", f"there are {len(items)} items to rank, and {allowed}", hint)
     digests = [short_digest(f"{case.id}\0{canonical(item)}") for item in items]
     order = sorted(range(len(items)), key=lambda number: (digests[number], number))
     number_of = {place: number for number, place in enumerate(order, 1)}
@@ -347,9 +350,9 @@ def describe_input(case: Case) -> str:
     return text if case.context is None else f"{text}\n\nContext:\n{text_of(case.context)}"
 
 
-def filled_rubric(case: Case, how: HumanRating) -> str:
-    """The rubric with its slots filled, in one pass: nothing that was filled in is looked at again. A line
-    with a slot that nobody has anything for is left out, and braces that are no slot stay."""
+def filled_rubric(case: Case, config: HumanRating) -> str:
+    """The rubric with its slots filled, in one pass: slots in what was filled in stay. A line with a built-in
+    slot that has no text is left out, and braces that are no slot stay."""
     slots = {
         "task_description": case.description or case.name or case.id,
         "input_summary": _summary(describe_input(case)),
@@ -357,29 +360,29 @@ def filled_rubric(case: Case, how: HumanRating) -> str:
     }
     if expected := values_of(case.expected):
         slots["requirements"] = _summary("; or ".join(map(text_of, expected)))
-    for number, criterion in enumerate(how.rating_scale.criteria, 1):
+    for number, criterion in enumerate(config.rating_scale.criteria, 1):
         name, _, about = criterion.partition(": ")
         slots |= {f"criterion_{number}_name": name, f"criterion_{number}_description": about}
-    slots = {name: text for name, text in (slots | how.slots).items() if text}
+    slots = {name: text for name, text in (slots | config.slots).items() if text}
     lines = []
-    for line in how.rubric.splitlines():
-        empty = [name for name in _SLOT.findall(line) if name not in slots and _OUR_SLOTS.fullmatch(name)]
+    for line in config.rubric.splitlines():
+        empty = [name for name in _SLOT.findall(line) if name not in slots and _BUILTIN_SLOTS.fullmatch(name)]
         if not empty:
             lines.append(_SLOT.sub(lambda match: slots.get(match[1], match[0]), line))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def _summary(text: str) -> str:
-    """A text in passing: on one line, and not all of a long one."""
+    """A text on one line, clipped if it is long."""
     return clipped(" ".join(text.split()), _LONGEST_SUMMARY, already_masked, counted=False)
 
 
-# What the ratings come to.
+# The grade that ratings make.
 
 
 @frozen
 class RatingTally:
-    """The share of what could be, how far the raters agree, and both in words."""
+    """The score as a share, the agreement of the raters, and the reason in words."""
 
     share: float
     agreement: float
@@ -388,15 +391,16 @@ class RatingTally:
 
 
 def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> Grade:
-    """The grade of an item. `grader` says how much it counts; how it was rated stands in the item."""
-    how, scale, people = item.method, item.method.rating_scale, item.method.evaluators
-    counted, decision = by_role(ratings, how)
+    """The grade of an item. `grader` says how much it counts; the item says how it was rated."""
+    config, scale, people = item.method, item.method.rating_scale, item.method.evaluators
+    counted, decision = by_role(ratings, config)
     details: dict[str, Json] = {"item": item.key, "rated": len(counted), "required": people.min_required}
     if len(counted) < people.min_required:
-        least = people.min_required
-        had = f"it has no rating yet, and {least} {'is' if least == 1 else 'are'} required"
-        had = f"{len(counted)} of {least} people have rated it" if counted else had
-        return grader.graded("unscored", None, f"{had}: {command(item)}", verdict="pending", details=details)
+        required = people.min_required
+        state = f"it has no rating yet, and {required} {'is' if required == 1 else 'are'} required"
+        state = f"{len(counted)} of {required} people have rated it" if counted else state
+        reason = f"{state}: {command(item)}"
+        return grader.graded("unscored", None, reason, verdict="pending", details=details)
     tally = _TALLIES[scale.type](item, counted)
     details["agreement"] = {
         "statistic": STATISTICS[scale.type],
@@ -408,7 +412,7 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
             "rater": rating.rater,
             "value": rating.value,
             **({"note": rating.note} if rating.note else {}),
-            **({"late": True} if is_late(rating, how) else {}),
+            **({"late": True} if is_late(rating, config) else {}),
         }
         for rating in ratings
     ]
@@ -417,7 +421,7 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
         reason = "" if tally.passed else tally.reason
         return grader.graded(outcome, round(tally.share, 6), reason, details=details)
     measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
-    if decision is not None:  # the adjudicator decides alone, and that people disagreed stays to be seen
+    if decision is not None:  # the adjudicator decides alone, and the disagreement stays visible
         details["adjudicated_by"] = decision.rater
         words = words_for(decision.value, scale)
         reason = f"the raters disagreed ({measured}), and {decision.rater} decided: {words}"
@@ -435,27 +439,27 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
 
 
 def command(item: RatingItem) -> str:
-    """What to type in order to rate it."""
+    """The command that rates an item."""
     return f"baselinekit grade {shlex.quote(item.case)}"
 
 
-def is_late(rating: Rating, how: HumanRating) -> bool:
-    """Whether it took longer than it should have. It counts all the same, and is marked."""
-    limit = how.time_limit_minutes
+def is_late(rating: Rating, config: HumanRating) -> bool:
+    """Whether a rating took longer than the limit. It counts all the same, and is marked."""
+    limit = config.time_limit_minutes
     return limit is not None and rating.seconds is not None and rating.seconds > limit * 60
 
 
 def tally_binary(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     scale = item.method.rating_scale
-    wanted = passing_value(scale)
-    votes = [canonical(rating.value) == canonical(wanted) for rating in ratings]
+    passing = passing_value(scale)
+    votes = [canonical(rating.value) == canonical(passing) for rating in ratings]
     share = sum(votes) / len(votes)
-    reason = f"{sum(votes)} of {len(votes)} say {words_for(wanted, scale)}"
+    reason = f"{sum(votes)} of {len(votes)} say {words_for(passing, scale)}"
     return RatingTally(share, share_of_most(votes), is_enough(share, scale.threshold), reason)
 
 
 def is_enough(share: float, threshold: float | int | None) -> bool:
-    """More than half, where no other share is stated."""
+    """Whether a share reaches the threshold; without one, whether it is more than half."""
     return share > 0.5 if threshold is None else share + _SLACK >= threshold
 
 
@@ -466,23 +470,23 @@ def tally_likert(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
     columns = list(zip(*rows, strict=True))
     agreement = fsum(nearness(column, low, high) for column in columns) / len(columns)
-    least = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
-    reason = f"{mean:.3g} on average on {low} to {high}, and {least:g} is required"
+    threshold = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
+    reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
     if scale.criteria:
         worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
         reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
-    return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= least, reason)
+    return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= threshold, reason)
 
 
 def tally_ranking(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
-    """How many of the pairs that are claimed come in that order, a tie being half."""
+    """The share of the claimed pairs that raters put in that order; a tie counts as half."""
     rankings = [places_in(rating.value) for rating in ratings]
-    held = [
+    pair_scores = [
         1.0 if ranking[first] < ranking[second] else 0.5 * (ranking[first] == ranking[second])
         for ranking in rankings
         for first, second in item.claims
     ]
-    share = fsum(held) / len(held)
+    share = fsum(pair_scores) / len(pair_scores)
     reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
     passed = is_enough(share, item.method.rating_scale.threshold)
     return RatingTally(share, concordance(rankings), passed, reason)

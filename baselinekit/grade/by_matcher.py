@@ -1,4 +1,4 @@
-"""Graders that are the matcher of compare: an expected value with its placeholders, or a stored baseline."""
+"""Graders that use the matcher of compare: by an expected value with placeholders, or a stored baseline."""
 
 from collections.abc import Iterator
 from dataclasses import field, replace
@@ -46,9 +46,9 @@ def compare_output(task: Task, observation: Observation, clients: GradeClients) 
     comparison, alternative = clients.compare(task.case, task.grader, observation)
     differences: list[Json] = []
     for difference in comparison.differences[:_MOST_DIFFERENCES]:
-        sides = {"expected": difference.expected, "actual": difference.actual}
-        present = {name: side for name, side in sides.items() if side is not ABSENT}
-        differences.append({"path": render(difference.path), "kind": difference.kind, **present})
+        values = {"expected": difference.expected, "actual": difference.actual}
+        stated = {name: value for name, value in values.items() if value is not ABSENT}
+        differences.append({"path": render(difference.path), "kind": difference.kind, **stated})
     details: dict[str, Json] = {"differences": differences} if differences else {}
     if comparison.passed and alternative:
         details["alternative"] = alternative

@@ -1,7 +1,7 @@
 """Grader that asks a model: a rubric, the text between marks, and a reply that is checked and computed again.
 
-What the judge says of the sum is not believed: the overall score is made of its scores and the weights of the
-rubric, and whether that is a pass is decided here. A judge that contradicts itself is reported."""
+The overall score that the judge states is not trusted: it is computed from the scores and the weights of the
+rubric, and whether it passes is decided here. A judge that contradicts itself is reported."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -42,10 +42,10 @@ from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number
 
 OVERALL = "overall"
-"""The one criterion of a rubric that names none."""
+"""The name of the only criterion of a rubric that names none."""
 
 _PASSING_SHARE = 0.75
-"""Of the range, where nobody says otherwise: 4 of 1 to 5."""
+"""The default threshold, as a share of the range: 4 of 1 to 5."""
 
 _SLACK = 1e-9
 _SLOT = lazy_pattern(r"\{(rubric|input|output|expected)\}")
@@ -60,8 +60,8 @@ consistent: the same output deserves the same score."""
 
 @frozen
 class Scoring:
-    """How a judge scores: on a range, by a word of several, or yes and no. `threshold`: from which overall
-    score, category or share of the range on it is a pass."""
+    """How a judge scores: on a range, by a category, or by yes and no. `threshold`: the lowest overall score
+    that passes."""
 
     type: Literal["numeric", "categorical", "boolean"] = "numeric"
     range: list[Number] = field(default_factory=lambda: [1, 5])
@@ -72,7 +72,7 @@ class Scoring:
 
 @frozen
 class Sample:
-    """A judgement that was right: the judge sees it beforehand."""
+    """An example of a right judgement, which the judge sees beforehand."""
 
     output: Json
     score: Json
@@ -83,7 +83,7 @@ class Sample:
 @frozen
 class ModelJudge:
     """A model that judges by a rubric: a text with numbered criteria, or the criteria themselves.
-    `samples` of its judgement are taken, and the middle one counts."""
+    It is asked `samples` times, and the median judgement counts."""
 
     rubric: str | list[Criterion] = ""
     model: str = "judge"
@@ -98,22 +98,22 @@ class ModelJudge:
 
     @property
     def criteria(self) -> list[Criterion]:
-        """What the judge is asked to score. Weights and ranges that a text states count."""
+        """The criteria that the judge scores, with the weights and ranges that a text states."""
         if not isinstance(self.rubric, str):
             return list(self.rubric)
         return list(rubrics.read(self.rubric).criteria) or [Criterion(OVERALL)]
 
     @property
     def passing_share(self) -> float:
-        """From which share of its range on a score passes."""
+        """The lowest share of its range with which a score passes."""
         low, high = map(float, self.scoring.range)
-        stated = self.scoring.threshold
-        return _PASSING_SHARE if stated is None else (float(stated) - low) / (high - low)
+        threshold = self.scoring.threshold
+        return _PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
 
 
 @frozen
 class Judgement:
-    """What one reply amounts to. `score` is from 0 to 1; `disagrees`: how the judge contradicts itself."""
+    """The judgement of one reply. `score` is from 0 to 1; `disagrees`: how the judge contradicts itself."""
 
     passed: bool
     score: float
@@ -122,20 +122,20 @@ class Judgement:
     disagrees: str = ""
 
 
-def judge_question(how: ModelJudge, case: Case, output: Json, turn: int = 0) -> Ask:
-    """What the judge is asked about one output. Every text that is not ours stands between marks."""
-    asked = question(how.model, _task(how), _texts(how, case, output), _form(how))
+def judge_question(judge: ModelJudge, case: Case, output: Json, turn: int = 0) -> Ask:
+    """The question to the judge about one output. Every text that is not ours stands between marks."""
+    base = question(judge.model, _describe_task(judge), _texts(judge, case, output), _reply_form(judge))
     return Ask(
-        how.model,
-        asked.messages,
-        temperature=how.temperature,
-        max_tokens=how.max_tokens,
+        judge.model,
+        base.messages,
+        temperature=judge.temperature,
+        max_tokens=judge.max_tokens,
         json=True,
         turn=turn,
     )
 
 
-def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
+def _texts(judge: ModelJudge, case: Case, output: Json) -> dict[str, str]:
     texts = {"input": text_of(input_of(case)), "output": text_of(output)}
     if case.context is not None:
         texts["context"] = text_of(case.context)
@@ -144,56 +144,56 @@ def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
     return texts
 
 
-def _task(how: ModelJudge) -> str:
-    """The rubric in words. A template of the user's gets it for {rubric}; {input}, {output} and {expected} in
-    it name the texts between the marks, and nothing is filled in twice."""
+def _describe_task(judge: ModelJudge) -> str:
+    """The rubric in words. In a template of the user, {rubric} is replaced by it, and {input}, {output} and
+    {expected} by the names of the texts between the marks; nothing is filled in twice."""
     rubric = (
-        how.rubric
-        if isinstance(how.rubric, str)
+        judge.rubric
+        if isinstance(judge.rubric, str)
         else "\n".join(
             f"- {criterion.name} (weight: {criterion.weight})"
             + (f": {criterion.description}" if criterion.description else "")
-            for criterion in how.criteria
+            for criterion in judge.criteria
         )
     )
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
     # One pass: braces that are no slot, such as those of JSON, stay as they are.
-    parts = [_SLOT.sub(lambda match: slots[match[1]], how.prompt or _PROMPT)]
-    if how.prompt and "{rubric}" not in how.prompt:
+    parts = [_SLOT.sub(lambda match: slots[match[1]], judge.prompt or _PROMPT)]
+    if judge.prompt and "{rubric}" not in judge.prompt:
         parts.append(rubric)
-    if how.scoring.type == "numeric":
-        scales = [(criterion.name, *scale_of(criterion, how)) for criterion in how.criteria]
+    if judge.scoring.type == "numeric":
+        scales = [(criterion.name, *scale_of(criterion, judge)) for criterion in judge.criteria]
         parts.append(
             "\n".join(f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
         )
-        parts.append(describe_pass(how))
-    elif how.scoring.type == "categorical":
-        parts.append(f"Choose one category: {', '.join(how.scoring.categories)}")
-    for sample in how.examples:
-        stated = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
-        stated = {name: value for name, value in stated.items() if value not in (None, "")}
-        parts.append(f"An example of a judgement that was right: {json.dumps(stated, default=str)}")
+        parts.append(describe_pass(judge))
+    elif judge.scoring.type == "categorical":
+        parts.append(f"Choose one category: {', '.join(judge.scoring.categories)}")
+    for sample in judge.examples:
+        example = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
+        example = {name: value for name, value in example.items() if value not in (None, "")}
+        parts.append(f"An example of a judgement that was right: {json.dumps(example, default=str)}")
     return "\n\n".join(parts)
 
 
-def describe_pass(how: ModelJudge) -> str:
-    """When `passed` is true: who is not told can only guess, and would contradict the scores."""
-    low, high = map(float, how.scoring.range)
-    least = low + how.passing_share * (high - low)
-    mean = "weighted mean" if len({criterion.weight for criterion in how.criteria}) > 1 else "mean"
-    rule = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {least:g} or more"
-    required = [criterion.name for criterion in how.criteria if criterion.required]
+def describe_pass(judge: ModelJudge) -> str:
+    """When `passed` is true: a judge that is not told can only guess, and would contradict its scores."""
+    low, high = map(float, judge.scoring.range)
+    threshold = low + judge.passing_share * (high - low)
+    mean = "weighted mean" if len({criterion.weight for criterion in judge.criteria}) > 1 else "mean"
+    rule = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {threshold:g} or more"
+    required = [criterion.name for criterion in judge.criteria if criterion.required]
     return f"{rule}, and {', '.join(required)} too." if required else f"{rule}."
 
 
-def _form(how: ModelJudge) -> dict[str, Json]:
-    """What the reply has to look like. Who copies it has judged nothing, and what it says is no verdict."""
-    if how.scoring.type == "categorical":
-        return {"category": f"<one of: {', '.join(how.scoring.categories)}>", "justification": "…"}
-    if how.scoring.type == "boolean":
+def _reply_form(judge: ModelJudge) -> dict[str, Json]:
+    """The form of the reply. It is no valid reply itself: a judge that copies it has judged nothing."""
+    if judge.scoring.type == "categorical":
+        return {"category": f"<one of: {', '.join(judge.scoring.categories)}>", "justification": "…"}
+    if judge.scoring.type == "boolean":
         return {"passed": "<true or false>", "justification": "…"}
-    ranges = {criterion.name: scale_of(criterion, how) for criterion in how.criteria}
-    low, high = how.scoring.range
+    ranges = {criterion.name: scale_of(criterion, judge) for criterion in judge.criteria}
+    low, high = judge.scoring.range
     return {
         "scores": {name: f"<{low:g} to {high:g}>" for name, (low, high) in ranges.items()},
         "overall_score": f"<{low:g} to {high:g}>",
@@ -203,80 +203,80 @@ def _form(how: ModelJudge) -> dict[str, Json]:
     }
 
 
-def read_judgement(answer: str, how: ModelJudge, case: Case, output: Json) -> Judgement:
-    """What a reply amounts to; CannotReplay for one that is not exactly what was asked for, or whose verdict
-    is not that of its own scores: nobody could say which of them is meant."""
-    given = reply(answer, _form(how), short_digest(*_texts(how, case, output).values()))
-    justification = given["justification"]
+def read_judgement(answer: str, judge: ModelJudge, case: Case, output: Json) -> Judgement:
+    """The judgement of a reply; CannotReplay if it is not exactly what was asked for, or if its verdict
+    contradicts its own scores: it is unclear then which of the two is meant."""
+    fields = reply(answer, _reply_form(judge), short_digest(*_texts(judge, case, output).values()))
+    justification = fields["justification"]
     if not isinstance(justification, str):
         raise unusable("gives no justification", answer)
-    if how.scoring.type == "categorical":
-        category = given["category"]
-        if category not in how.scoring.categories:
+    if judge.scoring.type == "categorical":
+        category = fields["category"]
+        if category not in judge.scoring.categories:
             raise unusable(f"chooses {category!r}, which is not one of the categories", answer)
-        passed = category in how.scoring.passing
+        passed = category in judge.scoring.passing
         return Judgement(passed, float(passed), justification, {"category": category})
-    if not isinstance(given["passed"], bool):
-        raise unusable(f"says passed: {given['passed']!r}, which is neither true nor false", answer)
-    if how.scoring.type == "boolean":
-        return Judgement(given["passed"], float(given["passed"]), justification, {})
-    return by_scores(given, how, answer)
+    if not isinstance(fields["passed"], bool):
+        raise unusable(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
+    if judge.scoring.type == "boolean":
+        return Judgement(fields["passed"], float(fields["passed"]), justification, {})
+    return by_scores(fields, judge, answer)
 
 
-def by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judgement:
-    criteria, scores = how.criteria, given["scores"]
+def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Judgement:
+    criteria, scores = judge.criteria, fields["scores"]
     if not isinstance(scores, dict) or scores.keys() != {criterion.name for criterion in criteria}:
         raise unusable(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)
-    weighed = total = 0.0
+    weighted_sum = total = 0.0
     unmet = []
     for criterion in criteria:
-        value, (low, high) = scores[criterion.name], scale_of(criterion, how)
+        value, (low, high) = scores[criterion.name], scale_of(criterion, judge)
         if not is_number(value) or not low <= value <= high:
-            shown = f"{criterion.name} with {value!r}, which is not between {low:g} and {high:g}"
-            raise unusable(f"scores {shown}", answer)
+            message = f"{criterion.name} with {value!r}, which is not between {low:g} and {high:g}"
+            raise unusable(f"scores {message}", answer)
         share = float((decimal(value) - decimal(low)) / (decimal(high) - decimal(low)))
-        weighed, total = weighed + share * criterion.weight, total + criterion.weight
-        if criterion.required and share + _SLACK < how.passing_share:
+        weighted_sum, total = weighted_sum + share * criterion.weight, total + criterion.weight
+        if criterion.required and share + _SLACK < judge.passing_share:
             unmet.append(criterion.name)
-    share = weighed / total
-    low, high = (float(bound) for bound in how.scoring.range)
+    share = weighted_sum / total
+    low, high = (float(bound) for bound in judge.scoring.range)
     overall = low + share * (high - low)
-    passed = not unmet and share + _SLACK >= how.passing_share
-    feedback = given["specific_feedback"]
+    passed = not unmet and share + _SLACK >= judge.passing_share
+    feedback = fields["specific_feedback"]
     details: dict[str, Json] = {
         "scores": dict(scores),
         "overall_score": round(overall, 6),
-        "justification": given["justification"],
+        "justification": fields["justification"],
         "specific_feedback": feedback if isinstance(feedback, list) else [],
     }
     if unmet:
         details["unmet"] = list(unmet)
-    if given["passed"] is not passed:
-        least = low + how.passing_share * (high - low)
-        scored = f"its scores make {overall:.3g} of {high:g}, and {least:g} passes"
-        scored += f", with {', '.join(unmet)} too low" if unmet else ""
-        raise contradiction(f"says passed: {json.dumps(given['passed'])}, but {scored}")
-    claimed, disagrees = given["overall_score"], ""
+    if fields["passed"] is not passed:
+        threshold = low + judge.passing_share * (high - low)
+        summary = f"its scores make {overall:.3g} of {high:g}, and {threshold:g} passes"
+        summary += f", with {', '.join(unmet)} too low" if unmet else ""
+        raise contradiction(f"says passed: {json.dumps(fields['passed'])}, but {summary}")
+    claimed, disagrees = fields["overall_score"], ""
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
         disagrees = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
-    reason = given["justification"] if passed else f"{overall:.3g} of {high:g}: {given['justification']}"
+    reason = fields["justification"] if passed else f"{overall:.3g} of {high:g}: {fields['justification']}"
     return Judgement(passed, share, reason, details, disagrees)
 
 
-def scale_of(criterion: Criterion, how: ModelJudge) -> tuple[float, float]:
-    low, high = criterion.range or how.scoring.range
+def scale_of(criterion: Criterion, judge: ModelJudge) -> tuple[float, float]:
+    low, high = criterion.range or judge.scoring.range
     return float(low), float(high)
 
 
-def describe_criteria(how: ModelJudge) -> list[str]:
-    """The criteria as they are read, a line each: the name, its share of the score, its scale."""
-    if how.scoring.type != "numeric":
-        return [how.scoring.type]
-    criteria = how.criteria
+def describe_criteria(judge: ModelJudge) -> list[str]:
+    """The criteria in words, a line each: the name, its share of the score, its scale."""
+    if judge.scoring.type != "numeric":
+        return [judge.scoring.type]
+    criteria = judge.criteria
     total = sum(criterion.weight for criterion in criteria) or 1
     lines = []
     for criterion in criteria:
-        low, high = scale_of(criterion, how)
+        low, high = scale_of(criterion, judge)
         weight = (
             f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
             if len(criteria) > 1
@@ -289,55 +289,55 @@ def describe_criteria(how: ModelJudge) -> list[str]:
 
 
 def model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    """As many samples as are wanted; the middle one counts, and how often the others differ is told."""
-    method: ModelJudge = task.method
+    """Take all samples; the median counts, and how often the others differ from it is reported."""
+    judge: ModelJudge = task.method
     output = observation.output
     usage, judgements = Usage(), []
     complaints: list[Json] = []
-    for turn in range(method.samples):
-        asked = first = judge_question(method, task.case, output, turn)
-        for left in range(method.retries_on_unreadable, -1, -1):
-            answer = clients.ask(asked)
+    for turn in range(judge.samples):
+        current = original = judge_question(judge, task.case, output, turn)
+        for retries_left in range(judge.retries_on_unreadable, -1, -1):
+            answer = clients.ask(current)
             usage = usage + answer.usage
             try:
-                judgements.append(read_judgement(answer.text, method, task.case, output))
+                judgements.append(read_judgement(answer.text, judge, task.case, output))
                 break
             except UnreadableReply as error:
                 problem = error.problems[0]
                 complaints.append(problem.message)
-                if not left:
+                if not retries_left:
                     details: dict[str, Json] = {"replies_that_could_not_be_read": complaints}
                     return task.grader.graded(
                         "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
                     )
-                asked = question_again(first, error.why, clients.mask)
+                current = question_again(original, error.why, clients.mask)
     ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
-    chosen = ordered[(len(ordered) - 1) // 2]
-    flips = sum(judgement.passed != chosen.passed for judgement in judgements) / len(judgements)
-    details = dict(chosen.details)
+    median = ordered[(len(ordered) - 1) // 2]
+    flips = sum(judgement.passed != median.passed for judgement in judgements) / len(judgements)
+    details = dict(median.details)
     if complaints:
         details["replies_that_could_not_be_read"] = complaints
-    if method.samples > 1:
+    if judge.samples > 1:
         details["samples"] = {
             "scores": [round(judgement.score, 6) for judgement in judgements],
             "flip_rate": flips,
         }
-    if chosen.disagrees:
-        details["disagrees"] = chosen.disagrees
-    reason = "" if chosen.passed else chosen.reason
-    outcome: Outcome = "passed" if chosen.passed else "failed"
-    return task.grader.graded(outcome, chosen.score, reason, details=details, usage=usage)
+    if median.disagrees:
+        details["disagrees"] = median.disagrees
+    reason = "" if median.passed else median.reason
+    outcome: Outcome = "passed" if median.passed else "failed"
+    return task.grader.graded(outcome, median.score, reason, details=details, usage=usage)
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    how: ModelJudge = task.method
-    scoring = how.scoring
+    judge: ModelJudge = task.method
+    scoring = judge.scoring
     if scoring.type == "categorical" and {*scoring.categories} <= {*scoring.passing}:
         hint = "leave at least one out of `passing`"
         yield never_fails("every category passes", hint, "config", "scoring", "passing")
     elif scoring.type == "numeric" and len(scoring.range) == 2:
         yield from threshold_problems(scoring.threshold, scoring.range, ("config", "scoring", "threshold"))
-    if not (how.rubric.strip() if isinstance(how.rubric, str) else how.rubric):
+    if not (judge.rubric.strip() if isinstance(judge.rubric, str) else judge.rubric):
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     if scoring.type == "categorical":
         if len(scoring.categories) < 2 or not scoring.passing:
@@ -346,42 +346,44 @@ def problems(task: Task) -> Iterator[Problem]:
         for unknown in sorted({*scoring.passing} - {*scoring.categories}):
             hint = f"one of {', '.join(scoring.categories)}"
             yield Problem("BK702", f"`passing` names {unknown!r}, which is not a category", hint)
-    for criterion in how.criteria:
+    for criterion in judge.criteria:
         bounds = criterion.range or scoring.range
         if len(bounds) != 2 or bounds[0] >= bounds[1]:
             yield Problem("BK702", f"{bounds} is not a range", "the lowest and the highest score: [1, 5]")
         if criterion.weight < 0:
             yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
-    if isinstance(how.rubric, str):
-        yield from rubrics.read(how.rubric).problems
-    if not any(criterion.weight for criterion in how.criteria):
+    if isinstance(judge.rubric, str):
+        yield from rubrics.read(judge.rubric).problems
+    if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
-    if how.samples < 1:
-        yield Problem("BK702", f"{how.samples} samples of a judgement", "1 or more; an odd number decides")
-    yield from retries_problems(how.retries_on_unreadable)
+    if judge.samples < 1:
+        yield Problem("BK702", f"{judge.samples} samples of a judgement", "1 or more; an odd number decides")
+    yield from retries_problems(judge.retries_on_unreadable)
 
 
-_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
+_VERDICT_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
 
 
-def spoken_verdict(said: bool | int | float | str) -> bool | None:
-    """What a person said in words; None for a score and for any other word."""
-    return said if isinstance(said, bool) else _WORDS.get(said.lower()) if isinstance(said, str) else None
+def spoken_verdict(label: bool | int | float | str) -> bool | None:
+    """The verdict of a label in words; None for a score and for any other word."""
+    if isinstance(label, bool):
+        return label
+    return _VERDICT_WORDS.get(label.lower()) if isinstance(label, str) else None
 
 
-def human_verdict(how: ModelJudge, rule: PassRule, said: bool | int | float | str) -> bool | None:
-    """Whether it passes by what a person said; None for what says neither."""
-    if isinstance(said, str) and how.scoring.type == "categorical" and said in how.scoring.categories:
-        return said in how.scoring.passing
-    if isinstance(said, bool | str):
-        return spoken_verdict(said)
-    low, high = (float(bound) for bound in how.scoring.range)
-    return (said - low) / (high - low) + _SLACK >= how.passing_share if low <= said <= high else None
+def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float | str) -> bool | None:
+    """Whether a person's label is a pass; None if it says neither."""
+    if isinstance(label, str) and judge.scoring.type == "categorical" and label in judge.scoring.categories:
+        return label in judge.scoring.passing
+    if isinstance(label, bool | str):
+        return spoken_verdict(label)
+    low, high = (float(bound) for bound in judge.scoring.range)
+    return (label - low) / (high - low) + _SLACK >= judge.passing_share if low <= label <= high else None
 
 
-def label_words(how: ModelJudge) -> str:
-    low, high = (float(bound) for bound in how.scoring.range)
-    return ", ".join(how.scoring.categories) or f"a score from {low:g} to {high:g}"
+def label_words(judge: ModelJudge) -> str:
+    low, high = (float(bound) for bound in judge.scoring.range)
+    return ", ".join(judge.scoring.categories) or f"a score from {low:g} to {high:g}"
 
 
 MODEL_JUDGE = GraderType(
