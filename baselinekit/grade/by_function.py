@@ -37,11 +37,11 @@ def function_output(task: Task, observation: Observation, clients: GradeClients)
         reason = f"the reply contains no usable program: {extracted.problem}"
         return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
     verdict = judged(method, clients.run(method, extracted.code), clients.regex_budget(), clients.mask)
-    details = {"taken": extracted.about, **verdict.details}
+    details = {"taken": extracted.description, **verdict.details}
     if verdict.flaw:
         return task.grader.graded("error", None, verdict.flaw, details=details)
     reason = verdict.reason
-    reason += f" (taken from the reply: {extracted.about})" if reason and extracted.partly else ""
+    reason += f" (taken from the reply: {extracted.description})" if reason and extracted.is_partial else ""
     outcome: Outcome = "passed" if verdict.passed else "failed"
     return task.grader.graded(outcome, verdict.score, reason, details=details)
 

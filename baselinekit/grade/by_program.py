@@ -1,5 +1,5 @@
-"""Grader that is a program: it is told the case and what came of it as JSON, and prints a score as JSON.
-Nothing that it prints is guessed at: what is no verdict is an error."""
+"""Grader that is a program: it receives the case and its result as JSON, and prints a score as JSON. Its
+output is never guessed at: anything that is no verdict is an error."""
 
 import json
 import re
@@ -21,26 +21,26 @@ from baselinekit.texts import Mask, clipped, end_of
 from baselinekit.tree.equality import is_number
 
 _LONGEST_SHOWN = 200
-_MOST_SAID = 50
-_LONGEST_FURTHER = 20_000
-_MOST_NAMED = 5
-_LONGEST_SAID = 500
+_MOST_POINTS = 50
+_LONGEST_DETAILS = 20_000
+_MOST_NAMES = 5
+_LONGEST_POINT = 500
 MOST_CALLS = 50
-"""How often a program may ask a model where nobody says otherwise."""
+"""How often a program may ask a model, if it does not state a limit."""
 
 
 @frozen
 class ModelAccess:
-    """A program may ask the judges' model, so often."""
+    """How often a program may ask the judges' model."""
 
     max_calls: int = MOST_CALLS
 
 
 @frozen
 class CodeJudge:
-    """A program that judges. `script`: its words, or one text for the shell; `cwd`: where it runs, from the
-    folder of the case's file; `target`: that it may ask `model`; `config`: what it is handed beside the
-    case."""
+    """A program that judges. `script`: the words of its command, or one text for the shell; `cwd`: where it
+    runs, relative to the folder of the case's file; `target`: how often it may ask `model`; `config`: what it
+    receives beside the case."""
 
     script: str | list[str]
     cwd: str | None = None
@@ -51,76 +51,76 @@ class CodeJudge:
     of: str | None = None
 
 
-def starts(how: CodeJudge) -> JudgeProgram:
-    """The program, before anybody has told it of a case."""
-    command = how.script if isinstance(how.script, str) else tuple(how.script)
-    calls = None if how.target is None else how.target.max_calls
-    return JudgeProgram(command, cwd=how.cwd, timeout=how.timeout, model_calls=calls, model=how.model)
+def starts(judge: CodeJudge) -> JudgeProgram:
+    """The program, without the case for its standard input."""
+    command = judge.script if isinstance(judge.script, str) else tuple(judge.script)
+    calls = None if judge.target is None else judge.target.max_calls
+    return JudgeProgram(command, cwd=judge.cwd, timeout=judge.timeout, model_calls=calls, model=judge.model)
 
 
 def code_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: CodeJudge = task.method
-    told = wire_of(task, observation, how.config, clients.results)
-    program = replace(starts(how), stdin=to_bytes(told))
+    judge: CodeJudge = task.method
+    document = wire_of(task, observation, judge.config, clients.results)
+    program = replace(starts(judge), stdin=to_bytes(document))
     try:
         run = clients.program(task.case, program)
     except JudgeStopped as stopped:
-        return _error(task, stopped.problems[0], _calls(how, stopped.calls), stopped.usage)
-    details = _calls(how, run.calls, run.failed_calls)
+        return _error_grade(task, stopped.problems[0], _call_details(judge, stopped.calls), stopped.usage)
+    details = _call_details(judge, run.calls, run.failed_calls)
     try:
-        said = verdict_in(run.stdout, clients.mask)
+        judged = verdict_in(run.stdout, clients.mask)
     except CannotReplay as error:
-        problem = error.problems[0] if run.exit_code == 0 else _ended(run, (), clients.mask)
-        return _error(task, problem, details, run.usage)
-    details |= said.details
+        problem = error.problems[0] if run.exit_code == 0 else _exit_problem(run, (), clients.mask)
+        return _error_grade(task, problem, details, run.usage)
+    details |= judged.details
     if run.exit_code != 0:
-        return _error(task, _ended(run, said.misses, clients.mask), details, run.usage)
-    outcome, word = verdict_of(exact(said.score), task.case.pass_rule)
-    reason = said.reasoning or ("" if outcome == "passed" else "; ".join(said.misses))
-    reason = reason or ("" if outcome == "passed" else f"it scores {said.score:g}")
-    graded = task.grader.graded(outcome, said.score, reason, verdict=word, details=details)
+        return _error_grade(task, _exit_problem(run, judged.misses, clients.mask), details, run.usage)
+    outcome, verdict = verdict_of(exact(judged.score), task.case.pass_rule)
+    reason = judged.reasoning or ("" if outcome == "passed" else "; ".join(judged.misses))
+    reason = reason or ("" if outcome == "passed" else f"it scores {judged.score:g}")
+    graded = task.grader.graded(outcome, judged.score, reason, verdict=verdict, details=details)
     return replace(graded, usage=run.usage)
 
 
-def _error(task: Task, problem: Problem, details: dict[str, Json], usage: Usage) -> Grade:
+def _error_grade(task: Task, problem: Problem, details: dict[str, Json], usage: Usage) -> Grade:
     return task.grader.graded(
         "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
     )
 
 
-def _calls(how: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
-    if how.target is None:
+def _call_details(judge: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
+    if judge.target is None:
         return {}
-    counted: dict[str, Json] = {"call_count": calls, "max_calls": how.target.max_calls}
-    return {"target_proxy": {**counted, "failed": failed} if failed else counted}
+    counts: dict[str, Json] = {"call_count": calls, "max_calls": judge.target.max_calls}
+    return {"target_proxy": {**counts, "failed": failed} if failed else counts}
 
 
-def _ended(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
-    """How it ended that did not end well, with the misses that it printed, else with its last words."""
-    last = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_SAID, mask))
-    last = _STACK.sub("", last)
-    said = "; ".join(misses or filter(None, map(str.strip, last.splitlines())))
-    told = f"; it said: {said}" if said else ""
+def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
+    """The problem of a program that failed, with the misses that it printed, else the end of its stderr."""
+    stderr_end = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_POINT, mask))
+    stderr_end = _TRACEBACK.sub("", stderr_end)
+    output = "; ".join(misses or filter(None, map(str.strip, stderr_end.splitlines())))
+    suffix = f"; it said: {output}" if output else ""
     hint = "a judge that could judge ends with exit code 0, whatever its score"
-    if _NO_SDK in last:
+    if _NO_SDK in stderr_end:
         hint = "start it with the Python that baselinekit is installed in, or install it in that one"
-    return Problem("BK655", f"the judge {how_ended(run.exit_code)}{told}", hint)
+    return Problem("BK655", f"the judge {how_ended(run.exit_code)}{suffix}", hint)
 
 
 # What a judge prints.
 
-_OWN = ("score", "hits", "misses", "reasoning")
+_VERDICT_KEYS = ("score", "hits", "misses", "reasoning")
 _ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
 _NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
-_MOST_LOOKED_AT = 100
-_STACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
-"""Where a Python was when it raised: of no use beside what it raised."""
+_MOST_TRIED = 100
+_TRACEBACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
+"""A Python traceback, which is of no use beside the exception."""
 _NO_SDK = "No module named 'baselinekit'"
 
 
 @frozen
 class Verdict:
-    """What a program says of an output. `details`: all else that it says, as a report shows it."""
+    """The verdict that a program printed. `details`: all its other fields, as a report shows them."""
 
     score: float
     misses: tuple[str, ...]
@@ -129,38 +129,44 @@ class Verdict:
 
 
 def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
-    """The one JSON object that a judge printed, behind what it may have logged; CannotReplay for anything
-    that leaves open what it says."""
-    said = _object_in(stdout, mask)
-    score: Any = said.get("score")
-    if "score" not in said:
+    """The verdict in the one JSON object that a judge printed, after anything that it logged; CannotReplay
+    for output that is ambiguous."""
+    printed = _object_in(stdout, mask)
+    score: Any = printed.get("score")
+    if "score" not in printed:
         raise _no_verdict("printed no score", 'print {"score": 0.85, "misses": [...]}')
     if not is_number(score) or not 0 <= score <= 1:
-        shown = clipped(encode(score), _LONGEST_SHOWN, mask)
-        raise _no_verdict(f"printed the score {shown}", "a score is a number from 0 to 1")
-    lists = {name: _texts(said, name, mask) for name in ("hits", "misses")}
-    reasoning = said.get("reasoning")
+        quoted = clipped(encode(score), _LONGEST_SHOWN, mask)
+        raise _no_verdict(f"printed the score {quoted}", "a score is a number from 0 to 1")
+    lists = {name: _texts(printed, name, mask) for name in ("hits", "misses")}
+    reasoning = printed.get("reasoning")
     if not isinstance(reasoning, str | None):
         raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
-    further = {key: value for key, value in said.items() if key not in _OWN and value is not None}
-    if (size := len(encode(further))) > _LONGEST_FURTHER:
-        further = {"left_out": f"{', '.join(sorted(further)[:_MOST_NAMED])}: {size:,} characters"}
-    details: dict[str, Json] = {**{name: [*texts] for name, texts in lists.items() if texts}, **further}
+    other_fields = {
+        key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None
+    }
+    if (size := len(encode(other_fields))) > _LONGEST_DETAILS:
+        other_fields = {"left_out": f"{', '.join(sorted(other_fields)[:_MOST_NAMES])}: {size:,} characters"}
+    details: dict[str, Json] = {**{name: [*texts] for name, texts in lists.items() if texts}, **other_fields}
     return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
 
 
-def _texts(said: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...]:
-    stated = said.get(name)
-    stated = [] if stated is None else stated
-    if not isinstance(stated, list) or not all(isinstance(text, str) for text in stated):
+def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...]:
+    points = printed.get(name)
+    points = [] if points is None else points
+    if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
         raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
-    shown = tuple(clipped(text, _LONGEST_SAID, mask) for text in stated[:_MOST_SAID])
-    return (*shown, f"and {len(stated) - _MOST_SAID:,} more") if len(stated) > _MOST_SAID else shown
+    clipped_points = tuple(clipped(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS])
+    return (
+        (*clipped_points, f"and {len(points) - _MOST_POINTS:,} more")
+        if len(points) > _MOST_POINTS
+        else clipped_points
+    )
 
 
 def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
-    """The last line that begins an object begins the verdict, which goes on to the end. An object before it
-    would be a second one."""
+    """The object that the last line with a `{` at its start begins, and that goes on to the end. Another
+    object before it is an error."""
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
@@ -169,53 +175,53 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
         raise _no_verdict("printed nothing", 'print {"score": 0.85} to standard output')
     start = text.rfind("\n{") + 1
     try:
-        found = decode(text[start:])
+        value = decode(text[start:])
     except NotJson as fault:
-        shown = clipped(text, _LONGEST_SHOWN, mask)
-        raise _no_verdict(f"printed no JSON ({fault.what}): {shown!r}", _ONE_OBJECT) from None
-    if not isinstance(found, dict):
-        shown = clipped(encode(found), _LONGEST_SHOWN, mask)
-        raise _no_verdict(f"printed {shown}, which is no JSON object", _ONE_OBJECT)
+        quoted = clipped(text, _LONGEST_SHOWN, mask)
+        raise _no_verdict(f"printed no JSON ({fault.what}): {quoted!r}", _ONE_OBJECT) from None
+    if not isinstance(value, dict):
+        quoted = clipped(encode(value), _LONGEST_SHOWN, mask)
+        raise _no_verdict(f"printed {quoted}, which is no JSON object", _ONE_OBJECT)
     if _holds_object(text[:start]):
         raise _no_verdict("printed more than one JSON object", _ONE_OBJECT)
-    return found
+    return value
 
 
 def _holds_object(logged: str) -> bool:
-    """Whether a line of what was logged begins an object. Of many that may do, nobody reads all."""
-    for number, begins in enumerate(_NEXT_OBJECT.finditer(logged)):
+    """Whether a logged line begins an object. This is assumed if very many lines may: not all are tried."""
+    for number, match in enumerate(_NEXT_OBJECT.finditer(logged)):
         try:
-            json.JSONDecoder().raw_decode(logged, begins.start())
+            json.JSONDecoder().raw_decode(logged, match.start())
         except (ValueError, RecursionError):
-            if number >= _MOST_LOOKED_AT:
+            if number >= _MOST_TRIED:
                 return True
         else:
             return True
     return False
 
 
-def _no_verdict(what: str, hint: str) -> CannotReplay:
-    return cannot("BK654", f"the judge {what}", hint)
+def _no_verdict(message: str, hint: str) -> CannotReplay:
+    return cannot("BK654", f"the judge {message}", hint)
 
 
-# What is wrong with it before it is started.
+# Problems that are known before the program is started.
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    how: CodeJudge = task.method
-    words = [how.script] if isinstance(how.script, str) else how.script
+    judge: CodeJudge = task.method
+    words = [judge.script] if isinstance(judge.script, str) else judge.script
     if not words or not words[0].strip():
         yield Problem("BK653", "`script` names no program", "such as [python3, check.py]", at=("script",))
     if any("\0" in word for word in words):
         yield Problem("BK653", "a word of `script` has a NUL character", "remove it", at=("script",))
-    if how.timeout is not None and how.timeout <= 0:
+    if judge.timeout is not None and judge.timeout <= 0:
         yield Problem(
-            "BK653", f"`timeout: {how.timeout}` leaves no time", "more than 0 seconds", at=("timeout",)
+            "BK653", f"`timeout: {judge.timeout}` leaves no time", "more than 0 seconds", at=("timeout",)
         )
-    if how.target is not None and how.target.max_calls < 1:
+    if judge.target is not None and judge.target.max_calls < 1:
         hint = "1 or more; without `target` it may ask nobody"
-        what = f"`max_calls: {how.target.max_calls}` lets it ask nobody"
-        yield Problem("BK653", what, hint, at=("target", "max_calls"))
+        message = f"`max_calls: {judge.target.max_calls}` lets it ask nobody"
+        yield Problem("BK653", message, hint, at=("target", "max_calls"))
 
 
 CODE_JUDGE = GraderType(

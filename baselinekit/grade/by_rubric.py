@@ -1,7 +1,7 @@
-"""Grader that asks a model about each item of a rubric, and makes the score and the verdict of them itself.
+"""Grader that asks a model about each item of a rubric, and computes the score and the verdict itself.
 
-An item that the judge leaves out is not met: what it forgets must not raise the score. What it says of items
-that are not in the rubric counts for nothing and is told."""
+An item that the judge leaves out is not met: an omission must not raise the score. Verdicts on items that are
+not in the rubric do not count, and are reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -29,10 +29,10 @@ from baselinekit.model.values import Json
 from baselinekit.schema.records import below, check
 from baselinekit.tree.equality import is_number
 
-_HIT = 7
-"""From this score on an item is listed as a hit. It decides nothing."""
+_HIT_SCORE = 7
+"""The lowest score of an item that is listed as a hit. It decides nothing."""
 
-_TOKENS, _TOKENS_AN_ITEM = 800, 150
+_TOKENS, _TOKENS_PER_ITEM = 800, 150
 _NO_OUTCOME = "(what the items ask for)"
 
 
@@ -48,8 +48,8 @@ class RubricJudge:
 
 
 @frozen
-class ItemFound:
-    """What a judge says of one item: the `share` that it earns of its weight."""
+class ItemVerdict:
+    """The verdict of a judge on one item. `share`: the part of its weight that the item earns."""
 
     criterion: RubricCriterion
     share: Fraction
@@ -62,13 +62,13 @@ class ItemFound:
 
     @property
     def is_hit(self) -> bool:
-        return self.raw >= _HIT and not self.fails
+        return self.raw >= _HIT_SCORE and not self.fails
 
     @property
     def fails(self) -> bool:
-        """Whether it had to hold and does not."""
-        least = self.criterion.least
-        return self.raw < least if least is not None else self.criterion.required and not self.share
+        """Whether the item is required and not met."""
+        lowest = self.criterion.least
+        return self.raw < lowest if lowest is not None else self.criterion.required and not self.share
 
     @property
     def line(self) -> str:
@@ -76,50 +76,51 @@ class ItemFound:
         if self.fails:
             notes.append("required" if self.criterion.least is None else f"{self.criterion.least} needed")
         name = f"{self.criterion.name} ({', '.join(notes)})" if notes else self.criterion.name
-        why = "the judge said nothing of it" if self.omitted else self.reasoning
-        return f"{name}: {why}" if why else name
+        reason = "the judge said nothing of it" if self.omitted else self.reasoning
+        return f"{name}: {reason}" if reason else name
 
     @property
-    def shown(self) -> dict[str, Json]:
+    def details(self) -> dict[str, Json]:
         criterion = self.criterion
-        shown: dict[str, Json] = {"id": criterion.id, "weight": criterion.weight}
+        details: dict[str, Json] = {"id": criterion.id, "weight": criterion.weight}
         if criterion.text:
-            shown["criterion"] = criterion.text
+            details["criterion"] = criterion.text
         if criterion.is_scored:
-            meant = next(text for low, high, text in criterion.ranges if low <= self.raw <= high)
-            shown |= {"score": self.raw, "range": meant}
+            meaning = next(text for low, high, text in criterion.ranges if low <= self.raw <= high)
+            details |= {"score": self.raw, "range": meaning}
         else:
-            shown |= {"satisfied": bool(self.share)}
+            details |= {"satisfied": bool(self.share)}
         if criterion.least is not None:
-            shown["required_min_score"] = criterion.least
+            details["required_min_score"] = criterion.least
         elif criterion.required:
-            shown["required"] = True
-        return {**shown, "omitted": True} if self.omitted else {**shown, "reasoning": self.reasoning}
+            details["required"] = True
+        return {**details, "omitted": True} if self.omitted else {**details, "reasoning": self.reasoning}
 
 
 @frozen
 class RubricReply:
-    """What one reply amounts to. `unknown`: ids in it that no item has."""
+    """The verdicts in one reply. `unknown`: ids in it that no item has."""
 
-    items: tuple[ItemFound, ...]
+    items: tuple[ItemVerdict, ...]
     reasoning: str
     unknown: tuple[str, ...] = ()
 
 
-def rubric_question(how: RubricJudge, outcome: str, texts: Mapping[str, str]) -> Ask:
-    """What the judge is asked about one answer. Every text that is not the rubric's stands between marks."""
-    criteria = criteria_of(how.rubrics)
+def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> Ask:
+    """The question to the judge about one answer. Every text that is not the rubric's stands between
+    marks."""
+    criteria = criteria_of(judge.rubrics)
     task = (
         "Judge the candidate_answer by each item of a rubric: an answer to the question that should achieve "
         f"this:\n\n{outcome.strip() or _NO_OUTCOME}\n\nThe items, by their ids:\n\n"
-        + "\n".join(map(described_item, criteria))
+        + "\n".join(map(describe_item, criteria))
         + "\n\nJudge each item by itself, and leave none out. `reasoning` says what in the answer decides it."
     )
-    asked = question(how.model, task, texts, form_of(criteria))
-    return replace(asked, max_tokens=_TOKENS + _TOKENS_AN_ITEM * len(criteria), json=True)
+    base = question(judge.model, task, texts, form_of(criteria))
+    return replace(base, max_tokens=_TOKENS + _TOKENS_PER_ITEM * len(criteria), json=True)
 
 
-def described_item(criterion: RubricCriterion) -> str:
+def describe_item(criterion: RubricCriterion) -> str:
     """An item as the judge reads it."""
     if not criterion.is_scored:
         return f"- {criterion.id}: {criterion.text}"
@@ -131,70 +132,74 @@ def described_item(criterion: RubricCriterion) -> str:
 
 
 def form_of(criteria: Sequence[RubricCriterion]) -> dict[str, Json]:
-    """What the reply has to look like, with every id. Who copies it has judged nothing."""
+    """The form of the reply, with every id. It is no valid reply: a judge that copies it has judged
+    nothing."""
     checks: list[Json] = []
     for criterion in criteria:
-        scored = {"score": f"<0 to {HIGHEST}>"} if criterion.is_scored else {"satisfied": "<true or false>"}
-        checks.append({"id": criterion.id, **scored, "reasoning": "…"})
+        verdict = {"score": f"<0 to {HIGHEST}>"} if criterion.is_scored else {"satisfied": "<true or false>"}
+        checks.append({"id": criterion.id, **verdict, "reasoning": "…"})
     return {"checks": checks, "overall_reasoning": "…"}
 
 
 def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: str) -> RubricReply:
-    """What a reply amounts to; UnreadableReply for one that is not what was asked for, that says
-    two things of one item, or that says nothing of any."""
-    given = reply(answer, ("checks", "overall_reasoning"), nonce)
-    checks, reasoning = given["checks"], given["overall_reasoning"]
+    """The verdicts in a reply; UnreadableReply if it is not what was asked for, judges an item twice, or
+    judges none."""
+    fields = reply(answer, ("checks", "overall_reasoning"), nonce)
+    checks, reasoning = fields["checks"], fields["overall_reasoning"]
     if not isinstance(reasoning, str):
         raise unusable("gives no overall_reasoning", answer)
     if not isinstance(checks, list):
         raise unusable("has no list of checks", answer)
     by_id = {criterion.id: criterion for criterion in criteria}
-    found: dict[str, ItemFound] = {}
+    judged: dict[str, ItemVerdict] = {}
     unknown: list[str] = []
     for entry in checks:
-        own = entry.get("id") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or not isinstance(own, str):
+        item_id = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(item_id, str):
             raise unusable("has a check without an id", answer)
-        if own not in by_id:
-            unknown.append(own)
-        elif own in found:
-            raise unusable(f"judges {own} twice", answer)
+        if item_id not in by_id:
+            unknown.append(item_id)
+        elif item_id in judged:
+            raise unusable(f"judges {item_id} twice", answer)
         else:
-            found[own] = _item(entry, by_id[own], answer)
-    if not found:
+            judged[item_id] = _read_check(entry, by_id[item_id], answer)
+    if not judged:
         raise unusable("judges no item of the rubric", answer)
-    items = [found.get(one.id) or ItemFound(one, Fraction(0), omitted=True) for one in criteria]
+    items = [
+        judged.get(criterion.id) or ItemVerdict(criterion, Fraction(0), omitted=True)
+        for criterion in criteria
+    ]
     return RubricReply(tuple(items), reasoning, tuple(dict.fromkeys(unknown)))
 
 
-def _item(check: Mapping[str, Json], criterion: RubricCriterion, answer: str) -> ItemFound:
+def _read_check(entry: Mapping[str, Json], criterion: RubricCriterion, answer: str) -> ItemVerdict:
     key = "score" if criterion.is_scored else "satisfied"
-    if check.keys() != {"id", key, "reasoning"} or not isinstance(check["reasoning"], str):
+    if entry.keys() != {"id", key, "reasoning"} or not isinstance(entry["reasoning"], str):
         raise unusable(f"has a check of {criterion.id} that is no {{id, {key}, reasoning}}", answer)
-    value = check[key]
+    value = entry[key]
     if not criterion.is_scored:
         if not isinstance(value, bool):
             raise unusable(f"says satisfied: {value!r} of {criterion.id}, which is no true or false", answer)
-        return ItemFound(criterion, Fraction(value), check["reasoning"])
+        return ItemVerdict(criterion, Fraction(value), entry["reasoning"])
     if not is_number(value) or not 0 <= value <= HIGHEST or value != int(value):
         raise unusable(f"scores {criterion.id} with {value!r}, no whole number from 0 to {HIGHEST}", answer)
-    return ItemFound(criterion, Fraction(int(value), HIGHEST), check["reasoning"])
+    return ItemVerdict(criterion, Fraction(int(value), HIGHEST), entry["reasoning"])
 
 
-def rubric_grade(task: Task, found: RubricReply, rule: PassRule) -> Grade:
+def rubric_grade(task: Task, rubric_reply: RubricReply, rule: PassRule) -> Grade:
     """The score by the weights of all items, and the verdict by it and the gates."""
-    score = weighted_mean((item.share, item.criterion.weight) for item in found.items) or Fraction(0)
-    gates = tuple(item.criterion.name for item in found.items if item.fails)
+    score = weighted_mean((item.share, item.criterion.weight) for item in rubric_reply.items) or Fraction(0)
+    gates = tuple(item.criterion.name for item in rubric_reply.items if item.fails)
     outcome, verdict = verdict_of(score, rule, gates)
-    misses = [item for item in found.items if not item.is_hit]
+    misses = [item for item in rubric_reply.items if not item.is_hit]
     details: dict[str, Json] = {
-        "criteria": [item.shown for item in found.items],
-        "hits": [item.criterion.name for item in found.items if item.is_hit],
+        "criteria": [item.details for item in rubric_reply.items],
+        "hits": [item.criterion.name for item in rubric_reply.items if item.is_hit],
         "misses": [item.criterion.name for item in misses],
-        "reasoning": found.reasoning,
+        "reasoning": rubric_reply.reasoning,
     }
-    if found.unknown:
-        details["unknown_ids"] = list(found.unknown)
+    if rubric_reply.unknown:
+        details["unknown_ids"] = list(rubric_reply.unknown)
     reason = ""
     if outcome != "passed":
         failing = [item.line for item in misses if item.fails]
@@ -205,30 +210,30 @@ def rubric_grade(task: Task, found: RubricReply, rule: PassRule) -> Grade:
 
 
 def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: RubricJudge = task.method
+    judge: RubricJudge = task.method
     texts = texts_of(task, observation)
     outcome = texts.pop("expected_outcome")
     texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
-    criteria, nonce = criteria_of(how.rubrics), short_digest(*texts.values())
-    heard = ask_until_readable(
-        rubric_question(how, outcome, texts),
+    criteria, nonce = criteria_of(judge.rubrics), short_digest(*texts.values())
+    result = ask_until_readable(
+        rubric_question(judge, outcome, texts),
         clients.ask,
         clients.mask,
         lambda answer: read_rubric_reply(answer, criteria, nonce),
-        how.retries_on_unreadable,
+        judge.retries_on_unreadable,
     )
-    if heard.value is None:
-        return heard.unreadable(task.grader)
-    return heard.told(rubric_grade(task, heard.value, task.case.pass_rule))
+    if result.value is None:
+        return result.error_grade(task.grader)
+    return result.add_to(rubric_grade(task, result.value, task.case.pass_rule))
 
 
 def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-    """The config with what is wrong with its items, wherever these stand in the file."""
-    how, problems = check(RubricJudge, config)
-    if how is None:
+    """The config and the problems of its items, wherever these stand in the file."""
+    judge, problems = check(RubricJudge, config)
+    if judge is None:
         return None, problems
-    problems = below([*item_problems(how.rubrics)], ("rubrics",))
-    return (None if problems else how), problems
+    problems = below([*item_problems(judge.rubrics)], ("rubrics",))
+    return (None if problems else judge), problems
 
 
 def problems(task: Task) -> Iterator[Problem]:

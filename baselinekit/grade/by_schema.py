@@ -1,5 +1,5 @@
-"""Grader of a shape: JSON that a JSON Schema allows. What a `$ref` names elsewhere is never fetched, and
-patterns have a time limit that holds."""
+"""Grader of JSON by a JSON Schema. A `$ref` to another document is never fetched, and patterns have a time
+limit that holds."""
 
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -32,37 +32,39 @@ class JsonSchema:
 
 
 def json_schema(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: JsonSchema = task.method
-    schema = how.schema if how.schema_file is None else clients.schema(task.case, how.schema_file)
-    stated = schema if isinstance(schema, dict) else {}
-    keys = {*keys_of(stated.get("properties")), *(stated.get("required") or ())}
+    config: JsonSchema = task.method
+    schema = config.schema if config.schema_file is None else clients.schema(task.case, config.schema_file)
+    top_level = schema if isinstance(schema, dict) else {}
+    keys = {*keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
     output, part = task.look(observation.output, keys), task.part(observation.output, keys)
     value = parsed(output)
     if value is ABSENT:
-        shown = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
-        return task.decide((False, _why_no_json(text_of(output)), {"actual": shown}), part)
-    found = violations(value, schema, clients.regex_budget(), clients.mask)
-    return task.decide((not found, "; ".join(found), {"violations": found} if found else {}), part)
+        quoted = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
+        return task.decide((False, _describe_bad_json(text_of(output)), {"actual": quoted}), part)
+    messages = violations(value, schema, clients.regex_budget(), clients.mask)
+    return task.decide(
+        (not messages, "; ".join(messages), {"violations": messages} if messages else {}), part
+    )
 
 
-def _why_no_json(text: str) -> str:
-    """With the line from which on a text that begins as JSON is none."""
-    begins = len(text) - len(text.lstrip())
-    if text[begins : begins + 1] not in ("{", "["):
+def _describe_bad_json(text: str) -> str:
+    """Why a text is no JSON, with the line of the error if it begins as JSON."""
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] not in ("{", "["):
         return "it is not JSON"
     try:
         decode(text.strip())
     except NotJson as fault:
-        return f"it is not JSON: line {line_at(text, begins + fault.position)}: {fault.what}"
+        return f"it is not JSON: line {line_at(text, start + fault.position)}: {fault.what}"
     return "it is not JSON: it holds more than one block of it"
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    how: JsonSchema = task.method
-    if (how.schema is None) == (how.schema_file is None):
+    config: JsonSchema = task.method
+    if (config.schema is None) == (config.schema_file is None):
         yield Problem("BK703", "a json_schema grader has one schema", "state `schema` or `schema_file`")
-    elif how.schema is not None:
-        yield from schema_problems(how.schema)
+    elif config.schema is not None:
+        yield from schema_problems(config.schema)
 
 
 JSON_SCHEMA = GraderType(
@@ -78,8 +80,8 @@ JSON_SCHEMA = GraderType(
 
 @frozen
 class SchemaRefused:
-    """A schema is asked for where none is to be looked at: the case fails, as with a tool that only knows
-    the word."""
+    """A schema check in a file that refuses them: the case fails, as with a tool that knows only the
+    keyword."""
 
 
 def refused(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -90,39 +92,43 @@ SCHEMA_REFUSED = GraderType(SchemaRefused, refused, called="json_schema")
 
 
 def violations(value: Json, schema: Json, regex_budget: RegexBudget, mask: Mask) -> list[str]:
-    """What the schema does not allow, one sentence each with its place, the first ones."""
+    """The first violations of the schema, one sentence each with its path."""
     from referencing.exceptions import Unresolvable
 
     try:
-        found = [*islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN + 1)]
-        told = [_describe(error, mask) for error in sorted(found[:_MOST_SHOWN], key=_in_order)]
+        errors = [*islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN + 1)]
+        messages = [_describe(error, mask) for error in sorted(errors[:_MOST_SHOWN], key=_sort_key)]
     except Unresolvable as error:
-        what = f"the schema refers to {error.ref}, which is not in it"
-        raise cannot("BK703", what, "copy that part into the schema: nothing is fetched") from None
-    return [*told, "and more"] if len(found) > _MOST_SHOWN else told
+        message = f"the schema refers to {error.ref}, which is not in it"
+        raise cannot("BK703", message, "copy that part into the schema: nothing is fetched") from None
+    return [*messages, "and more"] if len(errors) > _MOST_SHOWN else messages
 
 
-def _in_order(error: Any) -> list[tuple[int, int, str]]:
-    """By the place in the output: entries by their number, and before keys."""
+def _sort_key(error: Any) -> list[tuple[int, int, str]]:
+    """The place in the output as a key for sorting: entries by their number, and before keys."""
     steps = error.absolute_path
     return [(0, step, "") if isinstance(step, int) else (1, 0, str(step)) for step in steps]
 
 
 def _describe(error: Any, mask: Mask) -> str:
-    """A violation with its place; of several alternatives, none of which fits, also what is wrong with the
-    nearest one."""
+    """A violation with its path; if it is that no alternative fits, also what is wrong with the nearest
+    one."""
     from jsonschema.exceptions import best_match
 
-    def told(error: Any) -> str:
+    def describe(error: Any) -> str:
         where = render(tuple(error.absolute_path))
         return f"{where}: {clipped(error.message, _LONGEST_SHOWN, mask)}"
 
-    nearest_one = best_match([error])
-    return told(error) if nearest_one is error else f"{told(error)} (nearest: {told(nearest_one)})"
+    nearest_error = best_match([error])
+    return (
+        describe(error)
+        if nearest_error is error
+        else f"{describe(error)} (nearest: {describe(nearest_error)})"
+    )
 
 
 def schema_problems(schema: Json) -> Iterator[Problem]:
-    """What is wrong with the schema itself."""
+    """The problems of the schema itself."""
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
 
@@ -132,8 +138,8 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
     try:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
-        where = render(tuple(error.absolute_path))
-        yield Problem("BK703", f"{where + ': ' if where else ''}{error.message}", "fix the JSON Schema")
+        path = render(tuple(error.absolute_path))
+        yield Problem("BK703", f"{path + ': ' if path else ''}{error.message}", "fix the JSON Schema")
         return
     for pattern in _patterns(schema):
         try:
@@ -143,16 +149,16 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
     if schema is False:
         yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
     elif schema is not True and allows_all(schema):
-        near = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
-        hint = near or "say what it has to be, or write `true` in its place if any JSON will do"
+        suggestion = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
+        hint = suggestion or "say what it has to be, or write `true` in its place if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 
 
 def allows_all(schema: Json) -> bool:
-    """Whether nothing in it asks for anything; a word that a schema does not know asks for nothing."""
+    """Whether a schema allows any JSON. A keyword that is not known restricts nothing."""
     if not isinstance(schema, dict):
         return schema is True
-    known = _keywords(schema)
+    keywords = _keywords(schema)
     for key, value in schema.items():
         parts = [False]
         if key in ("properties", "patternProperties", "dependentSchemas"):
@@ -161,7 +167,7 @@ def allows_all(schema: Json) -> bool:
             parts = [value]
         elif key in ("required", "allOf", "prefixItems"):
             parts = value
-        if key in known and not all(map(allows_all, parts)):
+        if key in keywords and not all(map(allows_all, parts)):
             return False
     return True
 
@@ -169,8 +175,8 @@ def allows_all(schema: Json) -> bool:
 def _keywords(schema: Json) -> Collection[str]:
     from jsonschema.validators import validator_for
 
-    known: Collection[str] = validator_for(schema).VALIDATORS
-    return known
+    keywords: Collection[str] = validator_for(schema).VALIDATORS
+    return keywords
 
 
 def _patterns(schema: Json) -> Iterator[str]:
@@ -195,11 +201,11 @@ def _validator(schema: Json, regex_budget: RegexBudget) -> Any:
         if isinstance(value, str) and search(compiled(expression), value, regex_budget) is None:
             yield ValidationError(f"{value!r} does not match {expression!r}")
 
-    def pattern_properties(validator: Any, stated: dict[str, Any], value: Json, _: Any) -> Iterator[Any]:
-        for expression, below in stated.items() if isinstance(value, dict) else ():
+    def pattern_properties(validator: Any, patterns: dict[str, Any], value: Json, _: Any) -> Iterator[Any]:
+        for expression, subschema in patterns.items() if isinstance(value, dict) else ():
             for key, item in value.items():
                 if search(compiled(expression), key, regex_budget) is not None:
-                    yield from validator.descend(item, below, path=key, schema_path=expression)
+                    yield from validator.descend(item, subschema, path=key, schema_path=expression)
 
     kind = extend(validator_for(schema), {"pattern": pattern, "patternProperties": pattern_properties})
     return kind(schema, registry=Registry())

@@ -1,8 +1,8 @@
-"""Grader that asks a model for a score from 0 to 1, by a prompt of the user's: a template, or a
-program that writes it.
+"""Grader that asks a model for a score from 0 to 1, by a prompt of the user: a template, or a program that
+writes it.
 
-What is filled in stands between marks that no text can know, in one pass, so that nothing in it is taken for
-a variable. Whether a score is a pass is decided by the rule of the case."""
+Texts are filled in between marks that no text can know, and in one pass, so that nothing in them is taken for
+a variable. The rule of the case decides whether a score passes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -44,10 +44,10 @@ _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 
 VARIABLES = (*TEXTS, *MESSAGES)
 RESULTS = ("evaluator_results", "EVALUATOR_RESULTS_JSON")
-"""What the aggregator of a composite sums up, by both of its names."""
+"""The variable with the results that the aggregator of a composite sums up, by both of its names."""
 
 SIDECAR = "sidecar"
-_ANSWERS = frozenset(("candidate_answer", "output_messages"))
+_ANSWER_VARIABLES = frozenset(("candidate_answer", "output_messages"))
 _OTHER_NAMES = {
     "input": "question",
     "prompt": "question",
@@ -77,7 +77,7 @@ Say briefly what it achieves and what it misses.
 
 {_SECTIONS}"""
 _FORM: dict[str, Json] = {"score": "<0 to 1>", "hits": ["…"], "misses": ["…"], "reasoning": "…"}
-_WISH = (
+_REPLY_RULES = (
     "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
     f"most {_MOST_LISTED} short points each, and may be empty."
 )
@@ -85,8 +85,8 @@ _WISH = (
 
 @frozen
 class PromptScript:
-    """A program that writes the prompt: it finds the case and the answer as JSON on its stdin, `config` among
-    it, and prints the prompt. `cwd`: from the folder of the case's file."""
+    """A program that writes the prompt: it reads the case, the answer and `config` as JSON from its stdin,
+    and prints the prompt. `cwd` is relative to the folder of the case's file."""
 
     script: str | list[str]
     config: dict[str, Json] = field(default_factory=dict)
@@ -107,26 +107,26 @@ class TemplateJudge:
 
 
 def names_file(prompt: str) -> bool:
-    """Whether a prompt is the path of one, and not the text itself."""
+    """Whether a prompt is the path of a file, not the text itself."""
     text = prompt.strip()
     if "\n" in text or "{{" in text:
         return False
     return text.lower().endswith((*_TEXT_FILES, *_PROGRAMS)) or ("/" in text and len(text.split()) == 1)
 
 
-def prompt_file(how: TemplateJudge) -> str | None:
-    """The file that the prompt stands in."""
-    is_file = isinstance(how.prompt, str) and names_file(how.prompt)
-    return how.prompt.strip() if isinstance(how.prompt, str) and is_file else None
+def prompt_file(judge: TemplateJudge) -> str | None:
+    """The path of the file with the prompt; None if it is in no file."""
+    is_file = isinstance(judge.prompt, str) and names_file(judge.prompt)
+    return judge.prompt.strip() if isinstance(judge.prompt, str) and is_file else None
 
 
-def prompt_program(how: TemplateJudge) -> JudgeProgram | None:
-    """The program that writes the prompt."""
-    by = how.prompt
-    if not isinstance(by, PromptScript):
+def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
+    """The program that writes the prompt; None if there is none."""
+    script = judge.prompt
+    if not isinstance(script, PromptScript):
         return None
-    command = by.script if isinstance(by.script, str) else tuple(by.script)
-    return JudgeProgram(command, cwd=by.cwd, timeout=by.timeout)
+    command = script.script if isinstance(script.script, str) else tuple(script.script)
+    return JudgeProgram(command, cwd=script.cwd, timeout=script.timeout)
 
 
 # Filling in.
@@ -140,29 +140,29 @@ def variables_of(template: str) -> Iterator[str]:
 
 
 def with_answer(template: str) -> str:
-    """The template; where it does not show the answer, with what it leaves out below it. A judge that sees no
-    answer judges nothing."""
-    named = set(variables_of(template))
-    if named & _ANSWERS:
+    """The template; if it does not show the answer, with the sections that it lacks below it: a judge has to
+    see the answer."""
+    variables = set(variables_of(template))
+    if variables & _ANSWER_VARIABLES:
         return template
-    wanted = [part for part in _SECTIONS.split("\n\n") if not named & set(variables_of(part))]
-    return "\n\n".join((template.rstrip(), *wanted))
+    sections = [part for part in _SECTIONS.split("\n\n") if not variables & set(variables_of(part))]
+    return "\n\n".join((template.rstrip(), *sections))
 
 
 def with_results(template: str) -> str:
-    """The template of an aggregator, which sums up results whether it shows the answer or not."""
+    """The template of an aggregator; if it does not show the results, with these below it."""
     if set(variables_of(template)) & {*RESULTS}:
         return template
-    what = "These are the results of other evaluators; make one score of them:"
-    return f"{template.rstrip()}\n\n{what}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
+    introduction = "These are the results of other evaluators; make one score of them:"
+    return f"{template.rstrip()}\n\n{introduction}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
 
 
 def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
-    """The template with the texts in it, in one pass. What should be achieved, and the sidecar, are words of
-    whoever wrote the case; all else is an object of judgement and marked as such. A run of `\\` of odd length
-    makes braces literal."""
+    """The template with the texts filled in, in one pass. The expected outcome and the sidecar are the words
+    of the case's author; all other texts are judged, and marked as such. An odd number of `\\` makes braces
+    literal."""
 
-    def put(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         escapes, whole, name = match[1], match[2], match[3]
         if len(escapes) % 2:
             return escapes.removesuffix("\\") + whole
@@ -170,23 +170,23 @@ def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
         is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
         return escapes + (between_marks(name, text, nonce) if is_marked else text)
 
-    return _VARIABLE.sub(put, template)
+    return _VARIABLE.sub(fill, template)
 
 
 def template_texts(
     template: str, task: Task, observation: Observation, results: Mapping[str, Json] | None = None
 ) -> dict[str, str]:
-    """What the variables of a template stand for. Messages and what else is no text are JSON."""
-    asked = next((name for name in variables_of(template) if name in RESULTS), None)
-    if asked is not None and not results:
-        what = f"the prompt asks for {{{{{asked}}}}}, which only the aggregator of a composite is given"
-        raise cannot("BK660", what, "make it the `aggregator`, or remove the variable")
-    known = texts_of(task, observation) | dict.fromkeys(RESULTS, pretty(dict(results or {}), "  "))
+    """The texts of a template's variables. Messages and other values that are no text are JSON."""
+    variable = next((name for name in variables_of(template) if name in RESULTS), None)
+    if variable is not None and not results:
+        message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
+        raise cannot("BK660", message, "make it the `aggregator`, or remove the variable")
+    texts = texts_of(task, observation) | dict.fromkeys(RESULTS, pretty(dict(results or {}), "  "))
     messages = {name: pretty(value, "  ") for name, value in messages_of(task, observation).items()}
     sidecar = {name: sidecar_value(name, task.case) for name in variables_of(template)}
-    stated = {name: as_text(value) for name, value in sidecar.items() if value is not ABSENT}
-    every = {**stated, **messages, **known}
-    return {name: every.get(name, "") for name in variables_of(template)}
+    sidecar_texts = {name: as_text(value) for name, value in sidecar.items() if value is not ABSENT}
+    all_texts = {**sidecar_texts, **messages, **texts}
+    return {name: all_texts.get(name, "") for name in variables_of(template)}
 
 
 def is_of_sidecar(name: str) -> bool:
@@ -194,7 +194,7 @@ def is_of_sidecar(name: str) -> bool:
 
 
 def sidecar_value(name: str, case: Case) -> Json:
-    """`sidecar`, or what stands in it under `sidecar.KEY.KEY`; ABSENT where nothing does."""
+    """The value of `sidecar`, or of `sidecar.KEY.KEY`; ABSENT if there is none."""
     first, *keys = name.split(".")
     value: Json = case.wanted.sidecar if first == SIDECAR else ABSENT
     for key in keys:
@@ -203,21 +203,21 @@ def sidecar_value(name: str, case: Case) -> Json:
 
 
 def template_problems(template: str, case: Case) -> Iterator[Problem]:
-    """What is wrong with a template before anything is asked."""
+    """The problems of a template that are known before anything is asked."""
     if not template.strip():
         yield Problem("BK660", "an empty prompt", "leave `prompt` out for the default one")
     for name in dict.fromkeys(variables_of(template)):
         if name in (*VARIABLES, *RESULTS) or sidecar_value(name, case) is not ABSENT:
             continue
         if is_of_sidecar(name):
-            known = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
-            hint = nearest(name, known) if name.count(".") == 1 else ""
+            sidecar_names = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
+            hint = nearest(name, sidecar_names) if name.count(".") == 1 else ""
             hint = hint or "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
-        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-        near = _OTHER_NAMES.get(snake) or (snake if snake in VARIABLES else "")
-        hint = f"did you mean {{{{{near}}}}}?" if near else nearest(name, VARIABLES)
+        snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        suggestion = _OTHER_NAMES.get(snake_case) or (snake_case if snake_case in VARIABLES else "")
+        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else nearest(name, VARIABLES)
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
         yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which nothing stands for", hint)
 
@@ -225,18 +225,18 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
 # Asking.
 
 
-def template_question(how: TemplateJudge, prompt: str, nonce: str) -> Ask:
-    asked = question_in_form(how.model, f"{prompt.rstrip()}\n\n{_WISH}", nonce, _FORM)
+def template_question(judge: TemplateJudge, prompt: str, nonce: str) -> Ask:
+    asked = question_in_form(judge.model, f"{prompt.rstrip()}\n\n{_REPLY_RULES}", nonce, _FORM)
     return replace(asked, max_tokens=_MOST_TOKENS, json=True)
 
 
 def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
     """The prompt, and the nonce of its marks."""
-    how: TemplateJudge = task.method
-    if isinstance(how.prompt, PromptScript):
+    judge: TemplateJudge = task.method
+    if isinstance(judge.prompt, PromptScript):
         return written_prompt(task, observation, clients)
-    file = prompt_file(how)
-    template = clients.text(file) if file is not None else how.prompt or DEFAULT_TEMPLATE
+    file = prompt_file(judge)
+    template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
     template = with_results(template) if clients.results else with_answer(template)
     texts = template_texts(template, task, observation, clients.results)
     nonce = short_digest(*texts.values())
@@ -244,20 +244,20 @@ def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tu
 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
-    """What a program prints as the prompt. Wherever the answer stands in it as it is, it is marked."""
+    """The prompt that a program prints. The answer is marked wherever it occurs in it unchanged."""
     program = prompt_program(task.method)
     assert program is not None
-    told = wire_of(task, observation, task.method.prompt.config, clients.results)
-    run = clients.program(task.case, replace(program, stdin=to_bytes(told)))
-    shown = program.command if isinstance(program.command, str) else " ".join(program.command)
+    document = wire_of(task, observation, task.method.prompt.config, clients.results)
+    run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
+    command = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:
         tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
-        what = f"{shown}, which writes the prompt, ended with exit code {run.exit_code}"
-        what += f"; it said: {tail}" if tail else ""
-        raise cannot("BK664", what, "let it print the prompt and end with 0")
+        message = f"{command}, which writes the prompt, ended with exit code {run.exit_code}"
+        message += f"; it said: {tail}" if tail else ""
+        raise cannot("BK664", message, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
-        raise cannot("BK664", f"{shown} printed no prompt", "let it print the prompt to its stdout")
+        raise cannot("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
     nonce = short_digest(text)
     answer = texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
@@ -267,7 +267,7 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
 
 @frozen
 class TemplateReply:
-    """What one reply says."""
+    """The verdict in one reply."""
 
     score: Fraction
     hits: list[str]
@@ -276,9 +276,9 @@ class TemplateReply:
 
 
 def read_template_reply(answer: str, nonce: str) -> TemplateReply:
-    """UnreadableReply for what is not exactly what was asked for."""
-    given = reply(answer, _FORM, nonce)
-    score, hits, misses, reasoning = (given[key] for key in _FORM)
+    """The verdict in a reply; UnreadableReply if it is not exactly what was asked for."""
+    fields = reply(answer, _FORM, nonce)
+    score, hits, misses, reasoning = (fields[key] for key in _FORM)
     if not is_number(score) or not 0 <= score <= 1:
         raise unusable(f"has a score of {score!r}, which is not from 0 to 1", answer)
     for key, points in (("hits", hits), ("misses", misses)):
@@ -289,16 +289,16 @@ def read_template_reply(answer: str, nonce: str) -> TemplateReply:
     return TemplateReply(exact(float(score)), hits, misses, reasoning)
 
 
-def template_grade(task: Task, found: TemplateReply, rule: PassRule) -> Grade:
-    outcome, verdict = verdict_of(found.score, rule)
-    details: dict[str, Json] = {"score": float(found.score), "reasoning": found.reasoning}
-    for key, points in (("hits", found.hits), ("misses", found.misses)):
+def template_grade(task: Task, template_reply: TemplateReply, rule: PassRule) -> Grade:
+    outcome, verdict = verdict_of(template_reply.score, rule)
+    details: dict[str, Json] = {"score": float(template_reply.score), "reasoning": template_reply.reasoning}
+    for key, points in (("hits", template_reply.hits), ("misses", template_reply.misses)):
         details[key] = list(points[:_MOST_LISTED])
         if len(points) > _MOST_LISTED:
             details[f"further_{key}"] = len(points) - _MOST_LISTED
-    why = "; ".join(filter(None, (found.reasoning, *found.misses[:_MOST_LISTED])))
-    reason = "" if outcome == "passed" else f"{too_low(found.score, rule)}: {why}"
-    return task.grader.graded(outcome, float(found.score), reason, verdict=verdict, details=details)
+    explanation = "; ".join(filter(None, (template_reply.reasoning, *template_reply.misses[:_MOST_LISTED])))
+    reason = "" if outcome == "passed" else f"{too_low(template_reply.score, rule)}: {explanation}"
+    return task.grader.graded(outcome, float(template_reply.score), reason, verdict=verdict, details=details)
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
@@ -306,50 +306,50 @@ def too_low(score: Fraction, rule: PassRule) -> str:
 
 
 def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: TemplateJudge = task.method
+    judge: TemplateJudge = task.method
     prompt, nonce = prompt_of(task, observation, clients)
-    heard = ask_until_readable(
-        template_question(how, prompt, nonce),
+    result = ask_until_readable(
+        template_question(judge, prompt, nonce),
         clients.ask,
         clients.mask,
         lambda answer: read_template_reply(answer, nonce),
-        how.retries_on_unreadable,
+        judge.retries_on_unreadable,
     )
-    if heard.value is None:
-        return heard.unreadable(task.grader)
-    return heard.told(template_grade(task, heard.value, task.case.pass_rule))
+    if result.value is None:
+        return result.error_grade(task.grader)
+    return result.add_to(template_grade(task, result.value, task.case.pass_rule))
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    how: TemplateJudge = task.method
-    yield from retries_problems(how.retries_on_unreadable, "config", "retries_on_unreadable")
+    judge: TemplateJudge = task.method
+    yield from retries_problems(judge.retries_on_unreadable, "config", "retries_on_unreadable")
     at = ("config", "prompt")
-    file = prompt_file(how)
-    if isinstance(how.prompt, PromptScript):
-        words = [how.prompt.script] if isinstance(how.prompt.script, str) else how.prompt.script
+    file = prompt_file(judge)
+    if isinstance(judge.prompt, PromptScript):
+        words = [judge.prompt.script] if isinstance(judge.prompt.script, str) else judge.prompt.script
         if not words or not words[0].strip():
             yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
-        if how.calibration is not None:
-            what = "`calibration` of a judge whose prompt a program writes"
+        if judge.calibration is not None:
+            message = "`calibration` of a judge whose prompt a program writes"
             hint = "use a template, or leave `calibration` out: labels are asked about without programs"
-            yield Problem("BK661", what, hint, at=("config", "calibration"))
+            yield Problem("BK661", message, hint, at=("config", "calibration"))
     elif file is not None:
         if file.lower().endswith(_PROGRAMS):
             hint = f"say how it is run: prompt: {{script: [COMMAND, {file}]}}"
             yield Problem("BK661", f"{file} is a program, and no template", hint, at=at)
-    elif isinstance(how.prompt, str):
-        for problem in template_problems(how.prompt, task.case):
+    elif isinstance(judge.prompt, str):
+        for problem in template_problems(judge.prompt, task.case):
             yield replace(problem, at=at)
     elif not task.case.wanted.outcome.strip() and not task.expected:
         hint = "add `expected_outcome` to the case, or a `prompt` that says it"
         yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
 
 
-def share_verdict(how: object, rule: PassRule, said: bool | int | float | str) -> bool | None:
-    """Whether it passes by what a person said: passed, failed, or a score from 0 to 1."""
-    if isinstance(said, bool | str):
-        return spoken_verdict(said)
-    return verdict_of(exact(float(said)), rule)[0] == "passed" if 0 <= said <= 1 else None
+def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str) -> bool | None:
+    """Whether a person's label is a pass: passed, failed, or a score from 0 to 1."""
+    if isinstance(label, bool | str):
+        return spoken_verdict(label)
+    return verdict_of(exact(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
 BY_SHARE = LabelScale(share_verdict, lambda how: "a score from 0 to 1", by_pass_rule=True)

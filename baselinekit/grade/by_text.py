@@ -1,4 +1,4 @@
-"""Graders of a text: it is the expected one, a pattern is found in it, or texts stand in it."""
+"""Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -32,10 +32,10 @@ from baselinekit.texts import many
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"
-_SAY_WORDS = "state what has to be in the output"
+_STATE_TEXTS = "state what has to be in the output"
 
 
-def _which(number: int) -> dict[str, Json]:
+def _alternative_details(number: int) -> dict[str, Json]:
     return {"alternative": number} if number else {}
 
 
@@ -63,14 +63,16 @@ class ExactMatch:
 
 
 def exact_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    """The expected text after the same trimming of both, or the expected JSON."""
+    """Compare with the expected text, both trimmed alike, or with the expected JSON."""
     normalize, output = task.method.normalize, observation.output
     for number, choice in enumerate(task.expected):
-        wanted, actual = normalize(choice), normalize(task.look(output, keys_of(choice)))
-        if not isinstance(wanted, str) and isinstance(actual, str):
+        expected, actual = normalize(choice), normalize(task.look(output, keys_of(choice)))
+        if not isinstance(expected, str) and isinstance(actual, str):
             actual = json_in(actual)
-        if same_json(wanted, actual):
-            return task.decide((True, "", {"expected": wanted, "actual": actual, **_which(number)}))
+        if same_json(expected, actual):
+            return task.decide(
+                (True, "", {"expected": expected, "actual": actual, **_alternative_details(number)})
+            )
     first = task.expected[0] if task.expected else None
     keys = keys_of(first)
     details = {"expected": normalize(first), "actual": normalize(task.look(output, keys))}
@@ -79,8 +81,8 @@ def exact_match(task: Task, observation: Observation, clients: GradeClients) -> 
 
 def nothing_to_compare(task: Task) -> Iterator[Problem]:
     if task.case.expected is None and not task.case.baseline:
-        what = f"{task.grader.name} has nothing to compare with"
-        yield Problem("BK705", what, "add `expected: {value: …}`")
+        message = f"{task.grader.name} has nothing to compare with"
+        yield Problem("BK705", message, "add `expected: {value: …}`")
 
 
 EXACT_MATCH = GraderType(
@@ -99,7 +101,8 @@ EXACT_MATCH = GraderType(
 @frozen
 class RegexMatch:
     """A pattern is found in the output, or (`must_match: false`) is not. Named groups, else groups by their
-    number, are kept under the names of `capture_groups`. Without a pattern the expected value is one."""
+    number, are kept under the names of `capture_groups`. Without a pattern, the expected value is the
+    pattern."""
 
     pattern: str | None = None
     flags: list[Literal["multiline", "ignorecase", "dotall"]] = field(default_factory=list)
@@ -109,52 +112,54 @@ class RegexMatch:
 
 
 def regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    """Found, or with `must_match: false` not found. Of several patterns any one will do."""
-    how, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
-    patterns = [how.pattern] if how.pattern is not None else list(map(str, task.expected))
+    """Search for the patterns: a match of any one is enough. With `must_match: false` none may match."""
+    config, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
+    patterns = [config.pattern] if config.pattern is not None else list(map(str, task.expected))
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
     where = ""
     for number, pattern in enumerate(patterns):
-        match = search(compiled(pattern, flags=tuple(how.flags)), text, budget)
+        match = search(compiled(pattern, flags=tuple(config.flags)), text, budget)
         if match is not None:
             where = _on_line(text, match.start())
-            details |= {"pattern": pattern, "matched": True, **_which(number)}
-            if how.capture_groups:
+            details |= {"pattern": pattern, "matched": True, **_alternative_details(number)}
+            if config.capture_groups:
                 details["captures"] = {
                     name: match[name if name in match.re.groupindex else group]
-                    for group, name in enumerate(how.capture_groups, 1)
+                    for group, name in enumerate(config.capture_groups, 1)
                 }
             break
-    passed = details["matched"] == how.must_match
+    passed = details["matched"] == config.must_match
     reason = ""
-    if not passed and how.must_match:
-        near = nearest_match(patterns[0], how.flags, text, clients.mask) if patterns else None
-        reason = f"the pattern is not found: {details['pattern']}{_in_brackets(near)}"
+    if not passed and config.must_match:
+        nearest = nearest_match(patterns[0], config.flags, text, clients.mask) if patterns else None
+        reason = f"the pattern is not found: {details['pattern']}{_format_nearest(nearest)}"
     elif not passed:
         reason = f"the pattern is found{where}: {details['pattern']}"
     return task.decide((passed, reason, details), task.part(observation.output))
 
 
 def _on_line(text: str, place: int) -> str:
-    """Where that is, in a text of several lines."""
+    """The line of a place in words, if the text has several lines."""
     return f" on line {line_at(text, place):,}" if "\n" in text else ""
 
 
-def _in_brackets(near: NearestPlace | None) -> str:
-    return f" ({near})" if near else ""
+def _format_nearest(nearest: NearestPlace | None) -> str:
+    return f" ({nearest})" if nearest else ""
 
 
 def regex_problems(task: Task) -> Iterator[Problem]:
-    how: RegexMatch = task.method
-    patterns = [how.pattern] if how.pattern is not None else task.expected
-    at = task.at_expected if how.pattern is None else ("config", "pattern")
+    config: RegexMatch = task.method
+    patterns = [config.pattern] if config.pattern is not None else task.expected
+    at = task.at_expected if config.pattern is None else ("config", "pattern")
     for pattern in patterns:
-        empty = isinstance(pattern, str) and matches_everything(pattern, how.flags)
-        why = f"{pattern!r} is found in every text"
-        if empty and how.must_match:
-            yield never_fails(why, "state what has to be there; for any text that is not empty write .+", *at)
-        elif empty:
-            yield never_passes(why, "state what must not be there", *at)
+        matches_all = isinstance(pattern, str) and matches_everything(pattern, config.flags)
+        reason = f"{pattern!r} is found in every text"
+        if matches_all and config.must_match:
+            yield never_fails(
+                reason, "state what has to be there; for any text that is not empty write .+", *at
+            )
+        elif matches_all:
+            yield never_passes(reason, "state what must not be there", *at)
     if not patterns:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
         yield Problem("BK701", "a regex grader without a pattern", hint)
@@ -163,14 +168,16 @@ def regex_problems(task: Task) -> Iterator[Problem]:
             yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
             continue
         try:
-            expression = compiled(pattern, flags=tuple(how.flags))
+            expression = compiled(pattern, flags=tuple(config.flags))
         except InvalidInput as error:
             yield from error.problems
             continue
-        for name in how.capture_groups[expression.groups :]:
+        for name in config.capture_groups[expression.groups :]:
             if name not in expression.groupindex:
-                what = f"the pattern has no group for {name!r}: it has {expression.groups}"
-                yield Problem("BK701", what, f"name one: (?P<{name}>…), or take it out of `capture_groups`")
+                message = f"the pattern has no group for {name!r}: it has {expression.groups}"
+                yield Problem(
+                    "BK701", message, f"name one: (?P<{name}>…), or take it out of `capture_groups`"
+                )
 
 
 _LOOKS_AROUND = lazy_pattern(r"\(\?[=!<]|\\[bBAZzGKmMXY]|[\^$]")
@@ -183,8 +190,8 @@ _WHOLE = lazy_pattern(
 
 
 def matches_everything(pattern: str, flags: Sequence[str]) -> bool:
-    """Whether a search for it succeeds in every text: it may be empty, and looks at nothing around it. What
-    has an anchor at both ends has to take all of the text. Only what is so for certain counts."""
+    """Whether a search for a pattern certainly succeeds in every text: it matches the empty text, and looks
+    at nothing around it. With an anchor at both ends it has to match any whole text."""
     inner = _FIRST.sub("", pattern, count=1) if _FIRST.match(pattern) else pattern
     if inner != pattern and _LAST.search(inner):
         inner = _LAST.sub("", inner)
@@ -194,7 +201,7 @@ def matches_everything(pattern: str, flags: Sequence[str]) -> bool:
         return False
     try:
         return compiled(inner, flags=tuple(flags)).fullmatch("", timeout=1) is not None
-    except InvalidInput:  # no pattern: that is another problem
+    except InvalidInput:  # an invalid pattern is another problem
         return False
 
 
@@ -213,8 +220,8 @@ REGEX = GraderType(
 
 @frozen
 class TokenCount:
-    """The output has so many words, both bounds included. A word ends where a blank, a tab or a line does:
-    the tokens of a model are not counted."""
+    """The bounds of the number of words in the output, both included. Words are separated by whitespace: the
+    tokens of a model are not counted."""
 
     min: int | None = None
     max: int | None = None
@@ -222,22 +229,22 @@ class TokenCount:
 
 
 def token_count(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how, count = task.method, len(text_of(task.look(observation.output)).split())
+    config, count = task.method, len(text_of(task.look(observation.output)).split())
     reason = ""
-    if how.min is not None and count < how.min:
-        reason = f"it has {many(count, 'word')}, and {how.min:,} are the least"
-    elif how.max is not None and count > how.max:
-        reason = f"it has {many(count, 'word')}, and {how.max:,} are the most"
+    if config.min is not None and count < config.min:
+        reason = f"it has {many(count, 'word')}, and {config.min:,} are the least"
+    elif config.max is not None and count > config.max:
+        reason = f"it has {many(count, 'word')}, and {config.max:,} are the most"
     return task.decide((not reason, reason, {"words": count}), task.part(observation.output))
 
 
 def token_problems(task: Task) -> Iterator[Problem]:
-    how: TokenCount = task.method
-    if how.min is None and how.max is None:
+    config: TokenCount = task.method
+    if config.min is None and config.max is None:
         yield never_fails("it states no bound", "state `min`, `max` or both", "config")
         return
     for name in ("min", "max"):
-        bound = getattr(how, name)
+        bound = getattr(config, name)
         if bound is not None and bound < 0:
             yield Problem(
                 "BK708",
@@ -245,13 +252,16 @@ def token_problems(task: Task) -> Iterator[Problem]:
                 "0 or more",
                 at=("config", name),
             )
-    if how.min == 0 and how.max is None:
+    if config.min == 0 and config.max is None:
         yield never_fails(
             "every text has 0 words or more", "1 or more: with 1, any word will do", "config", "min"
         )
-    if how.min is not None and how.max is not None and 0 <= how.max < how.min:
+    if config.min is not None and config.max is not None and 0 <= config.max < config.min:
         yield never_passes(
-            f"no text has {how.min} words or more and {how.max} or fewer", "exchange the two", "config", "min"
+            f"no text has {config.min} words or more and {config.max} or fewer",
+            "exchange the two",
+            "config",
+            "min",
         )
 
 
@@ -265,7 +275,7 @@ TOKEN_COUNT = GraderType(
 
 @frozen
 class Contains:
-    """Texts that stand in the output, or do not. Without any, the expected value must."""
+    """Texts that must be in the output, or must not be. Without any, the expected value must be in it."""
 
     all: list[str] = field(default_factory=list)
     any: list[str] = field(default_factory=list)
@@ -288,7 +298,7 @@ class Lists:
 
 @frozen
 class MustInclude:
-    """What a `semantic` expectation lists: told apart by name, without a model. `alternatives`: other lists,
+    """The lists of a `semantic` expectation, which are checked without a model. `alternatives`: other lists,
     any of which is enough."""
 
     must_include: tuple[str, ...] = ()
@@ -297,127 +307,131 @@ class MustInclude:
 
 
 def derive_must_include(expected: Expected, graders_stated: bool) -> ReadConfig:
-    """What has to be in the output, and what must not: told apart by rules, whoever judges the rest."""
+    """The texts that must be in the output, and those that must not be. They are checked by rules, whatever
+    else judges the output."""
     if isinstance(expected.value, str):
-        what = "nothing checks whether the meaning is the same"
+        message = "nothing checks whether the meaning is the same"
         hint = "add a model or human grader, or `value: {must_include: [...]}`"
-        return None, [] if graders_stated else [Problem("BK711", what, hint, at=("value",))]
-    listed: list[MustInclude] = []
+        return None, [] if graders_stated else [Problem("BK711", message, hint, at=("value",))]
+    choices: list[MustInclude] = []
     problems: list[Problem] = []
     alternatives = [(raw, ("alternatives", number)) for number, raw in enumerate(expected.alternatives)]
     for raw, at in [(expected.value, ("value",)), *alternatives]:
-        lists, wrong = check(Lists, raw)
+        lists, list_problems = check(Lists, raw)
         if lists is not None and not (lists.must_include or lists.must_not_include):
-            wrong.append(Problem("BK714", "both lists are empty", "such as must_include: [total]"))
+            list_problems.append(Problem("BK714", "both lists are empty", "such as must_include: [total]"))
         if lists is not None:
-            listed.append(MustInclude(tuple(lists.must_include), tuple(lists.must_not_include)))
-        problems += below(wrong, at)
-    return None if problems else replace(listed[0], alternatives=tuple(listed[1:])), problems
+            choices.append(MustInclude(tuple(lists.must_include), tuple(lists.must_not_include)))
+        problems += below(list_problems, at)
+    return None if problems else replace(choices[0], alternatives=tuple(choices[1:])), problems
 
 
 def contains(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    """All of `all`, one of `any`, none of `none`; without any of these the expected text, or every one of
-    them where they are a list, or an alternative to it."""
-    how: Contains = task.method
-    text = _Text(text_of(task.look(observation.output)), clients, how.case_sensitive)
+    """Look for all of `all`, one of `any`, and none of `none`; without any of these, for the expected text
+    (if it is a list, for every text in it) or an alternative."""
+    config: Contains = task.method
+    searched = _SearchedText(text_of(task.look(observation.output)), clients, config.case_sensitive)
 
-    def judged() -> Judged:
-        if how.states_texts or not task.expected:
-            return text.judged(how.all, how.any, how.none)
+    def judge() -> Judged:
+        if config.states_texts or not task.expected:
+            return searched.judge(config.all, config.any, config.none)
         choices = [
             list(map(str, value)) if isinstance(value, list) else [str(value)] for value in task.expected
         ]
-        for number, wanted in enumerate(choices):
-            if all(map(text.has, wanted)):
-                return True, "", {"found": wanted, **_which(number)}
-        if all(len(wanted) == 1 for wanted in choices):
-            return text.judged(some=[wanted[0] for wanted in choices])
-        return text.judged(choices[0])
+        for number, texts in enumerate(choices):
+            if all(map(searched.has, texts)):
+                return True, "", {"found": texts, **_alternative_details(number)}
+        if all(len(texts) == 1 for texts in choices):
+            return searched.judge(some=[texts[0] for texts in choices])
+        return searched.judge(choices[0])
 
-    return task.decide(judged(), task.part(observation.output))
+    return task.decide(judge(), task.part(observation.output))
 
 
 def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    """What has to be in it is, and what must not be is not; or the same of an alternative."""
-    text = _Text(text_of(task.look(observation.output)), clients)
+    """Look for every text that must be in the output, and none that must not be; or the same of an
+    alternative."""
+    searched = _SearchedText(text_of(task.look(observation.output)), clients)
     choices = (task.method, *task.method.alternatives)
-    number = next((n for n, one in enumerate(choices) if text.fits(one)), 0)
-    chosen = choices[number]
-    passed, reason, details = text.judged(chosen.must_include, unwanted=chosen.must_not_include)
-    return task.decide((passed, reason, {**details, **_which(number)}), task.part(observation.output))
+    number = next((n for n, choice in enumerate(choices) if searched.fits(choice)), 0)
+    choice = choices[number]
+    passed, reason, details = searched.judge(choice.must_include, unwanted=choice.must_not_include)
+    return task.decide(
+        (passed, reason, {**details, **_alternative_details(number)}), task.part(observation.output)
+    )
 
 
-class _Text:
-    """A text in which texts are looked for."""
+class _SearchedText:
+    """A text that is searched for other texts."""
 
     def __init__(self, text: str, clients: GradeClients, case_sensitive: bool = True):
         self._text, self._clients, self._case_sensitive = text, clients, case_sensitive
-        self._looked_through = text if case_sensitive else text.lower()
+        self._searched = text if case_sensitive else text.lower()
 
-    def place(self, wanted: str) -> int:
-        """Where it begins; -1 where it is not there."""
-        return self._looked_through.find(wanted if self._case_sensitive else wanted.lower())
+    def place(self, text: str) -> int:
+        """Where a text begins; -1 if it is not there."""
+        return self._searched.find(text if self._case_sensitive else text.lower())
 
-    def has(self, wanted: str) -> bool:
-        return self.place(wanted) >= 0
+    def has(self, text: str) -> bool:
+        return self.place(text) >= 0
 
     def fits(self, lists: MustInclude) -> bool:
         return all(map(self.has, lists.must_include)) and not any(map(self.has, lists.must_not_include))
 
-    def judged(
+    def judge(
         self, every: Sequence[str] = (), some: Sequence[str] = (), unwanted: Sequence[str] = ()
     ) -> Judged:
-        """Whether every one of the first is there, one of the second, and none of the third."""
-        found = [wanted for wanted in (*every, *some) if self.has(wanted)]
-        there = {*found}
-        missing = [wanted for wanted in every if wanted not in there]
-        none_of = [] if there & {*some} else [*some]
-        met = [text for text in unwanted if self.has(text)]
-        near = self.nearest([[wanted] for wanted in missing] + ([none_of] if none_of else []))
-        reasons = [f"{wanted!r} is not in the output{next(near)}" for wanted in missing]
-        if none_of:
-            reasons.append(f"none of {', '.join(map(repr, none_of))} is in the output{next(near)}")
-        reasons += [f"{text!r} is in it{_on_line(self._text, self.place(text))}" for text in met]
-        lists = {"found": found, "missing": [*missing, *none_of], "unwanted": met}
+        """Whether every text of `every` is there, one of `some`, and none of `unwanted`."""
+        found = [text for text in (*every, *some) if self.has(text)]
+        found_texts = {*found}
+        missing = [text for text in every if text not in found_texts]
+        missing_choices = [] if found_texts & {*some} else [*some]
+        present = [text for text in unwanted if self.has(text)]
+        hints = self.nearest([[text] for text in missing] + ([missing_choices] if missing_choices else []))
+        reasons = [f"{text!r} is not in the output{next(hints)}" for text in missing]
+        if missing_choices:
+            reasons.append(f"none of {', '.join(map(repr, missing_choices))} is in the output{next(hints)}")
+        reasons += [f"{text!r} is in it{_on_line(self._text, self.place(text))}" for text in present]
+        lists = {"found": found, "missing": [*missing, *missing_choices], "unwanted": present}
         return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
 
-    def nearest(self, looked_for: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Where the text comes nearest to one of each of these; of many, for the first ones."""
+    def nearest(self, text_lists: Sequence[Sequence[str]]) -> Iterator[str]:
+        """For each list of texts, the place that comes nearest to one of them; only for the first lists."""
         mask = lru_cache(1)(self._clients.mask)
-        for wanted in looked_for[:MOST_LOOKED_FOR]:
-            yield _in_brackets(nearest_text(wanted, self._text, mask))
+        for texts in text_lists[:MOST_LOOKED_FOR]:
+            yield _format_nearest(nearest_text(texts, self._text, mask))
         yield from repeat("")
 
 
 def contains_problems(task: Task) -> Iterator[Problem]:
-    how: Contains = task.method
-    if how.states_texts:
+    config: Contains = task.method
+    if config.states_texts:
         for name in ("all", "any"):
-            if "" in getattr(how, name):
-                yield never_fails(_EMPTY, _SAY_WORDS, "config", name)
-        if "" in how.none:
+            if "" in getattr(config, name):
+                yield never_fails(_EMPTY, _STATE_TEXTS, "config", name)
+        if "" in config.none:
             yield never_passes(_EMPTY, "remove it", "config", "none")
         return
     if task.case.expected is None:
-        what = f"{task.grader.name} checks nothing"
-        yield Problem("BK705", what, "state `all`, `any` or `none`, or `expected`")
+        message = f"{task.grader.name} checks nothing"
+        yield Problem("BK705", message, "state `all`, `any` or `none`, or `expected`")
     for value in task.expected:
         texts = value if isinstance(value, list) else [value]
         no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
         if not texts:
-            yield never_fails("the list of texts is empty", _SAY_WORDS, *task.at_expected)
+            yield never_fails("the list of texts is empty", _STATE_TEXTS, *task.at_expected)
         elif no_texts:
-            what = f"{encode(no_texts[0])} is not a text that could be in the output"
+            message = f"{encode(no_texts[0])} is not a text that could be in the output"
             hint = "such as value: total, or value: [total, sum]"
-            yield Problem("BK705", what, hint, at=task.at_expected)
+            yield Problem("BK705", message, hint, at=task.at_expected)
         elif "" in texts:
-            yield never_fails(_EMPTY, _SAY_WORDS, *task.at_expected)
+            yield never_fails(_EMPTY, _STATE_TEXTS, *task.at_expected)
 
 
 def must_include_problems(task: Task) -> Iterator[Problem]:
     for lists in (task.method, *task.method.alternatives):
         if "" in lists.must_include:
-            yield never_fails(_EMPTY, _SAY_WORDS, "value", "must_include")
+            yield never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
         if "" in lists.must_not_include:
             yield never_passes(_EMPTY, "remove it", "value", "must_not_include")
 

@@ -1,6 +1,6 @@
-"""Graders of what an answer took: time, dollars and tokens. They look at no output.
+"""Graders of what an answer took: time, dollars and tokens. They do not look at the output.
 
-Who takes part has to tell: what nobody measured is an error, and no answer that was quick or cheap."""
+A figure that nobody measured is an error: it does not mean that the answer was quick or cheap."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -19,8 +19,8 @@ _USAGE = "let the target tell its `token_usage: {input, output}`"
 
 @frozen
 class LatencyLimit:
-    """The answer came within `max_seconds`: as long as the target says that it took, else as long as it was
-    waited for. A recorded answer took what it took when it was recorded."""
+    """The answer came within `max_seconds`: the time that the target states, else the time that was waited. A
+    recorded answer has the time of its recording."""
 
     max_seconds: Number
 
@@ -34,8 +34,8 @@ class CostLimit:
 
 @frozen
 class TokenLimit:
-    """The answer took no more tokens than each of these: in all, of the question, of the answer. Those that
-    a cache had are tokens of the question."""
+    """The answer took no more tokens than each of these limits: in all, of the question, of the answer.
+    Cached tokens are tokens of the question."""
 
     max_total: int | None = None
     max_input: int | None = None
@@ -48,71 +48,71 @@ class TokenLimit:
 
 
 def latency(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: LatencyLimit = task.method
-    took = observation.seconds
-    details: dict[str, Json] = {"seconds": round(took, 3), "max_seconds": how.max_seconds}
-    reason = f"took {took:.3f} s, at most {how.max_seconds:g} s is allowed"
-    passed = took <= how.max_seconds
+    config: LatencyLimit = task.method
+    seconds = observation.seconds
+    details: dict[str, Json] = {"seconds": round(seconds, 3), "max_seconds": config.max_seconds}
+    reason = f"took {seconds:.3f} s, at most {config.max_seconds:g} s is allowed"
+    passed = seconds <= config.max_seconds
     return task.decide((passed, "" if passed else reason, details))
 
 
 def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: CostLimit = task.method
+    config: CostLimit = task.method
     usd = observation.usage.cost_usd
     if usd is None:
         raise cannot("BK671", "it is not known what the answer cost", _PRICES)
-    most = Decimal(str(how.max_usd))
-    passed = usd <= most
-    reason = "" if passed else f"cost {usd:f} dollars, at most {most:f} are allowed"
-    return task.decide((passed, reason, {"cost_usd": float(usd), "max_usd": how.max_usd}))
+    limit = Decimal(str(config.max_usd))
+    passed = usd <= limit
+    reason = "" if passed else f"cost {usd:f} dollars, at most {limit:f} are allowed"
+    return task.decide((passed, reason, {"cost_usd": float(usd), "max_usd": config.max_usd}))
 
 
 def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: TokenLimit = task.method
+    config: TokenLimit = task.method
     usage = observation.usage
-    known = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
+    counts = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
     if usage.tokens_in is not None and usage.tokens_out is not None:
-        known["total"] = usage.tokens_in + usage.tokens_out
-    used = _all_known(known, how.stated)
-    over = [
-        f"{used[name]:,} tokens ({name}), at most {most:,} are allowed"
-        for name, most in how.stated.items()
-        if used[name] > most
+        counts["total"] = usage.tokens_in + usage.tokens_out
+    used = _limited_counts(counts, config.stated)
+    exceeded = [
+        f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed"
+        for name, limit in config.stated.items()
+        if used[name] > limit
     ]
     details: dict[str, Json] = {"tokens": dict(used)}
-    details |= {f"max_{name}": most for name, most in how.stated.items()}
-    return task.decide((not over, "; ".join(over), details))
+    details |= {f"max_{name}": limit for name, limit in config.stated.items()}
+    return task.decide((not exceeded, "; ".join(exceeded), details))
 
 
-def _all_known(known: Mapping[str, int | None], wanted: Mapping[str, int]) -> dict[str, int]:
-    """The numbers that are limited; an error where one of them is not known."""
-    used = {name: number for name in wanted if (number := known[name]) is not None}
-    missing = [name for name in wanted if name not in used]
+def _limited_counts(counts: Mapping[str, int | None], limits: Mapping[str, int]) -> dict[str, int]:
+    """The counts that have a limit; an error if one of them is not known."""
+    used = {name: number for name in limits if (number := counts[name]) is not None}
+    missing = [name for name in limits if name not in used]
     if missing:
-        what = f"it is not known how many tokens the answer took ({', '.join(missing)})"
-        raise cannot("BK671", what, _USAGE)
+        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
+        raise cannot("BK671", message, _USAGE)
     return used
 
 
 def latency_problems(task: Task) -> Iterator[Problem]:
     if task.method.max_seconds <= 0:
-        what = f"no answer comes within {task.method.max_seconds:g} s"
-        yield never_passes(what, "a time above 0", "config", "max_seconds")
+        message = f"no answer comes within {task.method.max_seconds:g} s"
+        yield never_passes(message, "a time above 0", "config", "max_seconds")
 
 
 def cost_problems(task: Task) -> Iterator[Problem]:
     if task.method.max_usd < 0:
-        what = f"no answer costs {task.method.max_usd:g} dollars"
-        yield never_passes(what, "0 or more", "config", "max_usd")
+        message = f"no answer costs {task.method.max_usd:g} dollars"
+        yield never_passes(message, "0 or more", "config", "max_usd")
 
 
 def token_problems(task: Task) -> Iterator[Problem]:
-    stated = task.method.stated
-    if not stated:
+    limits = task.method.stated
+    if not limits:
         yield never_fails("no limit is stated", "state max_total, max_input or max_output", "config")
-    for name, most in stated.items():
-        if most < 0:
-            yield never_passes(f"no answer takes {most} tokens", "0 or more", "config", f"max_{name}")
+    for name, limit in limits.items():
+        if limit < 0:
+            yield never_passes(f"no answer takes {limit} tokens", "0 or more", "config", f"max_{name}")
 
 
 LATENCY = GraderType(LatencyLimit, latency, "latency", problems=latency_problems)

@@ -19,7 +19,8 @@ from baselinekit.tree.equality import canonical
 
 @frozen
 class CheckForm:
-    """What a check is written with: the grader that a value means, and back."""
+    """The form of a check: which values it accepts, the grader that a value means, and the value of a
+    grader."""
 
     accepts: Callable[[Json], bool]
     hint: str
@@ -42,43 +43,47 @@ def _is_count(value: Json) -> bool:
 _LISTS = ("all", "any", "none")
 
 
-def _only(texts: Sequence[str]) -> Json:
+def _only_text(texts: Sequence[str]) -> Json:
     return texts[0] if len(texts) == 1 else None
 
 
 def _texts(name: str) -> Callable[[Method], Json]:
     """The texts of one list, where it is the only one."""
 
-    def value(how: Method) -> Json:
-        is_plain = isinstance(how, Contains) and how.case_sensitive and how.of is None
-        if not is_plain or [key for key in _LISTS if getattr(how, key)] != [name]:
+    def value(method: Method) -> Json:
+        is_plain = isinstance(method, Contains) and method.case_sensitive and method.of is None
+        if not is_plain or [key for key in _LISTS if getattr(method, key)] != [name]:
             return None
-        return list(getattr(how, name))
+        return list(getattr(method, name))
 
     return value
 
 
 def _single(name: str) -> Callable[[Method], Json]:
-    return lambda how: _only(texts) if isinstance(texts := _texts(name)(how), list) else None
+    return lambda method: _only_text(texts) if isinstance(texts := _texts(name)(method), list) else None
 
 
 def _pattern(must_match: bool) -> Callable[[Method], Json]:
-    def value(how: Method) -> Json:
-        is_plain = isinstance(how, RegexMatch) and not how.flags and how.of is None
-        return how.pattern if is_plain and how.must_match is must_match else None
+    def value(method: Method) -> Json:
+        is_plain = isinstance(method, RegexMatch) and not method.flags and method.of is None
+        return method.pattern if is_plain and method.must_match is must_match else None
 
     return value
 
 
 def _bound(name: str, other: str) -> Callable[[Method], Json]:
-    def value(how: Method) -> Json:
-        return getattr(how, name) if isinstance(how, TokenCount) and getattr(how, other) is None else None
+    def value(method: Method) -> Json:
+        return (
+            getattr(method, name)
+            if isinstance(method, TokenCount) and getattr(method, other) is None
+            else None
+        )
 
     return value
 
 
-def _schema(how: Method) -> Json:
-    return how.schema if isinstance(how, JsonSchema) and how.of is None else None
+def _schema(method: Method) -> Json:
+    return method.schema if isinstance(method, JsonSchema) and method.of is None else None
 
 
 _TEXT, _TEXTS, _COUNT = "a text that is not empty", "a list of texts", "a whole number of words"
@@ -115,10 +120,10 @@ def check_of(grader: Grader) -> dict[str, Json] | None:
 
 
 def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], list[Problem]]:
-    """The graders of some checks, each of a name of its own, and what is wrong with any of them."""
-    found: list[Grader] = []
+    """The graders of some checks, each with a name of its own, and the problems of the checks."""
+    check_graders: list[Grader] = []
     problems: list[Problem] = []
-    often: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for number, raw in enumerate(checks):
         if len(raw) != 1:
             hint = "write each as an entry of its own: - contains: …"
@@ -132,75 +137,78 @@ def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], lis
         elif not form.accepts(value):
             problems.append(Problem("BK712", f"{name} is not {form.hint}", "", at=(number, name)))
         else:
-            often[name] = count = often.get(name, 0) + 1
-            shown = name if count == 1 else f"{name} {count}"
-            found.append(Grader(shown, "code", form.method(value), at=(number, name)))
-    return found, problems
+            counts[name] = count = counts.get(name, 0) + 1
+            grader_name = name if count == 1 else f"{name} {count}"
+            check_graders.append(Grader(grader_name, "code", form.method(value), at=(number, name)))
+    return check_graders, problems
 
 
 def problems_of_checks(recipe: Recipe, at: Path) -> list[Problem]:
-    """What is wrong with the checks of a recipe before anything is asked."""
-    found, problems = read_checks(recipe.checks)
-    case = Case("", recipe, tuple(found))
-    for grader in found:
+    """The problems of a recipe's checks that are known before anything is asked."""
+    check_graders, problems = read_checks(recipe.checks)
+    case = Case("", recipe, tuple(check_graders))
+    for grader in check_graders:
         inner = (replace(problem, at=grader.at) for problem in graders.problems_of(grader, case))
         problems += inner
     return below(problems, at)
 
 
 def checked(recipe: Recipe, observation: Observation, clients: GradeClients) -> list[Grade]:
-    """What each check of a recipe says of an answer."""
-    found, _ = read_checks(recipe.checks)
-    case = Case("", recipe, tuple(found))
-    return [graders.grade(grader, case, observation, clients) for grader in found]
+    """The grade of each check of a recipe for an answer."""
+    check_graders, _ = read_checks(recipe.checks)
+    case = Case("", recipe, tuple(check_graders))
+    return [graders.grade(grader, case, observation, clients) for grader in check_graders]
 
 
-# What checks ask for together, and whether that includes what another one asks for.
+# What checks require together, and whether that includes what another check requires.
 
 
 _MOST_PAIRS = 1_000_000
-"""Of more texts only those count that are the same: to look for each in each takes too long."""
+"""With more pairs of texts, only identical checks are included: to look for each text in each takes too
+long."""
 
 
 class AskedFor:
-    """All that some checks ask for. Of two patterns or schemas that differ it is not known which one takes
-    more."""
+    """What some checks require together. Of two patterns or schemas that differ it is not known which is
+    stricter."""
 
     def __init__(self, checks: Sequence[Mapping[str, Json]]):
         self._same = set(map(canonical, checks))
         methods = [grader.method for grader in read_checks(checks)[0]]
-        lists = [how for how in methods if isinstance(how, Contains)]
-        counts = [how for how in methods if isinstance(how, TokenCount)]
-        self._one_of = [[text] for how in lists for text in how.all] + [how.any for how in lists if how.any]
-        self._none = [text for how in lists for text in how.none]
-        self._least = max((how.min for how in counts if how.min is not None), default=0)
-        self._most = min((how.max for how in counts if how.max is not None), default=None)
+        lists = [method for method in methods if isinstance(method, Contains)]
+        counts = [method for method in methods if isinstance(method, TokenCount)]
+        self._one_of = [[text] for method in lists for text in method.all] + [
+            method.any for method in lists if method.any
+        ]
+        self._none = [text for method in lists for text in method.none]
+        self._least = max((method.min for method in counts if method.min is not None), default=0)
+        self._most = min((method.max for method in counts if method.max is not None), default=None)
         self._texts = len(self._none) + sum(map(len, self._one_of))
 
     def includes(self, check: Mapping[str, Json]) -> bool:
-        """Whether no text that passes all of these fails this one."""
+        """Whether every text that passes all of these checks also passes this one."""
         if canonical(check) in self._same:
             return True
-        found, _ = read_checks([check])
-        how = found[0].method if found else None
-        if isinstance(how, TokenCount):
-            is_long = how.min is None or self._least >= how.min
-            return is_long and (how.max is None or (self._most is not None and self._most <= how.max))
-        return isinstance(how, Contains) and self._includes_texts(how)
+        check_graders, _ = read_checks([check])
+        method = check_graders[0].method if check_graders else None
+        if isinstance(method, TokenCount):
+            is_long = method.min is None or self._least >= method.min
+            return is_long and (method.max is None or (self._most is not None and self._most <= method.max))
+        return isinstance(method, Contains) and self._includes_texts(method)
 
-    def _includes_texts(self, how: Contains) -> bool:
-        if (len(how.all) + len(how.any) + len(how.none)) * self._texts > _MOST_PAIRS:
+    def _includes_texts(self, method: Contains) -> bool:
+        if (len(method.all) + len(method.any) + len(method.none)) * self._texts > _MOST_PAIRS:
             return False
-        asked = [[text] for text in how.all] + ([how.any] if how.any else [])
+        required = [[text] for text in method.all] + ([method.any] if method.any else [])
         return all(
             any(
                 all(any(_within(text, other) for text in texts) for other in others)
                 for others in self._one_of
             )
-            for texts in asked
-        ) and all(any(_within(other, text) for other in self._none) for text in how.none)
+            for texts in required
+        ) and all(any(_within(other, text) for other in self._none) for text in method.none)
 
 
 def _within(part: str, whole: str) -> bool:
-    """Whether a text is part of another one, whatever variables stand for."""
+    """Whether a text is part of another one, whatever the values of variables are."""
     return part == whole or ("{{" not in part and "{{" not in whole and part in whole)

@@ -1,8 +1,8 @@
-"""A grader that is made of others: one score of theirs, by their mean and weights, or by a judge that is
-given what they found.
+"""A grader that is made of others: their scores become one by a weighted mean, or by a judge that is given
+their results.
 
-What had to hold for one of them and does not fails the whole, whatever its score is. One that could not judge
-makes it an error, unless its aggregator says otherwise; one that waits for people makes it wait."""
+A gate that fails in a part fails the whole, whatever its score is. A part that could not judge makes the
+whole an error, unless the aggregator says otherwise; a part that waits for people makes it wait."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -30,14 +30,14 @@ OnError = Literal["error", "zero", "ignore"]
 
 
 _JUDGES = {"code_judge": "code", "llm_judge": "model"}
-"""The aggregators that are graders themselves, and of which kind."""
+"""The aggregators that are graders themselves, with their kind."""
 
 
 @frozen
 class Aggregator:
-    """What makes one score of several: their mean by `weights` (by the graders' names; else by the weight
-    that each states), or a judge with its `config`, which is given all results. `on_error`: what one counts
-    that could not judge: the whole is an error, or it counts 0, or nothing."""
+    """How several scores become one: by their mean with `weights` (by the graders' names; else the weight
+    that each states), or by a judge with its `config`, which is given all results. `on_error`: what a part
+    does that could not judge: make the whole an error, count as 0, or not count."""
 
     type: AggregatorType = "weighted_average"
     weights: dict[str, Number] = field(default_factory=dict)
@@ -47,8 +47,8 @@ class Aggregator:
 
 @frozen
 class StatedComposite:
-    """A composite as a file states it. `pass_at`: the score that passes, where that is not what the case
-    says."""
+    """A composite as a file states it. `pass_at`: the score that passes, if it differs from that of the
+    case."""
 
     graders: list[Any]
     aggregator: Aggregator = field(default_factory=Aggregator)
@@ -57,8 +57,8 @@ class StatedComposite:
 
 @frozen
 class Composite:
-    """Graders with their names and weights, which are different names. `judge`: who makes one score of what
-    they found, where that is not their mean."""
+    """Graders with unique names, and their weights. `judge`: the grader that makes one score of their
+    results, if that is not their mean."""
 
     graders: tuple[Grader, ...]
     judge: Grader | None = None
@@ -76,22 +76,22 @@ def composed(
     judge: Grader | None = None,
     pass_at: Number | None = None,
 ) -> tuple[Composite, list[Problem]]:
-    """The composite of these graders, and what is wrong with it, with paths below its config. `judge`: the
-    aggregator as a grader, where it is one."""
-    stated = [*graders, *([] if judge is None else [judge])]
-    named = told_apart(stated)
-    known, problems = {grader.name for grader in named[: len(graders)]}, []
+    """The composite of these graders, and its problems with paths below its config. `judge`: the aggregator,
+    if it is a grader."""
+    all_graders = [*graders, *([] if judge is None else [judge])]
+    named = told_apart(all_graders)
+    names, problems = {grader.name for grader in named[: len(graders)]}, []
     for name, weight in aggregator.weights.items():
         at = ("aggregator", "weights", name)
-        if name not in known:
-            hint = nearest(name, known) or f"there are {', '.join(sorted(known))}"
+        if name not in names:
+            hint = nearest(name, names) or f"there are {', '.join(sorted(names))}"
             problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=at))
         if weight < 0:
             problems.append(Problem("BK674", f"the weight of {name} is {weight:g}", "0 or more", at=at))
     if judge is not None and aggregator.weights:
-        what = f"`weights` have no effect where the aggregator is a {aggregator.type}"
+        message = f"`weights` have no effect where the aggregator is a {aggregator.type}"
         hint = "remove them: the judge is given every score"
-        problems.append(Problem("BK674", what, hint, at=("aggregator", "weights")))
+        problems.append(Problem("BK674", message, hint, at=("aggregator", "weights")))
     weighted = tuple(
         replace(grader, weight=float(aggregator.weights.get(grader.name, grader.weight)))
         for grader in named[: len(graders)]
@@ -100,113 +100,115 @@ def composed(
     return Composite(weighted, judges[0] if judges else None, aggregator.on_error, pass_at), problems
 
 
-def without_places(how: Composite) -> Composite:
-    """The same wherever it stands in its file."""
+def without_places(config: Composite) -> Composite:
+    """The composite without the places of its graders in their file."""
 
-    def moved(grader: Grader) -> Grader:
+    def without_place(grader: Grader) -> Grader:
         inner = grader.method
         method = without_places(inner) if isinstance(inner, Composite) else inner
         return replace(grader, at=(), config_at=(), says_required=False, method=method)
 
-    judge = None if how.judge is None else moved(how.judge)
-    return replace(how, graders=tuple(map(moved, how.graders)), judge=judge)
+    judge = None if config.judge is None else without_place(config.judge)
+    return replace(config, graders=tuple(map(without_place, config.graders)), judge=judge)
 
 
 def stated_parts(stated: StatedComposite) -> list[StatedPart]:
-    """The graders as they are stated, and behind them the aggregator where it is one."""
+    """The graders as they are stated, and after them the aggregator if it is one."""
     parts: list[StatedPart] = [(raw, ("graders", number)) for number, raw in enumerate(stated.graders)]
-    how = stated.aggregator
-    if how.type in _JUDGES:
-        config = {"method": how.type, **how.config}
-        judge = {"type": _JUDGES[how.type], "name": "aggregator", "config": config, "required": False}
+    aggregator = stated.aggregator
+    if aggregator.type in _JUDGES:
+        config = {"method": aggregator.type, **aggregator.config}
+        judge = {"type": _JUDGES[aggregator.type], "name": "aggregator", "config": config, "required": False}
         parts.append((judge, ("aggregator",)))
     return parts
 
 
 def compose(stated: StatedComposite, graders: Sequence[Grader]) -> ReadConfig:
     """The composite that a file states, of the graders that were read."""
-    how, count = stated.aggregator, len(stated.graders)
+    aggregator, count = stated.aggregator, len(stated.graders)
     problems = []
-    if how.type not in _JUDGES and how.config:
+    if aggregator.type not in _JUDGES and aggregator.config:
         hint = "remove it, or state `type: code_judge` or llm_judge"
-        what = f"`config` has no effect where the aggregator is {how.type}"
-        problems.append(Problem("BK674", what, hint, at=("aggregator", "config")))
-    method, wrong = composed(graders[:count], how, next(iter(graders[count:]), None), stated.pass_at)
-    return method, [*problems, *wrong]
+        message = f"`config` has no effect where the aggregator is {aggregator.type}"
+        problems.append(Problem("BK674", message, hint, at=("aggregator", "config")))
+    method, composite_problems = composed(
+        graders[:count], aggregator, next(iter(graders[count:]), None), stated.pass_at
+    )
+    return method, [*problems, *composite_problems]
 
 
 def told_apart(graders: Sequence[Grader]) -> tuple[Grader, ...]:
-    """The same graders with different names: grades are told apart by them."""
-    seen: dict[str, int] = {}
+    """The graders with unique names, which identify their grades."""
+    counts: dict[str, int] = {}
     named = []
     for grader in graders:
-        seen[grader.name] = count = seen.get(grader.name, 0) + 1
+        counts[grader.name] = count = counts.get(grader.name, 0) + 1
         named.append(grader if count == 1 else replace(grader, name=f"{grader.name}-{count}"))
     return tuple(named)
 
 
 def composite(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    how: Composite = task.method
-    parts = tuple(clients.part(number, inner, {}) for number, inner in enumerate(how.graders))
-    details: dict[str, Json] = {"aggregator": "weighted_average", "on_error": how.on_error}
-    if how.pass_at is not None:
-        details["pass_at"] = how.pass_at
-    if how.judge is not None:
-        details["aggregator"], details["judge"] = "judge", how.judge.name
-        if parts and not still_open(counted(parts, how.on_error)):
-            parts = (*parts, clients.part(len(parts), how.judge, results_of(parts)))
+    config: Composite = task.method
+    parts = tuple(clients.part(number, inner, {}) for number, inner in enumerate(config.graders))
+    details: dict[str, Json] = {"aggregator": "weighted_average", "on_error": config.on_error}
+    if config.pass_at is not None:
+        details["pass_at"] = config.pass_at
+    if config.judge is not None:
+        details["aggregator"], details["judge"] = "judge", config.judge.name
+        if parts and not still_open(counted_parts(parts, config.on_error)):
+            parts = (*parts, clients.part(len(parts), config.judge, results_of(parts)))
     whole = task.grader.graded("unscored", None, details=details, parts=parts)
     return concluded(whole, task.case.pass_rule)
 
 
 def concluded(whole: Grade, rule: PassRule) -> Grade:
-    """The grade of a composite by those of its parts: also when one of them is given anew later."""
+    """The grade of a composite by those of its parts; also after one of them has changed."""
     on_error, pass_at = whole.details.get("on_error"), whole.details.get("pass_at")
     judge = whole.details.get("judge")
     rule = replace(rule, by="mean")
     if pass_at is not None:
         rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
-    asked = [part for part in whole.parts if judge is not None and part.grader == judge]
-    members = counted([part for part in whole.parts if part not in asked], on_error)
-    gates, open_ones = gates_of(members), still_open(members)
-    deciding = members if gates or open_ones else asked or members
+    judge_grades = [part for part in whole.parts if judge is not None and part.grader == judge]
+    members = counted_parts([part for part in whole.parts if part not in judge_grades], on_error)
+    gates, undecided = gates_of(members), still_open(members)
+    deciding = members if gates or undecided else judge_grades or members
     outcome: Outcome
     if not members:
-        what = "none of its graders could judge"
-        outcome, reason, verdict = "error", "; ".join((what, *map(_said, whole.parts))), None
-    elif judge is not None and deciding is members and not gates and not open_ones:
+        message = "none of its graders could judge"
+        outcome, reason, verdict = "error", "; ".join((message, *map(_describe_part, whole.parts))), None
+    elif judge is not None and deciding is members and not gates and not undecided:
         outcome, reason, verdict = "unscored", f"{judge} was not asked: run the case again", "not judged"
     else:
         outcome, _, reason, verdict = by_mean(deciding, rule)
     decided = outcome in ("passed", "failed") and not still_open(deciding)
     mean = mean_of([part for part in deciding if part.score is not None]) if decided else None
-    telling = [part.code for part in deciding if part.outcome == outcome]
+    codes = [part.code for part in deciding if part.outcome == outcome]
     return replace(
         whole,
         outcome=outcome,
         score=None if mean is None else float(mean),
         reason=reason,
         verdict=verdict,
-        code=next(filter(None, telling), "BK675" if not members else None) if outcome == "error" else None,
+        code=next(filter(None, codes), "BK675" if not members else None) if outcome == "error" else None,
         usage=sum((part.usage for part in whole.parts), Usage()),
-        failed_gates=gates_of([*members, *asked]),
+        failed_gates=gates_of([*members, *judge_grades]),
     )
 
 
-def counted(parts: Sequence[Grade], on_error: Json) -> list[Grade]:
-    """The parts as they count, by what is said of those that could not judge. A gate that nobody could judge
-    is never left out."""
-    found = []
+def counted_parts(parts: Sequence[Grade], on_error: Json) -> list[Grade]:
+    """The parts as they count, with `on_error` applied to those that could not judge. A required part is
+    never left out."""
+    counted = []
     for part in parts:
         if part.outcome == "error" and on_error == "zero":
-            found.append(replace(part, outcome="failed", score=0.0))
+            counted.append(replace(part, outcome="failed", score=0.0))
         elif part.outcome != "error" or on_error != "ignore" or part.required:
-            found.append(part)
-    return found
+            counted.append(part)
+    return counted
 
 
 def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
-    """What the judge of a composite is given: every grade under the name of its grader."""
+    """The results that the judge of a composite is given: every grade under the name of its grader."""
     return {
         part.grader: {
             "score": part.score,
@@ -219,18 +221,18 @@ def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
     }
 
 
-def _said(part: Grade) -> str:
+def _describe_part(part: Grade) -> str:
     return f"{part.grader}: {part.reason}"
 
 
 def composite_problems(task: Task) -> Iterator[Problem]:
-    how: Composite = task.method
-    yield from pass_at_problems(how.pass_at)
-    if not how.graders:
+    config: Composite = task.method
+    yield from pass_at_problems(config.pass_at)
+    if not config.graders:
         yield never_fails(
             "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"
         )
-    elif how.judge is None and not any(grader.weight for grader in how.graders):
+    elif config.judge is None and not any(grader.weight for grader in config.graders):
         hint = "state one above 0"
         yield Problem(
             "BK674", "none of its graders has any weight", hint, at=("config", "aggregator", "weights")

@@ -1,5 +1,5 @@
-"""Where a text comes nearest to what was looked for and is not in it, for whoever has to see why: bounded in
-what is looked at, on the text without its secrets, and never a verdict."""
+"""Where a text comes nearest to what was looked for and not found, so that a reader sees why. The search is
+bounded, runs on the masked text, and changes no verdict."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,34 +13,34 @@ from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.texts import Mask, already_masked, clipped
 
 MOST_LOOKED_FOR = 3
-"""Of several texts that are missing, the first ones."""
+"""How many missing texts are looked for: the first ones."""
 
 _LONGEST_TEXT = 1_000_000
 _LONGEST_WANTED = 100
-"""What is longer is looked for by its beginning."""
+"""A longer text is looked for by its beginning."""
 
 _LONGEST_SHOWN = 60
-_ROUND = 20
+_CONTEXT = 20
 _LEAST_BEGINNING = 12
 _LEAST_LIKENESS = 0.6
 _MOST_PLACES = 50
 _MOST_OF_A_PART = 20
 _SECONDS = 0.2
-"""For one look at the text with a part of a pattern."""
+"""The time limit of one search for a part of a pattern."""
 
 _FLAGS = ("ignorecase", "multiline", "dotall")
 
 
 @frozen
 class NearestPlace:
-    """A place by its line, what stands there, and what is to be said of it."""
+    """A place by its line, the text there, and a note."""
 
     line: int
     text: str
     note: str = ""
 
     def __str__(self) -> str:
-        return f"nearest: line {self.line}: {_shown(self.text)!r}{self.note}"
+        return f"nearest: line {self.line}: {_clip(self.text)!r}{self.note}"
 
 
 def line_at(text: str, place: int) -> int:
@@ -53,16 +53,20 @@ def nearest_text(wanted: Sequence[str], text: str, mask: Mask) -> NearestPlace |
         return None
     text = mask(text)
     lower = text.lower()
-    lower = lower if len(lower) == len(text) else text  # else a place in it would be another one
-    found = [one for each in wanted[:MOST_LOOKED_FOR] if (one := _nearest(each, text, lower))]
-    if not found:
+    lower = lower if len(lower) == len(text) else text  # places must be the same in both
+    places = [
+        likeness
+        for wanted_text in wanted[:MOST_LOOKED_FOR]
+        if (likeness := _nearest(wanted_text, text, lower))
+    ]
+    if not places:
         return None
-    _, place, end, note = max(found, key=lambda one: one[0])
+    _, place, end, note = max(places, key=lambda likeness: likeness[0])
     return NearestPlace(line_at(text, place), text[place:end], note)
 
 
 _Likeness = tuple[float, int, int, str]
-"""How like it is, from where to where, and what is to be said of it."""
+"""How similar a place is, its start, its end, and a note."""
 
 
 def _nearest(wanted: str, text: str, lower: str) -> _Likeness | None:
@@ -79,7 +83,7 @@ def _nearest(wanted: str, text: str, lower: str) -> _Likeness | None:
 
 
 def _by_beginning(wanted: str, text: str) -> _Likeness | None:
-    """Of a long text: where most of its beginning stands, and what comes then."""
+    """The place of the longest beginning of a long text, with the text around its end."""
     low, high = 0, len(wanted)
     while low < high:
         middle = (low + high + 1) // 2
@@ -88,12 +92,13 @@ def _by_beginning(wanted: str, text: str) -> _Likeness | None:
         return None
     end = text.find(wanted[:low]) + low
     note = f", after its first {low:,} characters"
-    start = max(end - _ROUND, text.rfind("\n", 0, end) + 1)
-    return low / len(wanted), start, min(len(text), end + _ROUND), note
+    start = max(end - _CONTEXT, text.rfind("\n", 0, end) + 1)
+    return low / len(wanted), start, min(len(text), end + _CONTEXT), note
 
 
 def _by_likeness(wanted: str, lower: str) -> _Likeness | None:
-    """By the longest part of it that is in the text, and how much of the rest stands around that."""
+    """The most similar place: around the longest part that is in the text, by how much of the rest is
+    near."""
     size = _longest_part(wanted, lower)
     if size < max(2, len(wanted) / 3):
         return None
@@ -102,18 +107,21 @@ def _by_likeness(wanted: str, lower: str) -> _Likeness | None:
         start = max(0, place - offset - 2)
         around = lower[start : place - offset + len(wanted) + 2]
         blocks = [
-            one for one in SequenceMatcher(None, wanted, around, False).get_matching_blocks() if one.size
+            block
+            for block in SequenceMatcher(None, wanted, around, False).get_matching_blocks()
+            if block.size
         ]
         first, last = start + blocks[0].b, start + blocks[-1].b + blocks[-1].size
-        same = sum(one.size for one in blocks)
-        like = 2 * same / (len(wanted) + last - first)
-        if like >= _LEAST_LIKENESS and (best is None or like > best[0]):
-            best = (like, *_whole_words(lower, first, last), "")
+        same = sum(block.size for block in blocks)
+        likeness = 2 * same / (len(wanted) + last - first)
+        if likeness >= _LEAST_LIKENESS and (best is None or likeness > best[0]):
+            best = (likeness, *_whole_words(lower, first, last), "")
     return best
 
 
 def _longest_part(wanted: str, lower: str) -> int:
-    """How long the longest part is that is in the text. Where there is one, all shorter ones are too."""
+    """The length of the longest part that is in the text, by bisection: where a part is, shorter ones are
+    too."""
     low, high = 0, len(wanted)
     while low < high:
         middle = (low + high + 1) // 2
@@ -123,11 +131,11 @@ def _longest_part(wanted: str, lower: str) -> int:
 
 
 def _parts(wanted: str, size: int) -> Iterator[str]:
-    return (wanted[at : at + size] for at in range(len(wanted) - size + 1))
+    return (wanted[start : start + size] for start in range(len(wanted) - size + 1))
 
 
 def _places(wanted: str, lower: str, size: int) -> Iterator[tuple[int, int]]:
-    """Where the parts of this size are, the first places of each: the offset in what is wanted, the place."""
+    """The first places of each part of this size: its offset in the wanted text, and the place."""
     offsets = {part: offset for offset, part in enumerate(_parts(wanted, size))}
     for part, offset in offsets.items():
         place = lower.find(part)
@@ -139,12 +147,12 @@ def _places(wanted: str, lower: str, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _whole_words(text: str, first: int, last: int) -> tuple[int, int]:
-    """With the rest of the words at both ends, if that is not much."""
-    for start in range(first, max(0, first - _ROUND) - 1, -1):
+    """The range with the rest of the words at both ends, if these are short."""
+    for start in range(first, max(0, first - _CONTEXT) - 1, -1):
         if start == 0 or not text[start - 1].isalnum() or not text[start].isalnum():
             first = start
             break
-    for end in range(last, min(len(text), last + _ROUND) + 1):
+    for end in range(last, min(len(text), last + _CONTEXT) + 1):
         if end == len(text) or not text[end].isalnum() or not text[end - 1].isalnum():
             return first, end
     return first, last
@@ -161,8 +169,8 @@ _TOKEN = lazy_pattern(
 
 
 def nearest_match(pattern: str, flags: Sequence[str], text: str, mask: Mask) -> NearestPlace | None:
-    """Where most of a pattern, which is not found, matches; or where it does with another flag. None, where
-    that takes long."""
+    """Where a pattern matches with another flag, else where its longest beginning does; None if the search
+    takes too long."""
     if len(text) > _LONGEST_TEXT:
         return None
     text = mask(text)
@@ -172,7 +180,7 @@ def nearest_match(pattern: str, flags: Sequence[str], text: str, mask: Mask) -> 
                 return NearestPlace(line_at(text, match.start()), match[0], f" with flags: [{flag}]")
         whole = _by_prefix(pattern, tuple(flags), text)
         return whole or (_by_prefix(pattern[1:], tuple(flags), text) if pattern.startswith("^") else None)
-    except BaselinekitError:  # what takes too long is no help
+    except BaselinekitError:  # a search that takes too long gives no hint
         return None
 
 
@@ -182,7 +190,7 @@ def _match(pattern: str, flags: tuple[str, ...], text: str) -> re.Match[str] | N
 
 
 def _by_prefix(pattern: str, flags: tuple[str, ...], text: str) -> NearestPlace | None:
-    prefixes = [one for one in beginnings(pattern) if _is_pattern(one, flags)]
+    prefixes = [prefix for prefix in beginnings(pattern) if _is_pattern(prefix, flags)]
     low, high, longest = 0, len(prefixes), None
     while low < high:  # if a beginning matches, so does every shorter one
         middle = (low + high + 1) // 2
@@ -193,16 +201,16 @@ def _by_prefix(pattern: str, flags: tuple[str, ...], text: str) -> NearestPlace 
             low, longest = middle, match
     if longest is None or len(longest[0].strip()) < 2:
         return None
-    ends = text.find("\n", longest.end(), longest.end() + _ROUND)
-    after = text[longest.end() : longest.end() + _ROUND if ends < 0 else ends]
-    then = f", then comes {after!r}" if after else ", then the line ends"
-    note = f" matches {_shown(prefixes[low - 1])}{then}"
+    line_end = text.find("\n", longest.end(), longest.end() + _CONTEXT)
+    after = text[longest.end() : longest.end() + _CONTEXT if line_end < 0 else line_end]
+    suffix = f", then comes {after!r}" if after else ", then the line ends"
+    note = f" matches {_clip(prefixes[low - 1])}{suffix}"
     return NearestPlace(line_at(text, longest.start()), longest[0], note)
 
 
 def beginnings(pattern: str) -> Iterator[str]:
-    """The beginnings of a pattern that are patterns themselves, the shortest first: cut where nothing repeats
-    what stands before, never within what looks around, and with the groups closed that are open there."""
+    """The beginnings of a pattern that are patterns themselves, the shortest first: never cut before a
+    repetition or within a lookaround, and with open groups closed."""
     open_groups: list[bool] = []
     tokens = [*_TOKEN.finditer(pattern)]
     for number, token in enumerate(tokens[:-1]):
@@ -224,5 +232,5 @@ def _is_pattern(pattern: str, flags: tuple[str, ...]) -> bool:
     return True
 
 
-def _shown(text: str) -> str:
+def _clip(text: str) -> str:
     return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)

@@ -1,7 +1,7 @@
-"""The program in what a model wrote: which parts of a reply are code, and which of them are meant.
+"""The program in a model's reply: which parts of the reply are code, and which of them are meant.
 
-Blocks between fences are told apart by what their fence says. Those marked python count; without any, those
-that parse. A later version of the function replaces an earlier one, because the last one is what the model
+Fenced blocks are chosen by the language of their fence. Those marked python count; without any, those that
+parse. A later version of the function replaces an earlier one, because the last one is what the model
 ended with. Blocks that only show how to use it are left out: they could fail where the function is right."""
 
 import ast
@@ -17,7 +17,7 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.texts import many
 
-_OPENS = lazy_pattern(
+_FENCE = lazy_pattern(
     r"(?P<quote>(?:[ \t]*>)*)(?P<indent>[ \t]*)(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
     r"(?P<bar>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)"
 )
@@ -29,7 +29,7 @@ _PYTHON = lazy_pattern(
     r"python(?:-?[23](?:\.\d+)?)?|py[23]?|i?python[23]?|pycon[23]?|python-repl|pyrepl", re.I
 )
 _MAGIC = lazy_pattern(r"^[!%]{1,2}[A-Za-z].*$", re.MULTILINE)
-_STARTS = lazy_pattern(
+_CODE_START = lazy_pattern(
     r"[ \t]*(?:@\w|(?:async[ \t]+)?def[ \t]+\w|class[ \t]+\w|import[ \t]+\w|from[ \t]+\S+[ \t]+import\b)"
 )
 _KEYWORDS = lazy_pattern(
@@ -46,27 +46,27 @@ _PROMPT, _CONTINUED = ">>>", "..."
 
 
 @frozen
-class Taken:
-    """`code` to run, and in words what of the reply it is. `problem`: why there is nothing to run."""
+class ExtractedCode:
+    """`code` to run, and in words which part of the reply it is. `problem`: why there is nothing to run."""
 
     code: str
-    about: str = ""
+    description: str = ""
     problem: str = ""
-    partly: bool = False
+    is_partial: bool = False
 
 
-def code_in(reply: str, function: str) -> Taken:
-    """The program of a reply that is to define this function."""
+def code_in(reply: str, function: str) -> ExtractedCode:
+    """The program of a reply that should define this function."""
     text = reply.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     if not text.strip():
-        return Taken("", problem="the reply is empty")
+        return ExtractedCode("", problem="the reply is empty")
     if len(text) > _LONGEST:
-        return Taken(text, "the whole reply, too long to be examined")
+        return ExtractedCode(text, "the whole reply, too long to be examined")
     blocks = list(islice(_blocks(text), _MOST_BLOCKS + 1))
     if len(blocks) > _MOST_BLOCKS:
-        return Taken("", problem=f"it has more than {_MOST_BLOCKS} fenced blocks")
+        return ExtractedCode("", problem=f"it has more than {_MOST_BLOCKS} fenced blocks")
     if blocks:
-        return _of_blocks(blocks, function)
+        return _from_blocks(blocks, function)
     return without_fences(text, function)
 
 
@@ -75,7 +75,7 @@ class _Block:
 
     def __init__(self, code: str, language: str, first: int, last: int, closed: bool = True):
         self.language, self.first, self.last, self.closed = language, first, last, closed
-        self.code, self.tree = _readable(code, cut=not closed)
+        self.code, self.tree = _make_runnable(code, cut=not closed)
 
     @property
     def is_python(self) -> bool:
@@ -83,7 +83,7 @@ class _Block:
 
     @cached_property
     def binds(self) -> frozenset[str]:
-        return frozenset(_bound(self.tree.body)) if self.tree else frozenset()
+        return frozenset(_bound_names(self.tree.body)) if self.tree else frozenset()
 
     @cached_property
     def loads(self) -> frozenset[str]:
@@ -91,7 +91,7 @@ class _Block:
         if self.tree is None:
             return frozenset()
         try:
-            tables = [symtable.symtable(_quiet(self.code), "reply", "exec")]
+            tables = [symtable.symtable(_without_warnings(self.code), "reply", "exec")]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return frozenset()
         names: set[str] = set()
@@ -106,13 +106,13 @@ class _Block:
         return frozenset(names - self.binds - {*dir(builtins)})
 
     @property
-    def only_shows(self) -> bool:
+    def has_no_definitions(self) -> bool:
         """Whether it defines no function and no class: constants, or an example of use."""
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         return self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
 
     def is_example(self, is_after: bool, function: str) -> bool:
-        return self.only_shows and (is_after or function in self.loads)
+        return self.has_no_definitions and (is_after or function in self.loads)
 
     def defines(self, function: str) -> bool:
         if self.tree is not None:
@@ -122,76 +122,78 @@ class _Block:
     def only_declares(self, function: str) -> bool:
         """Whether its function has no body to speak of: a docstring, `...` or `pass`."""
         body = self.tree.body if self.tree else []
-        found = [node for node in body if getattr(node, "name", "") == function]
-        return bool(found) and all(
+        definitions = [node for node in body if getattr(node, "name", "") == function]
+        return bool(definitions) and all(
             isinstance(line, ast.Pass)
             or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-            for line in getattr(found[-1], "body", [found[-1]])
+            for line in getattr(definitions[-1], "body", [definitions[-1]])
         )
 
     def __str__(self) -> str:
         return f"lines {self.first} to {self.last}" if self.last > self.first else f"line {self.first}"
 
 
-def _of_blocks(blocks: Sequence[_Block], function: str) -> Taken:
-    chosen = _marked(blocks, function)
+def _from_blocks(blocks: Sequence[_Block], function: str) -> ExtractedCode:
+    chosen = _select_by_language(blocks, function)
     if not chosen:
-        many_of = f"none of its {len(blocks)} fenced blocks is Python"
-        return Taken("", problem=many_of if len(blocks) > 1 else "its fenced block is not Python")
-    kept = _meant(chosen, function)
-    code = "\n".join(block.code for block in kept)
-    left = len(blocks) - len(kept)
-    about = f"{many(len(kept), 'fenced block')} ({', '.join(map(str, kept))})"
-    about += f" of {len(blocks)}" if left else ""
-    about += "" if all(block.closed for block in kept) else ", not closed"
-    return Taken(code, about, partly=bool(left) or not all(block.closed for block in kept))
+        problem = f"none of its {len(blocks)} fenced blocks is Python"
+        return ExtractedCode("", problem=problem if len(blocks) > 1 else "its fenced block is not Python")
+    used = _select_needed(chosen, function)
+    code = "\n".join(block.code for block in used)
+    unused = len(blocks) - len(used)
+    description = f"{many(len(used), 'fenced block')} ({', '.join(map(str, used))})"
+    description += f" of {len(blocks)}" if unused else ""
+    description += "" if all(block.closed for block in used) else ", not closed"
+    return ExtractedCode(
+        code, description, is_partial=bool(unused) or not all(block.closed for block in used)
+    )
 
 
-def _marked(blocks: Sequence[_Block], function: str) -> list[_Block]:
+def _select_by_language(blocks: Sequence[_Block], function: str) -> list[_Block]:
     """Those marked python; with none, those without a mark that parse, and where they do not define the
     function, those of another mark that parse and do."""
     marked = [block for block in blocks if block.is_python]
     plain = [block for block in blocks if not block.language and block.tree is not None]
     if any(block.defines(function) for block in marked):
         return marked
-    others = [block for block in blocks if not block.is_python and block.tree and block.defines(function)]
-    if others:  # what is marked may be needed, or shows its use
-        return [block for block in blocks if block in (*(marked or plain), *others)]
+    elsewhere = [block for block in blocks if not block.is_python and block.tree and block.defines(function)]
+    if elsewhere:  # marked blocks may be needed, or show the use of the function
+        return [block for block in blocks if block in (*(marked or plain), *elsewhere)]
     return marked or plain or [block for block in blocks if not block.language]
 
 
-def _meant(blocks: Sequence[_Block], function: str) -> list[_Block]:
-    """Of all that is code, the last version of the function and what it needs."""
+def _select_needed(blocks: Sequence[_Block], function: str) -> list[_Block]:
+    """The last version of the function, and the blocks that it needs."""
     versions = [block for block in blocks if block.defines(function)]
-    real = [block for block in versions if not block.only_declares(function)] or versions
-    if not real:
+    complete = [block for block in versions if not block.only_declares(function)] or versions
+    if not complete:
         return list(blocks)
-    last = real[-1]
-    wanted = [
+    last = complete[-1]
+    candidates = [
         block for block in blocks if block is last or (block not in versions and block.tree is not None)
     ]
     after = blocks.index(last)
     needed = {
         name
-        for block in wanted
+        for block in candidates
         if not block.is_example(blocks.index(block) > after, function)
         for name in block.loads
     }
-    kept = [
+    used = [
         block
-        for block in wanted
+        for block in candidates
         if not block.is_example(blocks.index(block) > after, function) or block.binds & needed
     ]
-    there = {name for block in kept for name in block.binds}
-    missing = {name for block in kept for name in block.loads} - there
+    bound = {name for block in used for name in block.binds}
+    missing = {name for block in used for name in block.loads} - bound
     for earlier in reversed([block for block in versions if block is not last and block.tree is not None]):
         if earlier.binds & missing:  # an earlier version has a helper that the last one uses
-            kept.append(earlier)
+            used.append(earlier)
             missing -= earlier.binds
-    return sorted(kept, key=blocks.index)
+    return sorted(used, key=blocks.index)
 
 
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names that statements bind at the top of a module, also below `if` and `try`."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -203,16 +205,16 @@ def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            yield from _bound(ast.iter_child_nodes(node))
+            yield from _bound_names(ast.iter_child_nodes(node))
 
 
-def without_fences(text: str, function: str) -> Taken:
-    """The whole reply if it is a program, or the lines between its words that are."""
+def without_fences(text: str, function: str) -> ExtractedCode:
+    """The whole reply if it is a program, else the lines of code between its prose."""
     inline = _INLINE.findall(text)
     if inline:
-        return _of_blocks([_Block(code, "python", 1, 1) for code in inline], function)
+        return _from_blocks([_Block(code, "python", 1, 1) for code in inline], function)
     whole = _Block(text, "", 1, text.count("\n") + 1)
-    # Words may happen to parse: `Yes` does, `Not possible` does not.
+    # Prose may happen to parse: `Yes` does, `Not possible` does not.
     if whole.tree is not None and (
         whole.defines(function)
         or not all(
@@ -220,26 +222,28 @@ def without_fences(text: str, function: str) -> Taken:
             for node in whole.tree.body
         )
     ):
-        return Taken(whole.code, "the whole reply")
+        return ExtractedCode(whole.code, "the whole reply")
     lines = text.split("\n")
-    start = next((number for number, line in enumerate(lines) if _STARTS.match(line)), None)
+    start = next((number for number, line in enumerate(lines) if _CODE_START.match(line)), None)
     if start is None:
-        return Taken("", problem="it contains only prose, no program")
-    deep = len(lines[start]) - len(lines[start].lstrip())
-    ends = (n for n, line in enumerate(lines) if n > start and line.strip() and not line[:deep].isspace())
-    end = next(ends, len(lines)) if deep else len(lines)
+        return ExtractedCode("", problem="it contains only prose, no program")
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    line_numbers = (
+        n for n, line in enumerate(lines) if n > start and line.strip() and not line[:indent].isspace()
+    )
+    end = next(line_numbers, len(lines)) if indent else len(lines)
     block = _Block("\n".join(lines[start:end]), "", start + 1, end, closed=False)
     if block.tree is None:
-        return Taken(whole.code, "the whole reply, which does not parse")
-    return Taken(block.code, f"what is between the prose from line {start + 1} on", partly=True)
+        return ExtractedCode(whole.code, "the whole reply, which does not parse")
+    return ExtractedCode(block.code, f"what is between the prose from line {start + 1} on", is_partial=True)
 
 
-def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
-    """What stands between fences, also in lists and quotes, to the end where a fence is not closed. In a
-    block of Markdown those within it. `before`: how many lines stand before this text."""
+def _blocks(text: str, depth: int = 0, before: int = 0) -> Iterator[_Block]:
+    """The fenced blocks, also in lists and quotes; an unclosed one goes on to the end. Of a block of
+    Markdown, the blocks within it. `before`: the number of lines before this text."""
     lines, number = text.split("\n"), 0
     while number < len(lines):
-        opened = _OPENS.fullmatch(lines[number])
+        opened = _FENCE.fullmatch(lines[number])
         if opened is None or (opened["bar"][0] == "`" and "`" in opened["info"]):
             number += 1
             continue
@@ -247,11 +251,11 @@ def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
         if opened["quote"]:
             marks = re.compile(rf"^(?:[ \t]*>){{0,{opened['quote'].count('>')}}} ?")
             inside = [marks.sub("", line) for line in inside]
-        length, closed = _length(inside, opened)
+        length, closed = _block_length(inside, opened)
         language = _LANGUAGE.match(opened["info"])
         body = "\n".join(inside[:length]) + "\n"
-        if deep < _DEEPEST and language and language[1].lower() in ("markdown", "md"):
-            yield from _blocks(body, deep + 1, before + number + 1)
+        if depth < _DEEPEST and language and language[1].lower() in ("markdown", "md"):
+            yield from _blocks(body, depth + 1, before + number + 1)
             number += length + 1 + closed
             continue
         yield _Block(
@@ -260,38 +264,38 @@ def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
         number += length + 1 + closed
 
 
-def _length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
-    """How many of these lines a block has, and whether it is closed. A fence within a text in three quotes
-    closes nothing. A fence that opens another block ends one that somebody forgot to close."""
-    bar, deep = opened["bar"], len(opened["indent"].expandtabs(4)) + len(opened["item"] or "") + 3
+def _block_length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
+    """How many of these lines a block has, and whether it is closed. A fence within a triple-quoted string
+    closes nothing. A fence that opens another block ends one that was not closed."""
+    bar, deepest = opened["bar"], len(opened["indent"].expandtabs(4)) + len(opened["item"] or "") + 3
     closing = re.compile(rf"[ \t]*{re.escape(bar[0])}{{{len(bar)},}}[ \t]*")
-    ends = (
+    closing_lines = (
         number
         for number, line in enumerate(lines)
         if bar[0] in line
         and closing.fullmatch(line)
-        and len(expanded := line.expandtabs(4)) - len(expanded.lstrip()) <= deep
+        and len(expanded := line.expandtabs(4)) - len(expanded.lstrip()) <= deepest
     )
-    tried = []
-    for end in islice(ends, _MOST_FENCES_IN_A_STRING):
-        if not is_open_text("\n".join(lines[:end])):
-            return _forgotten(lines[:end], bar, end)
-        tried.append(end)
-    return (tried[0], True) if tried else _forgotten(lines, bar, len(lines), closed=False)
+    candidates = []
+    for end in islice(closing_lines, _MOST_FENCES_IN_A_STRING):
+        if not has_open_string("\n".join(lines[:end])):
+            return _end_at_next_fence(lines[:end], bar, end)
+        candidates.append(end)
+    return (candidates[0], True) if candidates else _end_at_next_fence(lines, bar, len(lines), closed=False)
 
 
-def _forgotten(lines: Sequence[str], bar: str, end: int, closed: bool = True) -> tuple[int, bool]:
+def _end_at_next_fence(lines: Sequence[str], bar: str, end: int, closed: bool = True) -> tuple[int, bool]:
     opening = re.compile(rf"[ \t]*{re.escape(bar)}[A-Za-z][\w+-]*[ \t]*")
     for number, line in enumerate(lines):
         if line.lstrip().startswith(bar) and opening.fullmatch(line):
             before = "\n".join(lines[:number])
-            return (number, False) if _readable(before, cut=True)[1] is not None else (end, closed)
+            return (number, False) if _make_runnable(before, cut=True)[1] is not None else (end, closed)
     return end, closed
 
 
-def is_open_text(code: str) -> bool:
+def has_open_string(code: str) -> bool:
     try:
-        ast.parse(_quiet(textwrap.dedent(code)))
+        ast.parse(_without_warnings(textwrap.dedent(code)))
     except SyntaxError as error:
         return "unterminated triple-quoted" in str(error)
     except (ValueError, RecursionError, MemoryError):
@@ -299,27 +303,27 @@ def is_open_text(code: str) -> bool:
     return False
 
 
-def _readable(code: str, cut: bool = False) -> tuple[str, ast.Module | None]:
+def _make_runnable(code: str, cut: bool = False) -> tuple[str, ast.Module | None]:
     """The code as it can be run, and its tree: dedented, without prompts, without lines for a shell. `cut`:
-    words may follow it. Code that does not parse in any of these ways is given as it stands."""
+    prose may follow it. Code that parses in none of these forms is only dedented."""
     first = next((line for line in code.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
-    # Without the indent of its first line: what is less deep, such as a text in three quotes, stays.
+    # Without the indent of its first line: lines that have less, as in a triple-quoted string, stay.
     by_first = "\n".join(line.removeprefix(indent) for line in code.split("\n"))
     forms = [code, textwrap.dedent(code), by_first]
-    forms += [_typed(form) for form in forms[1:2] if re.search(r"^\s*>>> ?", form, re.MULTILINE)]
+    forms += [_without_prompts(form) for form in forms[1:2] if re.search(r"^\s*>>> ?", form, re.MULTILINE)]
     forms += [_MAGIC.sub("", forms[1])] if _MAGIC.search(forms[1]) else []
     for form in dict.fromkeys(forms):
         tree = _tree(form)
         if tree is not None:
             return form, tree
-    shorter = before_words(forms[1]) if cut else ""
+    shorter = before_prose(forms[1]) if cut else ""
     tree = _tree(shorter)
     return (shorter, tree) if tree is not None and tree.body else (forms[1], None)
 
 
-def _typed(code: str) -> str:
-    """What was typed after the prompts of an interactive session, but for what was only looked at."""
+def _without_prompts(code: str) -> str:
+    """The code that was typed at the prompts of an interactive session, without lone expressions."""
     entries: list[list[str]] = []
     for line in code.split("\n"):
         if line.startswith(_PROMPT):
@@ -335,9 +339,9 @@ def _typed(code: str) -> str:
     )
 
 
-def before_words(code: str) -> str:
-    """Without the words that follow where a fence was forgotten: from a blank line on, what stands at the
-    margin and does not begin as code does. Code that was cut short is not made shorter."""
+def before_prose(code: str) -> str:
+    """The code without the prose that follows an unclosed block: it begins after a blank line, with an
+    unindented line that does not begin as code does. Code that was cut short is not made shorter."""
     lines = code.split("\n")
     for number in range(1, len(lines)):
         line = lines[number]
@@ -353,12 +357,12 @@ def before_words(code: str) -> str:
 
 def _tree(code: str) -> ast.Module | None:
     try:
-        return ast.parse(_quiet(code))
+        return ast.parse(_without_warnings(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _quiet(code: str) -> str:
-    """Escapes that Python only warns of (a `\\d` in a text) are doubled, so that nothing is printed: a tree
-    tells names, and no texts are read from it."""
-    return _ESCAPE.sub(lambda found: found[0] if found[1] in _KEPT_ESCAPES else "\\" + found[0], code)
+def _without_warnings(code: str) -> str:
+    """The code with those escapes doubled that Python only warns of (a `\\d` in a string), so that nothing is
+    printed: only names are read from its tree, no strings."""
+    return _ESCAPE.sub(lambda match: match[0] if match[1] in _KEPT_ESCAPES else "\\" + match[0], code)

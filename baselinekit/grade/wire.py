@@ -1,5 +1,5 @@
-"""What a program that judges is told, as JSON, and a template by the same names: a case, what came of it, and
-the texts that follow from both. The keys of what others wrote stay as they wrote them."""
+"""The JSON that a program that judges receives, and the variables of a template by the same names: a case,
+its result, and the texts made of both. Keys in the values of users stay as they are."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ def wire_of(
     config: Mapping[str, Json] | None = None,
     results: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
-    """All of it; null where there is nothing. `config`: what the grader hands to its program; `results`: what
-    it sums up, which no other program is told of."""
+    """The whole JSON, with null for what is missing. `config`: what the grader passes to its program;
+    `results`: what an aggregator sums up, which no other program receives."""
     wanted = task.case.wanted
     return {
         **({"results": dict(results)} if results else {}),
@@ -37,28 +37,28 @@ def wire_of(
 
 
 def texts_of(task: Task, observation: Observation) -> dict[str, str]:
-    """The first thing that a user asks, what the answer should do, the last message of the conversation that
-    went well, and the answer; "" where there is none. What is no text is JSON."""
+    """The first message of the user, the expected outcome, the last message of the reference conversation,
+    and the answer; "" for what is missing. Values that are no text are JSON."""
     return {**texts_of_case(task.case), "candidate_answer": plain_text(_answer(task, observation))}
 
 
 def texts_of_case(case: Case) -> dict[str, str]:
     """The same without an answer."""
-    asked = [message for message in _asked(case) if message.role == "user"]
+    user_messages = [message for message in _input_messages(case) if message.role == "user"]
     reference = _reference(case)
     return {
-        "question": plain_text(asked[0].content) if asked else "",
+        "question": plain_text(user_messages[0].content) if user_messages else "",
         "expected_outcome": case.wanted.outcome,
         "reference_answer": plain_text(reference[-1].content) if reference else "",
     }
 
 
 def messages_of(task: Task, observation: Observation) -> dict[str, Json]:
-    """What was asked, what a good conversation is, and what was said; a lone answer is a message."""
-    said = observation.messages or (
+    """The messages of the input, of the reference and of the output; an answer alone counts as a message."""
+    output_messages = observation.messages or (
         TraceMessage("assistant", _answer(task, observation), observation.tool_calls or ()),
     )
-    conversations = (_asked(task.case), _reference(task.case), said)
+    conversations = (_input_messages(task.case), _reference(task.case), output_messages)
     return {
         name: [message_as_json(message) for message in messages]
         for name, messages in zip(MESSAGES, conversations, strict=True)
@@ -66,41 +66,42 @@ def messages_of(task: Task, observation: Observation) -> dict[str, Json]:
 
 
 def calls_of(observation: Observation) -> Sequence[ToolCall] | None:
-    """The tools that were called, in their order; None where nobody said whether there were any."""
+    """The calls of tools in their order; None if it is unknown whether there were any."""
     if observation.messages:
         return [call for message in observation.messages for call in message.tool_calls]
     return observation.tool_calls
 
 
 def trace_summary(observation: Observation) -> dict[str, Json] | None:
-    """What a run took, counted. What nobody told is left out; None where that is all but the time."""
+    """The counted calls and the usage of a run. Unknown figures are left out; None if only the time is
+    known."""
     calls, usage = calls_of(observation), observation.usage
     if calls is None and usage == Usage():
         return None
-    told: dict[str, Json] = {}
+    summary: dict[str, Json] = {}
     if calls is not None:
-        counted = Counter(call.name for call in calls)
-        told = {
+        counts = Counter(call.name for call in calls)
+        summary = {
             "event_count": len(calls),
-            "tool_names": sorted(counted),
-            "tool_calls_by_name": {name: counted[name] for name in sorted(counted)},
+            "tool_names": sorted(counts),
+            "tool_calls_by_name": {name: counts[name] for name in sorted(counts)},
             "error_count": sum(call.error is not None for call in calls),
         }
     tokens = {"input": usage.tokens_in, "output": usage.tokens_out, "cached": usage.tokens_cached}
-    if known := {name: count for name, count in tokens.items() if count is not None}:
-        told["token_usage"] = known
+    if known_tokens := {name: count for name, count in tokens.items() if count is not None}:
+        summary["token_usage"] = known_tokens
     if usage.cost_usd is not None:
-        told["cost_usd"] = float(usage.cost_usd)
-    return {**told, "duration_ms": milliseconds(observation.seconds)}
+        summary["cost_usd"] = float(usage.cost_usd)
+    return {**summary, "duration_ms": milliseconds(observation.seconds)}
 
 
-def _asked(case: Case) -> Sequence[TraceMessage]:
-    """A case that asks with something else than messages asks as a user."""
+def _input_messages(case: Case) -> Sequence[TraceMessage]:
+    """The messages that a case asks with. Any other input counts as a message of the user."""
     return case.wanted.asked or (TraceMessage("user", input_of(case)),)
 
 
 def _reference(case: Case) -> Sequence[TraceMessage]:
-    """What went well; of a case that states a value to be equal to, that value."""
+    """The reference conversation; if there is none, the expected value as a message."""
     expected = case.expected
     if case.wanted.messages or expected is None:
         return case.wanted.messages
