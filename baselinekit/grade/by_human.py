@@ -307,7 +307,7 @@ def briefing(
     config: HumanRating = grader.method
     is_ranking = config.rating_scale.type == "ranking"
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
-    shown = Shown(
+    material = Shown(
         case.name or case.description or case.id,
         describe_input(case),
         filled_rubric(case, config),
@@ -316,7 +316,7 @@ def briefing(
         items,
         dict(about),
     )
-    return shown, claims
+    return material, claims
 
 
 def items_to_rank(

@@ -21,12 +21,12 @@ _STEP = "  "
 _MARK = "# "
 _QUOTES = "'''"
 
-_OPENS = lazy_pattern(r"([A-Za-z_][\w.]*|<locals>[\w.]*)\(([\[{]?)")
+_CONTAINER = lazy_pattern(r"([A-Za-z_][\w.]*|<locals>[\w.]*)\(([\[{]?)")
 _FIELD = lazy_pattern(r"([A-Za-z_]\w*)=")
 _WORD = lazy_pattern(r"[A-Za-z_]\w*")
 _CLOSES = {"[": "])", "{": "})", "": ")"}
 _SETS = ("set", "frozenset")
-_ROWS = ("tuple", "generator")
+_SEQUENCES = ("tuple", "generator")
 _LITERAL = lazy_pattern(r"[a-zA-Z]{0,2}('(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")")
 
 
@@ -41,34 +41,34 @@ class AmberEntry:
 
 def entries(text: str) -> Iterator[AmberEntry]:
     """The snapshots of a file, by the rules of syrupy's own reader."""
-    name, begins, lines = "", 0, list[str]()
+    name, start_line, lines = "", 0, list[str]()
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.startswith(_MARK):
             key, colon, value = line[len(_MARK) :].partition(":")
             if key.rstrip() == "name" and colon:
-                name, begins, lines = value.strip(), number, []
+                name, start_line, lines = value.strip(), number, []
             elif key.rstrip() == "---" and not colon:
                 if name and lines:
-                    yield AmberEntry(name, begins, lines)
+                    yield AmberEntry(name, start_line, lines)
                 name = ""
         elif name and line.startswith(_STEP):
             lines.append(line[len(_STEP) :])
     if name:
-        yield AmberEntry(name, begins, [])
+        yield AmberEntry(name, start_line, [])
 
 
 def value_of(entry: AmberEntry) -> tuple[Any, list[tuple[int, str]]]:
-    """Its value, with placeholders where a matcher put a class in the place of a value; and the classes for
-    which anything may stand, each with its line. LostValue: what it is cannot be told."""
+    """The value of a snapshot, with placeholders where a matcher put a class in the place of a value; and the
+    classes that became `<<any>>`, each with its line. LostValue if the value cannot be told."""
     if not entry.lines:
         raise LostValue("a snapshot that does not end", "write it anew: pytest --snapshot-update", entry.line)
-    reading = _Amber(entry)
-    value = reading.whole()
-    return value, reading.loose
+    reader = _Amber(entry)
+    value = reader.whole()
+    return value, reader.loose
 
 
 class _Amber:
-    """The lines of one snapshot on their way to a value."""
+    """Reads the lines of one snapshot as a value."""
 
     def __init__(self, entry: AmberEntry):
         self._lines, self._first = entry.lines, entry.line + 1
@@ -76,8 +76,8 @@ class _Amber:
         self.loose: list[tuple[int, str]] = []
 
     def whole(self) -> Any:
-        value, rest = self.value(self._lines[0], 0)
-        if rest or self._at + 1 < len(self._lines):
+        value, remaining = self.value(self._lines[0], 0)
+        if remaining or self._at + 1 < len(self._lines):
             raise self.unreadable("text behind the value", "write it anew: pytest --snapshot-update")
         return value
 
@@ -85,32 +85,32 @@ class _Amber:
         return LostValue(what, hint, self._first + min(self._at, len(self._lines) - 1))
 
     def value(self, text: str, depth: int, is_key: bool = False) -> tuple[Any, str]:
-        """The value that begins with this text of the current line, and what stands behind it."""
+        """The value that begins with this text of the current line, and the text after it."""
         if depth > MOST_LEVELS:
             raise self.unreadable(f"more than {MOST_LEVELS} levels", "compare the parts that count")
         if text == _QUOTES:
             return self.text(depth)
-        if opens := _OPENS.fullmatch(text):
-            return self.container(opens[1], opens[2], depth)
-        begins = self._at
+        if match := _CONTAINER.fullmatch(text):
+            return self.container(match[1], match[2], depth)
+        start_line = self._at
         written, rest = self.written(text, depth, is_key)
         try:
             return self.leaf(written), rest
         except LostValue as error:
-            raise LostValue(error.what, error.hint, self._first + begins) from None
+            raise LostValue(error.what, error.hint, self._first + start_line) from None
 
     def text(self, depth: int) -> tuple[str, str]:
         """A text of several lines. Each of them is deeper than the line that ends it."""
         closing = _STEP * depth + _QUOTES
         deeper = _STEP * (depth + 1) if depth else ""
-        found = list[str]()
+        lines = list[str]()
         while self._at + 1 < len(self._lines):
             self._at += 1
             line = self._lines[self._at]
-            ends = line == _QUOTES and self._at + 1 == len(self._lines)
-            if ends if not depth else line.startswith(closing):
-                return self.dedented("\n".join(found), deeper), line[len(closing) :]
-            found.append(line)
+            is_end = line == _QUOTES and self._at + 1 == len(self._lines)
+            if is_end if not depth else line.startswith(closing):
+                return self.dedented("\n".join(lines), deeper), line[len(closing) :]
+            lines.append(line)
         raise self.unreadable("a text that does not end", "write it anew: pytest --snapshot-update")
 
     def dedented(self, text: str, deeper: str) -> str:
@@ -134,10 +134,10 @@ class _Amber:
                 rest = line[len(closing) :]
                 if name in _SETS or (opening == "{" and rows):
                     return sorted_set(rows), rest
-                is_list = opening == "[" or rows or (name in _ROWS and not opening)
+                is_list = opening == "[" or rows or (name in _SEQUENCES and not opening)
                 return (rows if is_list else keyed), rest
             text = line[len(deeper) :]
-            field = _FIELD.match(text) if not opening and name not in _ROWS else None
+            field = _FIELD.match(text) if not opening and name not in _SEQUENCES else None
             if field:
                 value, rest = self.value(text[field.end() :], depth + 1)
                 keyed[field[1]] = value
@@ -151,39 +151,39 @@ class _Amber:
                     rows.append(value)
             if rest != "," or (rows and (keyed or is_keyed)):
                 break
-        raise self.unreadable(f"a {name} that is written otherwise than syrupy does", _ANEW)
+        raise self.unreadable(f"a {name} that is written otherwise than syrupy does", _WRITE_AGAIN)
 
     def written(self, text: str, depth: int, is_key: bool) -> tuple[str, str]:
-        """The repr of a value, and what stands behind it. A repr of several lines goes on until its brackets
-        are closed and the next line is one of syrupy's own."""
-        if is_key and (found := _end_of_key(text)) is not None:
-            return text[:found], text[found:]
+        """The repr of a value, and the text after it. A repr of several lines goes on until its brackets are
+        closed and the next line is one of syrupy's own."""
+        if is_key and (end := _end_of_key(text)) is not None:
+            return text[:end], text[end:]
         if not depth:
             self._at = len(self._lines) - 1
             return "\n".join([text, *self._lines[1:]]), ""
-        own = _STEP * depth
-        above = _STEP * (depth - 1)
+        indent = _STEP * depth
+        outer_indent = _STEP * (depth - 1)
         while True:
             following = self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
-            is_end = following.startswith(own) or re.match(rf"{above}[\])}}]", following)
+            is_end = following.startswith(indent) or re.match(rf"{outer_indent}[\])}}]", following)
             if text.endswith(",") and is_end and not _open_brackets(text):
                 return text[:-1], ","
             if self._at + 1 >= len(self._lines):
-                raise self.unreadable("a repr of several lines that does not end", _SAY)
+                raise self.unreadable("a repr of several lines that does not end", _SERIALIZE_HINT)
             self._at += 1
             text += f"\n{following}"
 
     def leaf(self, text: str) -> Any:
         if _WORD.fullmatch(text) and text not in ("True", "False", "None", "nan", "inf"):
-            stands = placeholder_of_type(text)
-            if stands is None:
+            placeholder = placeholder_of_type(text)
+            if placeholder is None:
                 self.loose.append((self._first + self._at, text))
-            return PlaceholderText(stands or "<<any>>")
+            return PlaceholderText(placeholder or "<<any>>")
         return value_of_repr(text)
 
 
-_ANEW = "write it anew: pytest --snapshot-update"
-_SAY = "compare its parts, or say how it is written: @baselinekit.serializer"
+_WRITE_AGAIN = "write it anew: pytest --snapshot-update"
+_SERIALIZE_HINT = "compare its parts, or say how it is written: @baselinekit.serializer"
 
 
 def _end_of_key(text: str) -> int | None:
@@ -205,7 +205,7 @@ def _open_brackets(text: str) -> bool:
         if char in "'\"":
             literal = _LITERAL.match(text, position)
             if literal is None:
-                return False  # no text of Python's: an apostrophe
+                return False  # an apostrophe, not a Python string
             position = literal.end()
             continue
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(char, 0)

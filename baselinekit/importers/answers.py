@@ -1,5 +1,5 @@
-"""What an OpenAPI document says of the texts in an answer: a placeholder where the `format` of the schema is
-of what varies."""
+"""The formats that an OpenAPI document states for the texts in an answer: a placeholder for each text whose
+`format` is one that varies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,14 +11,14 @@ from baselinekit.tree.places import value_at
 
 _DEEPEST = 24
 
-_MADE_ANEW: Mapping[str, str] = {
+_VARYING: Mapping[str, str] = {
     "uuid": "<<any_uuid>>",
     "date-time": "<<any_iso_datetime>>",
     "datetime": "<<any_iso_datetime>>",
     "date": "<<any_iso_date>>",
     "time": "<<any_time>>",
 }
-"""Formats of what is made anew or written by a clock."""
+"""Formats of values that are new in each answer, or written by a clock."""
 
 _STEADY: Mapping[str, str] = {
     "duration": "<<any_duration>>",
@@ -30,14 +30,15 @@ _STEADY: Mapping[str, str] = {
     "ipv6": "<<any_ip>>",
     "ip": "<<any_ip>>",
 }
-"""Formats that say what a text looks like, and not that it varies: an address is the same tomorrow."""
+"""Formats that say what a text looks like, not that it varies: an address is the same tomorrow."""
 
-PLACEHOLDERS: Mapping[str, str] = {**_MADE_ANEW, **_STEADY}
-"""What a schema's `format` says of a text, as a placeholder."""
+PLACEHOLDERS: Mapping[str, str] = {**_VARYING, **_STEADY}
+"""The placeholder for a text with this `format` in a schema."""
 
 
 class CannotAskError(Exception):
-    """An operation that cannot be made a request of, and where in the document that is decided."""
+    """An operation that cannot be turned into a request. `at`: the place in the document that is the
+    reason."""
 
     def __init__(self, at: Path, what: str, hint: str = ""):
         super().__init__(what)
@@ -45,7 +46,7 @@ class CannotAskError(Exception):
 
 
 Resolve = Callable[[Json, Path], tuple[Json, Path]]
-"""What a node of the document is, or refers to, and where that stands."""
+"""The node itself, or the one that it refers to, and its place."""
 
 
 def formats_of(outputs: Sequence[Json], responses: Json, resolve: Resolve) -> Mapping[Path, str]:
@@ -53,21 +54,25 @@ def formats_of(outputs: Sequence[Json], responses: Json, resolve: Resolve) -> Ma
     output, *others = outputs
     if not isinstance(responses, dict) or not isinstance(output, dict):
         return {}
-    found = _StatedFormats(resolve)
+    stated_formats = _StatedFormats(resolve)
     with suppress(CannotAskError):  # where the document is broken
-        found.look(_schema_of(responses, str(output.get("status")), resolve), output.get("body"), ("body",))
+        stated_formats.look(
+            _schema_of(responses, str(output.get("status")), resolve), output.get("body"), ("body",)
+        )
     return {
         path: text
-        for path, text in found.at.items()
-        if text in _MADE_ANEW.values() or any(_differs(output, other, path) for other in others)
+        for path, text in stated_formats.at.items()
+        if text in _VARYING.values() or any(_differs(output, other, path) for other in others)
     }
 
 
 def _schema_of(responses: dict[str, Json], status: str, resolve: Resolve) -> Json:
     """The schema of an answer with this status."""
     stated = {str(key).upper(): value for key, value in responses.items()}
-    chosen = next((stated[key] for key in (status, f"{status[:1]}XX", "DEFAULT") if key in stated), None)
-    response, _ = resolve(chosen, ())
+    response_reference = next(
+        (stated[key] for key in (status, f"{status[:1]}XX", "DEFAULT") if key in stated), None
+    )
+    response, _ = resolve(response_reference, ())
     if not isinstance(response, dict):
         return None
     content = response.get("content") or {}
@@ -82,13 +87,13 @@ class _StatedFormats:
     resolve: Resolve
     at: dict[Path, str] = field(default_factory=dict)
 
-    def look(self, schema: Json, value: Json, path: Path, deep: int = 0) -> None:
+    def look(self, schema: Json, value: Json, path: Path, depth: int = 0) -> None:
         schema, _ = self.resolve(schema, ())
-        if not isinstance(schema, dict) or deep > _DEEPEST:
+        if not isinstance(schema, dict) or depth > _DEEPEST:
             return
         for key in ("allOf", "oneOf", "anyOf"):
             for part in schema.get(key) or ():
-                self.look(part, value, path, deep + 1)
+                self.look(part, value, path, depth + 1)
         if isinstance(value, str) and len(path) > 1 and "enum" not in schema and "const" not in schema:
             text = PLACEHOLDERS.get(str(schema.get("format")))
             if text is not None and path not in self.at and accepts_all(text, [value]):
@@ -97,14 +102,14 @@ class _StatedFormats:
             properties = schema.get("properties") or {}
             others = schema.get("additionalProperties")
             for key, item in value.items():
-                self.look(properties.get(key, others), item, (*path, key), deep + 1)
+                self.look(properties.get(key, others), item, (*path, key), depth + 1)
         elif isinstance(value, list) and isinstance(schema.get("items"), dict):
             for number, item in enumerate(value):
-                self.look(schema["items"], item, (*path, number), deep + 1)
+                self.look(schema["items"], item, (*path, number), depth + 1)
 
 
 def _differs(output: Json, other: Json, path: Path) -> bool:
-    """Whether there is another text at a place. That it is gone is no matter of formats."""
+    """Whether another output has another text at a place. A text that is missing there does not count."""
     try:
         value = value_at(other, path)
     except (LookupError, TypeError):

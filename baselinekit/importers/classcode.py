@@ -1,5 +1,5 @@
-"""Classes of the project as their sources tell them: the members of enums, and the fields of records with
-their defaults. inline-snapshot leaves out what has its default, so a call alone does not say a value."""
+"""Classes of the project, read from their sources: the members of enums, and the fields of records with their
+defaults. inline-snapshot leaves out fields with default values, so a call alone does not state a value."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _EMPTY = {"list": "[]", "dict": "{}", "set": "set()", "tuple": "()", "str": "''"
 
 @frozen
 class RecordField:
-    """A field by its name. `default`: what it has where nothing is said; `is_required`: it has none."""
+    """A field by its name. `default`: its default value; `is_required`: it has none."""
 
     name: str
     default: ast.expr | None
@@ -26,21 +26,21 @@ class RecordField:
 
 
 class ClassesOfSource:
-    """The classes that a source names: its own, and those that it imports from files of the project."""
+    """The classes that a source uses: its own, and those that it imports from files of the project."""
 
     def __init__(self, file: str, tree: ast.Module, trees: Tree):
         self._file, self._tree, self._trees = file, tree, trees
 
     def member(self, path: str) -> ast.expr | None:
-        """What `Color.RED` stands for."""
+        """The value of a member such as `Color.RED`."""
         kind, _, name = path.rpartition(".")
-        found = self.find(kind.rpartition(".")[2])
-        if not name or not isinstance(found, ast.ClassDef):
+        definition = self.find(kind.rpartition(".")[2])
+        if not name or not isinstance(definition, ast.ClassDef):
             return None
-        if not any("Enum" in dotted(base) or "Flag" in dotted(base) for base in found.bases):
+        if not any("Enum" in dotted(base) or "Flag" in dotted(base) for base in definition.bases):
             return None
-        for node in found.body:
-            if isinstance(node, ast.Assign) and [dotted(one) for one in node.targets] == [name]:
+        for node in definition.body:
+            if isinstance(node, ast.Assign) and [dotted(target) for target in node.targets] == [name]:
                 return node.value
         return None
 
@@ -52,41 +52,42 @@ class ClassesOfSource:
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name == name:
                 return node
-            if isinstance(node, ast.Assign) and [dotted(one) for one in node.targets] == [name]:
+            if isinstance(node, ast.Assign) and [dotted(target) for target in node.targets] == [name]:
                 return node
         for node in tree.body:
             if not isinstance(node, ast.ImportFrom):
                 continue
-            for one in node.names:
-                if one.name == "*" or (one.asname or one.name) == name:
-                    wanted = name if one.name == "*" else one.name
+            for alias in node.names:
+                if alias.name == "*" or (alias.asname or alias.name) == name:
+                    original_name = name if alias.name == "*" else alias.name
                     for module in self._modules(node, file or self._file):
-                        if (found := self.find(wanted, module, hops + 1)) is not None:
-                            return found
+                        if (definition := self.find(original_name, module, hops + 1)) is not None:
+                            return definition
         return None
 
     def _modules(self, node: ast.ImportFrom, file: str) -> Iterator[str]:
-        """The files that an import may mean."""
+        """The files that an import may refer to."""
         folders = file.split("/")[:-1]
-        way = (node.module or "").split(".") if node.module else []
+        module_path = (node.module or "").split(".") if node.module else []
         starts = [folders[: len(folders) - node.level + 1]] if node.level else [folders, [], ["src"]]
         starts += [] if node.level else [folders[:count] for count in range(1, len(folders))]
         for start in starts:
-            path = "/".join((*start, *way))
+            path = "/".join((*start, *module_path))
             yield f"{path}.py"
             yield f"{path}/__init__.py"
 
     def fields(self, name: str) -> Sequence[RecordField] | None:
         """The fields of a record; None where the class is not there, or is none."""
-        found = self.find(name)
-        if isinstance(found, ast.Assign):
-            return _of_namedtuple(found.value)
-        return None if found is None else self._of_class(found, 0)
+        definition = self.find(name)
+        if isinstance(definition, ast.Assign):
+            return _of_namedtuple(definition.value)
+        return None if definition is None else self._of_class(definition, 0)
 
     def _of_class(self, node: ast.ClassDef, hops: int) -> Sequence[RecordField] | None:
         is_record = any(
-            dotted(one.func if isinstance(one, ast.Call) else one).rpartition(".")[2] in _RECORDS
-            for one in node.decorator_list
+            dotted(decorator.func if isinstance(decorator, ast.Call) else decorator).rpartition(".")[2]
+            in _RECORDS
+            for decorator in node.decorator_list
         )
         fields: dict[str, RecordField] = {}
         for base in node.bases:
@@ -94,17 +95,20 @@ class ClassesOfSource:
             if name in _BASES:
                 is_record = True
                 continue
-            above = self.find(name) if hops < _MOST_HOPS else None
-            if isinstance(above, ast.ClassDef) and (known := self._of_class(above, hops + 1)) is not None:
+            base_class = self.find(name) if hops < _MOST_HOPS else None
+            if (
+                isinstance(base_class, ast.ClassDef)
+                and (base_fields := self._of_class(base_class, hops + 1)) is not None
+            ):
                 is_record = True
-                fields |= {one.name: one for one in known}
+                fields |= {record_field.name: record_field for record_field in base_fields}
         if not is_record:
             return None
-        for one in node.body:
-            if not isinstance(one, ast.AnnAssign) or not isinstance(one.target, ast.Name):
+        for statement in node.body:
+            if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
                 continue
-            if "ClassVar" not in ast.unparse(one.annotation):
-                fields[one.target.id] = _field(one.target.id, one.value)
+            if "ClassVar" not in ast.unparse(statement.annotation):
+                fields[statement.target.id] = _field(statement.target.id, statement.value)
         return list(fields.values())
 
 
@@ -112,13 +116,13 @@ def _of_namedtuple(node: ast.expr) -> Sequence[RecordField] | None:
     """`namedtuple("Pair", "left right")`."""
     if not isinstance(node, ast.Call) or dotted(node.func).rpartition(".")[2] != "namedtuple":
         return None
-    given = node.args[1] if len(node.args) > 1 else None
-    if node.keywords or given is None:
+    field_names = node.args[1] if len(node.args) > 1 else None
+    if node.keywords or field_names is None:
         return None
-    if isinstance(given, ast.Constant) and isinstance(given.value, str):
-        return [RecordField(name, None, True) for name in given.value.replace(",", " ").split()]
-    if isinstance(given, ast.List | ast.Tuple):
-        names = [getattr(one, "value", None) for one in given.elts]
+    if isinstance(field_names, ast.Constant) and isinstance(field_names.value, str):
+        return [RecordField(name, None, True) for name in field_names.value.replace(",", " ").split()]
+    if isinstance(field_names, ast.List | ast.Tuple):
+        names = [getattr(element, "value", None) for element in field_names.elts]
         return [RecordField(name, None, True) for name in names if isinstance(name, str)]
     return None
 
@@ -132,38 +136,38 @@ def _field(name: str, value: ast.expr | None) -> RecordField:
         return RecordField(name, _empty(value.args[0] if value.args else None), False)
     if kind not in ("field", "Field", "ib", "attrib"):
         return RecordField(name, value, False)
-    named: Mapping[str | None, ast.expr] = {one.arg: one.value for one in value.keywords}
-    factory = named.get("default_factory", named.get("factory"))
+    keywords: Mapping[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in value.keywords}
+    factory = keywords.get("default_factory", keywords.get("factory"))
     if factory is not None:
         return RecordField(name, _empty(factory), False)
-    default = named.get("default", value.args[0] if kind == "Field" and value.args else None)
+    default = keywords.get("default", value.args[0] if kind == "Field" and value.args else None)
     if isinstance(default, ast.Constant) and default.value is Ellipsis:
         default = None
     return RecordField(name, default, default is None)
 
 
 def _empty(factory: ast.expr | None) -> ast.expr | None:
-    """What a factory makes that needs nothing: None where it has to be run."""
+    """The value of a default factory; None if only running it can tell."""
     if isinstance(factory, ast.Lambda):
         return factory.body
-    written = _EMPTY.get(dotted(factory)) if factory is not None else None
-    return None if written is None else ast.parse(written, mode="eval").body
+    source = _EMPTY.get(dotted(factory)) if factory is not None else None
+    return None if source is None else ast.parse(source, mode="eval").body
 
 
 def named_arguments(call: ast.Call, fields: Sequence[RecordField]) -> dict[str, ast.expr]:
-    """What each field of a record is, of those that are said and those that have a default."""
+    """The value of each field of a record: the argument of the call, else the default."""
     if len(call.args) > len(fields):
         raise LostValue(f"{dotted(call.func)}(…) with more values than fields", "write its fields by name")
-    given = {field.name: value for field, value in zip(fields, call.args, strict=False)}
-    given |= {str(one.arg): one.value for one in call.keywords}
-    found: dict[str, ast.expr] = {}
+    values = {field.name: value for field, value in zip(fields, call.args, strict=False)}
+    values |= {str(keyword.arg): keyword.value for keyword in call.keywords}
+    arguments: dict[str, ast.expr] = {}
     for field in fields:
-        value = given.pop(field.name, field.default)
+        value = values.pop(field.name, field.default)
         if value is None:
-            what = f"{dotted(call.func)}(…), of which `{field.name}` is not written"
-            raise LostValue(what, "write the field, or a dict")
-        found[field.name] = value
-    if given:
-        what = f"{dotted(call.func)}(…) with `{next(iter(given))}`, which is no field of it"
-        raise LostValue(what, "write a dict")
-    return found
+            message = f"{dotted(call.func)}(…), of which `{field.name}` is not written"
+            raise LostValue(message, "write the field, or a dict")
+        arguments[field.name] = value
+    if values:
+        message = f"{dotted(call.func)}(…) with `{next(iter(values))}`, which is no field of it"
+        raise LostValue(message, "write a dict")
+    return arguments

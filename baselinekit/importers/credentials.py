@@ -1,5 +1,5 @@
-"""The credentials in a request that somebody typed or pasted: where each stands, and a name for the variable
-that takes its place."""
+"""The credentials in a request that somebody typed or pasted: the place of each, and a name for the variable
+that replaces it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,15 +21,15 @@ _SHORTEST = 6
 _PREFERENCE = lazy_pattern(
     r"(?i)(.*[-_])?(theme|lang|language|locale|tz|timezone|currency|country|region|mode|consent|cookies?_?ok)"
 )
-"""A cookie that is called so holds what somebody likes, and lets nobody in."""
+"""A cookie with such a name holds a preference, and gives no access."""
 
 
 _IN_REQUESTS = lazy_pattern(
     r"(.*_)?(PWD|PASS|PASSCODE|OTP|TOTP|JWT|AUTH|SESSION|SESSION_?ID|SESSID|SID|APPID"
     r"|(AUTH|APP|APPLICATION|CLIENT|SUBSCRIPTION|LICENSE)_?KEY)"
 )
-"""What credentials are called in what is sent; in an answer, these names stand for other things as well."""
-_OF_THE_SYSTEM = frozenset(
+"""Names of credentials in requests; in answers, these names stand for other things as well."""
+_SYSTEM_VARIABLES = frozenset(
     ("PWD", "OLDPWD", "PATH", "HOME", "USER", "SHELL", "HOST", "HOSTNAME", "LANG", "TERM")
 )
 _NO_VALUE = lazy_pattern(
@@ -42,8 +42,8 @@ _ELEMENT = lazy_pattern(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
 
 @frozen
 class Credential:
-    """`message`: what is wrong with it as it stands; `value`: the secret part of the text there; `name`: of a
-    variable; `is_declared`: whether it stands where credentials do, and not only looks like one."""
+    """`message`: what is wrong with it; `value`: the secret part of the text; `name`: of the variable for it;
+    `is_declared`: whether it stands where credentials do, and does not only look like one."""
 
     message: str
     value: str
@@ -52,22 +52,23 @@ class Credential:
 
 
 def credentials_in(current: Mapping[str, Json]) -> list[Credential]:
-    """Each secret once, in the order of the request. What refers to a variable holds none."""
+    """Each secret once, in the order of the request. A text that refers to a variable holds none."""
     return list(HiddenValues().found_in(current["input"]))
 
 
 def with_one_cookie(request: dict[str, Json]) -> dict[str, Json]:
-    """Cookies of which several are secret are one header: one variable holds all of them."""
+    """The request with several secret cookies joined as one header, so that one variable holds all of
+    them."""
     cookies = request.get("cookies")
     if not isinstance(cookies, dict) or sum(_is_secret_cookie(*pair) for pair in cookies.items()) < 2:
         return request
-    rest = {key: value for key, value in request.items() if key != "cookies"}
+    remaining = {key: value for key, value in request.items() if key != "cookies"}
     text = "; ".join(f"{name}={value}" for name, value in cookies.items())
-    headers = rest.get("headers")
-    return {**rest, "headers": {**(headers if isinstance(headers, dict) else {}), "Cookie": text}}
+    headers = remaining.get("headers")
+    return {**remaining, "headers": {**(headers if isinstance(headers, dict) else {}), "Cookie": text}}
 
 
-def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
+def _in_known_places(request: Mapping[str, Json]) -> Iterator[Credential]:
     for header, text in _texts(request.get("headers")):
         if is_secret_header(header) or _is_credential(header, text):
             scheme = _AFTER_SCHEME.match(text) if header.lower().endswith("authorization") else None
@@ -80,8 +81,8 @@ def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
         is_alone = key == "username" and isinstance(auth, dict) and not auth.get("password")
         if key in ("password", "token") or is_alone:
             name = "API_TOKEN" if key == "token" else "API_KEY" if is_alone else "API_PASSWORD"
-            what = "bearer token" if key == "token" else key
-            yield Credential(f"the {what} is a credential", text, name)
+            kind = "bearer token" if key == "token" else key
+            yield Credential(f"the {kind} is a credential", text, name)
     for cookie, text in _texts(request.get("cookies")):
         if _is_secret_cookie(cookie, text):
             yield Credential(f"the cookie {cookie} carries credentials", text, variable_name(cookie))
@@ -95,14 +96,14 @@ def _where_they_stand(request: Mapping[str, Json]) -> Iterator[Credential]:
 
 
 def _is_credential(name: str, text: str) -> bool:
-    """Whether what is sent under a name lets somebody in."""
+    """Whether the text that is sent under a name is a credential."""
     if not text or _NO_VALUE.fullmatch(text) or any(names_in(text)):
         return False
     return is_secret_key(name) or bool(_IN_REQUESTS.fullmatch(variable_name(name)))
 
 
 def _texts(values: Json) -> Iterator[tuple[str, str]]:
-    """Those that hold something, and no variable."""
+    """The texts that are not empty and hold no variable."""
     for name, value in values.items() if isinstance(values, dict) else ():
         if isinstance(value, str) and value and not any(names_in(value)):
             yield name, value
@@ -115,8 +116,8 @@ def _is_secret_cookie(name: str, value: Json) -> bool:
     return is_secret_key(name) or (len(text) >= _SHORTEST and not _PREFERENCE.fullmatch(name))
 
 
-def _alike(value: Json, path: Path) -> Iterator[Credential]:
-    """What looks like a secret in the address and the body."""
+def _lookalikes(value: Json, path: Path) -> Iterator[Credential]:
+    """The texts that look like secrets in the address and the body."""
     if isinstance(value, str):
         name = next((key for key in reversed(path) if isinstance(key, str)), "")
         name = "SECRET" if name in ("endpoint", "url", "body") else variable_name(name)
@@ -127,21 +128,22 @@ def _alike(value: Json, path: Path) -> Iterator[Credential]:
             yield Credential(message, value, name, is_declared=False)
         if path == ("body",):
             for pattern in (_PAIR, _QUOTED_PAIR, _ELEMENT):
-                for called, text in pattern.findall(value):
-                    own = called.rpartition(":")[2]  # without the prefix of an XML namespace
-                    if text not in parts and _is_credential(own, text):
-                        yield Credential(message, text, variable_name(own), is_declared=False)
+                for pair_name, text in pattern.findall(value):
+                    local_name = pair_name.rpartition(":")[2]  # without the prefix of an XML namespace
+                    if text not in parts and _is_credential(local_name, text):
+                        yield Credential(message, text, variable_name(local_name), is_declared=False)
     for key, child in (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     ):
         if path or key not in ("headers", "auth", "cookies"):
-            yield from _alike(child, (*path, key))
+            yield from _lookalikes(child, (*path, key))
 
 
 def variable_name(text: str) -> str:
-    """`X_API_KEY` for X-Api-Key and for xApiKey. No name that means something else in every environment."""
+    """`X_API_KEY` for X-Api-Key and for xApiKey. A name that means something else in every environment gets a
+    prefix."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", text).strip("_").upper()
-    if name in _OF_THE_SYSTEM:
+    if name in _SYSTEM_VARIABLES:
         return f"API_{name}"
     return name if re.match(r"[A-Z_]", name) else f"SECRET_{name}".rstrip("_")
 
@@ -149,25 +151,30 @@ def variable_name(text: str) -> str:
 def assign(
     credentials: Sequence[Credential], names: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[Credential]]:
-    """The values of the variables that the operator has named, and the credentials that are left: a name of
-    the environment has the value that it has there, and any other takes the credential that is called so, or
-    the next one."""
+    """The values of the variables that the operator has named, and the credentials without one: a name that
+    the environment has keeps its value there; any other gets the credential of that name, or the next one."""
     values = {name: environ[name] for name in names if environ.get(name)}
-    left = [one for one in credentials if not any(value in one.value for value in values.values())]
+    remaining = [
+        credential
+        for credential in credentials
+        if not any(value in credential.value for value in values.values())
+    ]
     free = [name for name in names if name not in values]
     for name in list(free):
-        called = next((one for one in left if one.name.casefold() == name.casefold()), None)
-        if called is not None:
-            values[name] = called.value
-            left.remove(called)
+        named = next(
+            (credential for credential in remaining if credential.name.casefold() == name.casefold()), None
+        )
+        if named is not None:
+            values[name] = named.value
+            remaining.remove(named)
             free.remove(name)
-    for name in free[: len(left)]:
-        values[name] = left.pop(0).value
-    return values, left
+    for name in free[: len(remaining)]:
+        values[name] = remaining.pop(0).value
+    return values, remaining
 
 
 class HiddenValues:
-    """The credentials of one file as variables: the same value has the same name throughout."""
+    """The credentials of one file as variables: equal values have the same name throughout."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -181,31 +188,34 @@ class HiddenValues:
     def hidden(self, request: dict[str, Json]) -> dict[str, Json]:
         """A recipe's `input` with variables for its credentials."""
         host = urlsplit(str(request.get("url", ""))).netloc
-        asked = {key: value for key, value in request.items() if key != "save"}
-        secrets = {one.name: one.value for one in self.found_in(asked)}
+        sent = {key: value for key, value in request.items() if key != "save"}
+        secrets = {credential.name: credential.value for credential in self.found_in(sent)}
         for name in secrets:
             self._hosts.setdefault(name, set()).add(host)
-        hidden: dict[str, Json] = with_variables(asked, KnownValues({}, secrets))
+        hidden: dict[str, Json] = with_variables(sent, KnownValues({}, secrets))
         return hidden | {key: request[key] for key in ("save",) if key in request}
 
     def found_in(self, request: Mapping[str, Json]) -> list[Credential]:
         """The credentials of a request, each value once, by their names in this file."""
-        found: dict[str, Credential] = {}
-        for one in (*_where_they_stand(request), *_alike(request, ())):
-            if any(one.value == known or _is_part(one.value, known) for known in found):
+        by_value: dict[str, Credential] = {}
+        for credential in (*_in_known_places(request), *_lookalikes(request, ())):
+            if any(credential.value == known or _is_part(credential.value, known) for known in by_value):
                 continue
-            found[one.value] = replace(one, name=self._name(one.value, one.name))
-        return list(found.values())
+            by_value[credential.value] = replace(
+                credential, name=self._name(credential.value, credential.name)
+            )
+        return list(by_value.values())
 
-    def _name(self, value: str, wish: str) -> str:
+    def _name(self, value: str, preferred: str) -> str:
         if value not in self._names:
-            name, number = wish, 2
+            name, number = preferred, 2
             while name in self._names.values():
-                name, number = f"{wish}_{number}", number + 1
+                name, number = f"{preferred}_{number}", number + 1
             self._names[value] = name
         return self._names[value]
 
 
 def _is_part(value: str, known: str) -> bool:
-    """Whether a variable for the whole stands for this part of it, too: `a1` is by chance in `b2a1x7`."""
+    """Whether the variable for a known value covers this part of it, too. A short part may be in it by
+    chance, as `a1` is in `b2a1x7`."""
     return len(value) >= SHORTEST_WITHIN and value in known

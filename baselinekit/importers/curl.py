@@ -1,6 +1,6 @@
-"""A curl command line as a request: what is typed for curl, with what has no counterpart here told.
+"""A curl command line as a request. Options without a counterpart here are reported.
 
-What curl would send is what is sent: `-d` without a content type is a form, also where it looks like JSON."""
+The request is what curl would send: `-d` without a content type is a form, even if it looks like JSON."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
 Read = Callable[[str], str]
-"""What stands in a file that the line names; `-` is standard input."""
+"""Reads a file that the line names; `-` is standard input."""
 
 MOST_REDIRECTS = 10
 _MOST_RETRIES = 10
@@ -34,9 +34,9 @@ _MOST_RETRIES = 10
 
 @frozen
 class CurlRequest:
-    """What one line asks. `request`: keys of a recipe's `input`, with the whole address under `url`;
-    `execution`: keys of its `execution`, without the type; secrets stand in both as they were typed.
-    `dropped`: what has no counterpart, a sentence each."""
+    """The request of one line. `request`: keys of a recipe's `input`, with the whole address under `url`;
+    `execution`: keys of its `execution`, without the type; both contain secrets as they were typed.
+    `dropped`: the options without a counterpart, a sentence each."""
 
     request: dict[str, Json]
     execution: dict[str, Json]
@@ -79,12 +79,12 @@ def parse_curl(text: str, read: Read) -> CurlRequest:
 
 
 def parse_words(words: list[str], read: Read) -> CurlRequest:
-    """The same of a line whose words a shell has split. The first may be `curl`."""
+    """The request of a line that a shell has split into words. The first may be `curl`."""
     line = CurlLine()
-    left = list(words[1:] if words and re.fullmatch(r"(.*[/\\])?curl(\.exe)?", words[0]) else words)
+    remaining = list(words[1:] if words and re.fullmatch(r"(.*[/\\])?curl(\.exe)?", words[0]) else words)
     only_urls = False
-    while left:
-        word = left.pop(0)
+    while remaining:
+        word = remaining.pop(0)
         if only_urls or not word.startswith("-") or word == "-":
             line.urls.append(word)
         elif word == "--":
@@ -95,13 +95,13 @@ def parse_words(words: list[str], read: Read) -> CurlRequest:
             )
             break
         elif word.startswith("--"):
-            _take(line, word[2:], left, read)
+            _take(line, word[2:], remaining, read)
         else:
-            _take_short(line, word[1:], left, read)
+            _take_short(line, word[1:], remaining, read)
     return _request(line)
 
 
-def _take_short(line: CurlLine, letters: str, left: list[str], read: Read) -> None:
+def _take_short(line: CurlLine, letters: str, remaining: list[str], read: Read) -> None:
     """`-sSL`, `-XPOST`, `-d@file`: flags together, and a value right behind its letter."""
     while letters:
         letter, letters = letters[0], letters[1:]
@@ -110,33 +110,33 @@ def _take_short(line: CurlLine, letters: str, left: list[str], read: Read) -> No
             raise InvalidInput(Problem("BK508", f"curl has no option -{letter}", "check the line"))
         if has_value(name):
             if letters:
-                left.insert(0, letters)
+                remaining.insert(0, letters)
             letters = ""
-        _take(line, name, left, read)
+        _take(line, name, remaining, read)
 
 
-def _take(line: CurlLine, name: str, left: list[str], read: Read) -> None:
-    if has_value(name) and not left:
+def _take(line: CurlLine, name: str, remaining: list[str], read: Read) -> None:
+    if has_value(name) and not remaining:
         raise InvalidInput(Problem("BK508", f"--{name} needs a value behind it", "check the line"))
     if name in TAKES_VALUE:
-        _VALUED.get(name, _keep)(line, name, left.pop(0), read)
+        _VALUED.get(name, _keep)(line, name, remaining.pop(0), read)
     elif name in WITHOUT_EFFECT_VALUED:
-        left.pop(0)
+        remaining.pop(0)
     elif name in NO_COUNTERPART or name in NO_COUNTERPART_VALUED:
         hint = NO_COUNTERPART.get(name) or NO_COUNTERPART_VALUED.get(name)
         line.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
         if name in NO_COUNTERPART_VALUED:
-            left.pop(0)
+            remaining.pop(0)
     elif name in FLAGS:
         line.flags.add(name)
     elif name not in WITHOUT_EFFECT and f"no-{name}" not in WITHOUT_EFFECT:
         opposite = name.removeprefix("no-")
         if opposite == name or opposite not in WITHOUT_EFFECT | FLAGS:
-            known = {*TAKES_VALUE, *FLAGS, *WITHOUT_EFFECT, *NO_COUNTERPART, *NO_COUNTERPART_VALUED}
+            option_names = {*TAKES_VALUE, *FLAGS, *WITHOUT_EFFECT, *NO_COUNTERPART, *NO_COUNTERPART_VALUED}
             hint = (
                 "baselinekit capture http --help"
                 if name == "help"
-                else nearest(name, known) or "leave it out"
+                else nearest(name, option_names) or "leave it out"
             )
             raise InvalidInput(Problem("BK508", f"the option --{name} of curl is not known", hint))
         line.flags.discard(opposite)
@@ -179,8 +179,8 @@ def _add_header(line: CurlLine, header: str, text: str) -> None:
     if lower == "cookie":
         _add_cookies(line, text)
     elif lower in line.headers:
-        known, before = line.headers[lower]
-        line.headers[lower] = (known, f"{before}, {text}")
+        original_name, earlier = line.headers[lower]
+        line.headers[lower] = (original_name, f"{earlier}, {text}")
     else:
         line.headers[lower] = (header, text)
 
@@ -303,14 +303,14 @@ def _request(line: CurlLine) -> CurlRequest:
             Problem("BK508", "the curl line names no URL", "as in curl https://api.example.com/users")
         )
     url = _url(line)
-    for further in line.urls[1:]:
-        line.dropped.append(f"a further URL, {further}: write a curl line of its own for it")
+    for further_url in line.urls[1:]:
+        line.dropped.append(f"a further URL, {further_url}: write a curl line of its own for it")
     request: dict[str, Json] = {"method": _method(line), "url": url}
     body = _body(line)
     headers = _headers(line, url)
     if body.keys() & {"json", "form", "files"}:
-        stated = headers.get("Content-Type", "")
-        if "files" in body or stated.lower() in ("application/json", FORM_TYPE):
+        content_type = headers.get("Content-Type", "")
+        if "files" in body or content_type.lower() in ("application/json", FORM_TYPE):
             headers.pop("Content-Type", None)
     if headers:
         request["headers"] = headers
@@ -333,31 +333,32 @@ def _method(line: CurlLine) -> str:
 
 
 def _url(line: CurlLine) -> str:
-    """The whole address: with a scheme, without credentials and fragment, with what `-G` puts into it."""
+    """The whole address: with a scheme, without credentials and fragment, with the data that `-G` adds to
+    it."""
     url = line.urls[0] if "://" in line.urls[0] else f"http://{line.urls[0]}"
     if _GLOB.search(url):
         line.dropped.append(
             "curl would ask several URLs for the `[…]` or `{…}` in this one; here it is asked as it is"
         )
-    scheme, _, rest = url.partition("://")
-    authority, *path = re.split(r"(?=[/?#])", rest, maxsplit=1)
+    scheme, _, remaining = url.partition("://")
+    authority, *path = re.split(r"(?=[/?#])", remaining, maxsplit=1)
     if "@" in authority:
         credentials, _, authority = authority.rpartition("@")
         line.user = line.user or unquote(credentials)
     if "$" in authority:
-        what = f"{authority!r} is no host: nothing is known here of a variable of a shell"
-        raise InvalidInput(Problem("BK508", what, "write its value there"))
-    whole = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
-    if line.upload is not None and whole.endswith("/"):
-        whole += quote(re.split(r"[/\\]", line.values["upload-file"])[-1])
-    added = [*line.query, *(line.data if "get" in line.flags or "head" in line.flags else ())]
-    if not added:
-        return whole
-    return f"{whole}{'&' if '?' in whole else '?'}{'&'.join(added)}"
+        message = f"{authority!r} is no host: nothing is known here of a variable of a shell"
+        raise InvalidInput(Problem("BK508", message, "write its value there"))
+    address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
+    if line.upload is not None and address.endswith("/"):
+        address += quote(re.split(r"[/\\]", line.values["upload-file"])[-1])
+    query_parts = [*line.query, *(line.data if "get" in line.flags or "head" in line.flags else ())]
+    if not query_parts:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}{'&'.join(query_parts)}"
 
 
 def _headers(line: CurlLine, url: str) -> dict[str, Json]:
-    """Those that are sent. What frames the message, and which codings are read, is the client's."""
+    """The headers that are sent. Framing and content codings are left to the client."""
     headers: dict[str, Json] = {}
     for lower, (name, value) in line.headers.items():
         if lower == "host" and value != urlsplit(url).netloc:
@@ -402,9 +403,11 @@ def _execution(line: CurlLine) -> dict[str, Json]:
     if (seconds := _number(line, "max-time")) is not None:
         execution["timeout"] = seconds
     if "location" in line.flags:
-        most = _number(line, "max-redirs")
+        max_redirects = _number(line, "max-redirs")
         execution["redirects"] = (
-            MOST_REDIRECTS if most is None or most < 0 else min(int(most), 2 * MOST_REDIRECTS)
+            MOST_REDIRECTS
+            if max_redirects is None or max_redirects < 0
+            else min(int(max_redirects), 2 * MOST_REDIRECTS)
         )
     if (retries := _number(line, "retry")) is not None:
         execution["retries"] = min(int(retries), _MOST_RETRIES)

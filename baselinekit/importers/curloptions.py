@@ -1,4 +1,4 @@
-"""The options of curl: their letters, which of them a value follows, and what becomes of each here."""
+"""The options of curl: their letters, which of them take a value, and how each is handled here."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ WITHOUT_EFFECT_VALUED = {
     *("speed-limit", "retry-delay", "retry-max-time", "stderr", "trace", "trace-ascii", "output-dir", "rate"),
     *("max-filesize", "parallel-max", "expect100-timeout", "tls-max", "happy-eyeballs-timeout-ms"),
 }
-"""What changes neither the request nor the answer, but how long it takes or what is printed of it."""
+"""Options that change neither the request nor the answer, only how long it takes or what is printed."""
 NO_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(("location-trusted", "netrc", "netrc-optional", "ntlm", "negotiate", "delegation"), ""),
     **dict.fromkeys(("proxytunnel", "append", "http3", "http3-only", "ssl", "crlf"), ""),
@@ -58,26 +58,26 @@ def has_value(name: str) -> bool:
 
 
 def split_own(words: Sequence[str], own: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """The words of a line that are not for curl, and the line without them. `own`: options of somebody else,
-    and whether a value follows; one that curl knows as well is curl's."""
-    theirs: list[str] = []
+    """The words of a line that are our own options, and the line without them. `own`: our options, and
+    whether a value follows; an option that curl knows as well is curl's."""
+    own_words: list[str] = []
     line: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
         name, equals, _ = word.partition("=")
         is_own = name in own and not _is_known(name[2:]) if name.startswith("--") else False
-        taken = theirs if is_own else line
-        taken.append(word)
+        target = own_words if is_own else line
+        target.append(word)
         if is_own:
             follows = own[name] and not equals
         elif word.startswith("--"):
             follows = has_value(word[2:])
         else:
             follows = _ends_in_value(word)
-        if follows and left:
-            taken.append(left.pop(0))
-    return theirs, line
+        if follows and remaining:
+            target.append(remaining.pop(0))
+    return own_words, line
 
 
 def _is_known(name: str) -> bool:

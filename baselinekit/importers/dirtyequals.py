@@ -1,4 +1,4 @@
-"""The matchers of dirty-equals as placeholders: what a test accepts in the place of a value."""
+"""The matchers of dirty-equals as placeholders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -7,7 +7,7 @@ from baselinekit.model.values import Json
 
 Named = Mapping[str, Json]
 Written = Callable[[Sequence[Json], Named], str | None]
-"""The placeholder for a matcher with these arguments; None: there is none that means the same."""
+"""The placeholder for a matcher with these arguments; None if none means the same."""
 
 _BY_TYPE: Mapping[str, str] = {
     **dict.fromkeys(("str", "bytes", "Path", "PosixPath", "PurePosixPath", "WindowsPath"), "any_string"),
@@ -25,14 +25,14 @@ _BY_TYPE: Mapping[str, str] = {
 
 
 def placeholder_of_type(name: str) -> str | None:
-    """What stands for any value of a class; None for a class of the user's own."""
+    """The placeholder for any value of a class; None for a class of the user's own."""
     return f"<<{_BY_TYPE[name]}>>" if name in _BY_TYPE else None
 
 
 def placeholder_of(name: str, args: Sequence[Json], named: Named) -> str | None:
-    """What stands for a matcher of dirty-equals."""
-    written = _MATCHERS.get(name)
-    return None if written is None else written(args, named)
+    """The placeholder for a matcher of dirty-equals; None if there is none."""
+    matcher = _MATCHERS.get(name)
+    return None if matcher is None else matcher(args, named)
 
 
 def or_null(text: str) -> str:
@@ -40,8 +40,8 @@ def or_null(text: str) -> str:
     return f"{text.removesuffix('>>')}|null>>"
 
 
-def _only(text: str) -> Written:
-    """Without arguments."""
+def _without_arguments(text: str) -> Written:
+    """A placeholder for a matcher without arguments."""
     return lambda args, named: None if args or named else f"<<{text}>>"
 
 
@@ -68,7 +68,7 @@ def _text(args: Sequence[Json], named: Named) -> str | None:
     return "<<any_string>>" if least is None else f"<<any_string({least})>>"
 
 
-def _whole(least: int | None = None, most: int | None = None) -> Written:
+def _integer(least: int | None = None, most: int | None = None) -> Written:
     return lambda args, named: _bounded("any_integer", args, named, least, most, 1)
 
 
@@ -77,7 +77,7 @@ def _amount(kind: str, least: int | None = None) -> Written:
 
 
 def _bounded(kind: str, args: Sequence[Json], named: Named, least: Json, most: Json, step: int) -> str | None:
-    """A number with bounds. One that is not to be reached itself is said of whole numbers only."""
+    """A number with bounds. Exclusive bounds can be expressed for whole numbers only."""
     if named.keys() == {"approx", "delta"} and not args:
         return f"<<number({named['approx']} ± {named['delta']})>>"
     if args or named.keys() - {"ge", "le", "gt", "lt"} or (named.keys() & {"gt", "lt"} and not step):
@@ -91,12 +91,12 @@ def _bounded(kind: str, args: Sequence[Json], named: Named, least: Json, most: J
     return f"<<{kind}({'null' if least is None else least}{'' if most is None else f',{most}'})>>"
 
 
-def _near(args: Sequence[Json], named: Named) -> str | None:
-    about = [*args, *(named[key] for key in ("approx",) if key in named)]
-    if len(about) != 1 or isinstance(about[0], bool) or not isinstance(about[0], int | float):
+def _approximate(args: Sequence[Json], named: Named) -> str | None:
+    values = [*args, *(named[key] for key in ("approx",) if key in named)]
+    if len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], int | float):
         return None
-    delta = named.get("delta", abs(Decimal(str(about[0]))) / 100)
-    return f"<<number({about[0]} ± {delta})>>"
+    delta = named.get("delta", abs(Decimal(str(values[0]))) / 100)
+    return f"<<number({values[0]} ± {delta})>>"
 
 
 def _moment(args: Sequence[Json], named: Named) -> str | None:
@@ -109,7 +109,7 @@ def _day(args: Sequence[Json], named: Named) -> str | None:
     return None if args or named.keys() - {"iso_string"} else "<<any_iso_date>>"
 
 
-def _id(args: Sequence[Json], named: Named) -> str | None:
+def _uuid(args: Sequence[Json], named: Named) -> str | None:
     version = [*args, *named.values()]
     return "<<any_uuid>>" if not version else f"<<any_uuid({version[0]})>>" if len(version) == 1 else None
 
@@ -124,53 +124,57 @@ _DIGITS = {"md5": 32, "sha-1": 40, "sha1": 40, "sha-256": 64, "sha256": 64}
 
 
 def _hash(args: Sequence[Json], named: Named) -> str | None:
-    known = [_DIGITS.get(str(one)) for one in (*args, *named.values())]
-    return f"<<any_hex({known[0]})>>" if len(known) == 1 and known[0] else None
+    digits = [_DIGITS.get(str(argument)) for argument in (*args, *named.values())]
+    return f"<<any_hex({digits[0]})>>" if len(digits) == 1 and digits[0] else None
 
 
 def _one_of(args: Sequence[Json], named: Named) -> str | None:
-    words = [_literal(one) for one in args]
-    return f"<<one_of({','.join(map(str, words))})>>" if words and not named and None not in words else None
+    literals = [_literal(argument) for argument in args]
+    return (
+        f"<<one_of({','.join(map(str, literals))})>>"
+        if literals and not named and None not in literals
+        else None
+    )
 
 
-def _long(args: Sequence[Json], named: Named) -> str | None:
+def _length(args: Sequence[Json], named: Named) -> str | None:
     """`HasLen(3)`, `HasLen(2, 4)`, and `IsList(length=3)`."""
     bounds = [*args, *named.values()]
     if len(bounds) == 1 and isinstance(bounds[0], list):
         bounds = bounds[0]
-    if not all(isinstance(one, int) for one in bounds) or not 1 <= len(bounds) <= 2:
+    if not all(isinstance(bound, int) for bound in bounds) or not 1 <= len(bounds) <= 2:
         return None
     return f"<<length({','.join(map(str, bounds))})>>"
 
 
 def _array(args: Sequence[Json], named: Named) -> str | None:
     if named.keys() == {"length"} and not args:
-        return _long((), named)
+        return _length((), named)
     return None if args or named else "<<any_array>>"
 
 
 _MATCHERS: Mapping[str, Written] = {
     **dict.fromkeys(("IsStr", "IsAnyStr"), _text),
     **dict.fromkeys(("IsList", "IsTuple", "IsListOrTuple"), _array),
-    "IsDict": _only("any_object"),
+    "IsDict": _without_arguments("any_object"),
     "AnyThing": lambda args, named: "<<any>>",
-    "IsJson": _only("any_string"),
+    "IsJson": _without_arguments("any_string"),
     "IsUrl": lambda args, named: "<<any_url>>",
-    "IsInt": _whole(),
-    "IsPositiveInt": _whole(1),
-    "IsNegativeInt": _whole(None, -1),
+    "IsInt": _integer(),
+    "IsPositiveInt": _integer(1),
+    "IsNegativeInt": _integer(None, -1),
     "IsFloat": _amount("any_float"),
     "IsNumber": _amount("any_number"),
     "IsNumeric": _amount("any_number"),
     "IsNonNegative": _amount("any_number", 0),
-    "IsApprox": _near,
+    "IsApprox": _approximate,
     "IsDatetime": _moment,
     "IsNow": lambda args, named: "<<any_iso_datetime(5m)>>",
     "IsDate": _day,
     "IsToday": _day,
-    "IsUUID": _id,
+    "IsUUID": _uuid,
     "IsIP": _address,
     "IsHash": _hash,
     "IsOneOf": _one_of,
-    "HasLen": _long,
+    "HasLen": _length,
 }

@@ -1,4 +1,4 @@
-"""What an importer makes of a file: draft recipes, and what could not be carried over."""
+"""The result of importing a file: draft recipes, and what could not be carried over."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,16 +17,16 @@ from baselinekit.model.values import Json, Path
 from baselinekit.schema.records import position
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
-"""Of the outputs of one recipe, the placeholders that the file gives for values in the first of them, each
-where it fits."""
+"""From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the
+paths where they fit."""
 
 
 @frozen
 class DraftRecipe:
-    """A recipe that a file describes, and the line where it does. `needs`: variables that it uses and that
-    the file has no value for; `formats`: what the values of its answer are by the file; `is_vouched`:
-    somebody has asked it so, and an answer that refuses it is as good as any; `status`: that of the answer
-    which the file holds."""
+    """A recipe that a file describes, and the line where it does. `needs`: variables that it uses without a
+    value in the file; `formats`: the placeholders that the file gives for its answer; `is_vouched`: the
+    request was really sent by somebody, so a refusal is an answer like any other; `status`: that of the
+    recorded answer."""
 
     id: str
     current: dict[str, Json]
@@ -42,8 +42,8 @@ class DraftRecipe:
 
 @frozen
 class LeftOut:
-    """Something that could not be carried over: where it stands, and what to do about it. `file`: where that
-    is another one, which the file refers to."""
+    """Something that could not be carried over: its place, and what to do about it. `file`: if that is
+    another one, to which the file refers."""
 
     line: int
     what: str
@@ -53,9 +53,9 @@ class LeftOut:
 
 @frozen
 class ImportedFile:
-    """What a file gave. `unsafe`: how many requests that may write were passed over, `unselected`: how many
-    that were not asked for; `secrets`: variables with the values that stood in the file in their place, and
-    the hosts that they were sent to."""
+    """The result of a file. `unsafe`: how many requests that may write were skipped; `unselected`: how many
+    were not selected; `secrets`: the variables with the values that they replace, and the hosts that these
+    were sent to."""
 
     drafts: tuple[DraftRecipe, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -66,9 +66,9 @@ class ImportedFile:
 
 @frozen
 class ImportChoices:
-    """What the operator wants of a file. `base_url`: the address of the project, which goes before the one
-    that the file names; `known`: the variables that have a value; `read`: what gives a file's text;
-    `beside`: the same of a file that another one refers to, by its way from that one's folder."""
+    """The operator's choices for a file. `base_url`: the address of the project, which goes before the one
+    that the file names; `known`: the variables that have a value; `read`: reads a file's text; `beside`:
+    reads a file that another one refers to, by its path from that one's folder."""
 
     base_url: str | None = None
     unsafe: bool = False
@@ -89,7 +89,7 @@ _MERGE_KEY = lazy_pattern(r"^([ \t]*(?:- +)*)<<([ \t]*:)", re.MULTILINE)
 
 
 class SourceText:
-    """A file as an importer reads it: its text, and once somebody asks its value and the lines of it."""
+    """A file as an importer reads it: its text, and on demand its value and the lines of values."""
 
     def __init__(self, name: str, text: str):
         self.name, self.text = name, text
@@ -99,20 +99,20 @@ class SourceText:
     def value(self) -> Json:
         if self.is_json:
             return JSON.load(self.text, self.name)[0]
-        quoted = _MERGE_KEY.sub(r'\1"<<"\2', self.text)  # of the foreign files some have merge keys
+        quoted = _MERGE_KEY.sub(r'\1"<<"\2', self.text)  # some files of other tools have merge keys
         documents = YAML.load(quoted, self.name, numbered=_NUMBERED)
         return _with_merges(documents[0]) if documents else None
 
     def lines(self, paths: Sequence[Path]) -> list[int]:
-        """Where each path leads, or what is there of it."""
+        """The line of each path, or of the part of it that exists."""
         events = json_events(self.text) if self.is_json else YAML.events(self.text)
         marks = mark(events, 0, paths)
-        found = []
+        numbers = []
         for path in paths:
             nodes, _ = marks.reach(path)
             index = position(nodes[-1], at_key=True) if nodes else 0
-            found.append(place(self.name, self.text, index).line or 1)
-        return found
+            numbers.append(place(self.name, self.text, index).line or 1)
+        return numbers
 
 
 def _with_merges(value: Json) -> Json:
@@ -135,22 +135,23 @@ def slug(text: str) -> str:
 
 
 def named_apart(drafts: Sequence[DraftRecipe], taken: Iterable[str] = ()) -> list[DraftRecipe]:
-    """The drafts with ids that no two share, nor any with those that are taken."""
-    used = {id.casefold() for id in taken}
-    named = []
+    """The drafts with ids that are unique, among those that are taken as well."""
+    used_ids = {id.casefold() for id in taken}
+    renamed = []
     for draft in drafts:
-        id = next(id for id in _ids(draft) if id.casefold() not in used)
-        used.add(id.casefold())
-        named.append(replace(draft, id=id))
-    return named
+        id = next(id for id in _ids(draft) if id.casefold() not in used_ids)
+        used_ids.add(id.casefold())
+        renamed.append(replace(draft, id=id))
+    return renamed
 
 
 def _ids(draft: DraftRecipe) -> Iterator[str]:
-    """The id that it wishes for, that with the query of its request, that with its host, then numbers."""
-    asked = draft.current["input"]
-    asked = asked.get("steps", [asked])[-1]
+    """The ids to try: the preferred one, the same with the query of its request, with its host, with
+    numbers."""
+    request = draft.current["input"]
+    request = request.get("steps", [request])[-1]
     yield draft.id
-    endpoint = str(asked.get("endpoint", ""))
+    endpoint = str(request.get("endpoint", ""))
     if "?" in endpoint:
         yield slug(f"{draft.id} {endpoint.partition('?')[2]}")
     if base := draft.current["execution"].get("base_url"):
@@ -159,7 +160,7 @@ def _ids(draft: DraftRecipe) -> Iterator[str]:
 
 
 def addressed(url: str, base: str | None) -> tuple[str, str | None]:
-    """The part of an address below the base; and the base to state, where that is not the project's."""
+    """The part of an address below the base; and the base to state, if it is not the project's."""
     if base is not None and (url == base or url.startswith((base.rstrip("/") + "/", base.rstrip("/") + "?"))):
         return _rooted(url[len(base.rstrip("/")) :]), None
     parts = urlsplit(url)
@@ -175,7 +176,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 def add_value(values: dict[str, Json], name: str, value: str) -> None:
-    """A name that comes again holds a list."""
+    """Add a value to a name. A name with several values holds a list."""
     if name not in values:
         values[name] = value
     elif isinstance(values[name], list):
@@ -185,7 +186,7 @@ def add_value(values: dict[str, Json], name: str, value: str) -> None:
 
 
 def body_of(text: str, media: str) -> dict[str, Json]:
-    """A body as a recipe states it best: as a value or a form where it is one, and else as it is."""
+    """A body as a recipe states it: as JSON or a form if it is one, else as text."""
     if media == FORM_TYPE:
         form = _form(text)
         return {"body": text} if form is None else {"form": form}
@@ -199,7 +200,7 @@ def body_of(text: str, media: str) -> dict[str, Json]:
 
 
 def _form(text: str) -> dict[str, Json] | None:
-    """The fields, where sending them again sends the same."""
+    """The fields of a form; None if sending them would not send the same text."""
     pieces = text.split("&")
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True, errors="strict")

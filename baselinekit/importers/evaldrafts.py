@@ -1,5 +1,5 @@
-"""What a reader of another tool's eval files gives: a file of test cases as ours state them, and everything
-that does not carry over, with its line."""
+"""The result of reading another tool's eval files: a file of test cases in our form, and everything that does
+not carry over, with its line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ _LONGEST_ID = 100
 
 @frozen
 class EvalFiles:
-    """What a reader may look at beside its file: the text of a file, by its way from that one's folder, and
-    the files that a pattern fits."""
+    """The files beside an eval file: the text of one, by its path from that file's folder, and those that
+    match a pattern."""
 
     read: Callable[[str], str] = lambda way: ""
     fitting: Callable[[str], Sequence[str]] = lambda pattern: ()
@@ -25,9 +25,9 @@ class EvalFiles:
 
 @frozen
 class DraftEvals:
-    """`document`: a file of test cases; `left_out`: what it does not say; `notes`: what it says in other
-    words; `models`: whom its cases ask, by the name that the configuration gives them, each as it would stand
-    there (None: nobody can tell)."""
+    """`document`: a file of test cases; `left_out`: what it lacks; `notes`: what it states differently;
+    `models`: the models that its cases ask, by their names in the configuration, each as it would be declared
+    there (None: unknown)."""
 
     name: str
     document: dict[str, Json]
@@ -38,8 +38,8 @@ class DraftEvals:
 
 @dataclass(slots=True)
 class Reading:
-    """One file on its way to test cases. `gone`: what is left out, by its place: the path in the file, or
-    another file that it refers to; `models`: as in what comes of it."""
+    """The reading of one file into test cases. `gone`: what is left out, by its place: the path in the file,
+    or another file that it refers to; `models`: as in DraftEvals."""
 
     source: SourceText
     files: EvalFiles
@@ -55,23 +55,23 @@ class Reading:
         self.notes[text] = None
 
     def own_id(self, text: str) -> str:
-        """An id for a case, told apart by a number from those that are taken."""
+        """An id for a case, with a number if it is taken."""
         return own_id(text, self.taken)
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """All of it with its lines, in their order."""
+        """Everything that is left out, with its lines and in their order."""
         lines = self.source.lines([at for at, *_ in self.gone]) if self.gone else []
-        found = [
+        left_out = [
             LeftOut(0 if file else line, what, hint, file)
             for line, (_, what, hint, file) in zip(lines, self.gone, strict=True)
         ]
-        return tuple(sorted(found, key=lambda one: (one.file, one.line)))
+        return tuple(sorted(left_out, key=lambda left: (left.file, left.line)))
 
     def draft(self, name: str, document: dict[str, Json]) -> DraftEvals:
         return DraftEvals(name, document, self.left_out(), tuple(self.notes), self.models)
 
     def text_beside(self, way: str) -> str | None:
-        """The text of a file that this one names; None where there is none, which is told by who asked."""
+        """The text of a file that this one names; None if there is none, which the caller reports."""
         try:
             return self.files.read(way)
         except BaselinekitError:
@@ -79,22 +79,22 @@ class Reading:
 
 
 def as_name(text: str, usual: str = "cases") -> str:
-    """A name of the grammar of ids, of the first words of what somebody calls it."""
+    """A name that is valid as an id, made of the first words of a text."""
     name = ""
     for word in _NOT_IN_IDS.split(text):
-        longer = f"{name}-{word}" if name else word.lstrip("-._")
-        if len(longer) > _LONGEST_ID:
+        extended = f"{name}-{word}" if name else word.lstrip("-._")
+        if len(extended) > _LONGEST_ID:
             break
-        name = longer
+        name = extended
     return name.strip("-._") or usual
 
 
 def own_id(text: str, taken: set[str], usual: str = "case") -> str:
-    """An id of a file of ours, told apart by a number from those that are taken."""
-    word = wanted = as_name(text, usual)
-    more = 1
-    while word.casefold() in taken:
-        more += 1
-        word = f"{wanted}-{more}"
-    taken.add(word.casefold())
-    return word
+    """An id for a file of ours, with a number if it is taken."""
+    id = preferred = as_name(text, usual)
+    number = 1
+    while id.casefold() in taken:
+        number += 1
+        id = f"{preferred}-{number}"
+    taken.add(id.casefold())
+    return id

@@ -1,5 +1,5 @@
-"""A HAR file, as a browser saves it: the requests that an API answered. What signed in is repeated before
-what it let in, as a flow; every other credential becomes a variable."""
+"""A HAR file, as a browser saves it: the requests that an API answered. A request that signs in is repeated
+before the requests that need it, as a flow; every other credential becomes a variable."""
 
 import base64
 import json
@@ -48,9 +48,9 @@ _DEEPEST = 12
 
 @frozen
 class HarEntry:
-    """One request with what came back. `cookies`: those that the answer set; `issued`: texts of the answer
-    that look like credentials, each with its path in the output; `status`: that of the answer;
-    `unsent`: why no recipe can send it."""
+    """One request with its answer. `cookies`: those that the answer set; `issued`: texts of the answer that
+    look like credentials, each with its path in the output; `status`: that of the answer; `unsent`: why no
+    recipe can send the request."""
 
     number: int
     request: dict[str, Any]
@@ -77,15 +77,15 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             Problem("BK550", "a HAR file without `entries`", "save it again", Place(source.name))
         )
     entries: list[HarEntry] = []
-    others = 0
-    left: list[tuple[int, str, str]] = []
-    for number, one in enumerate(raw):
+    other_count = 0
+    left_out: list[tuple[int, str, str]] = []
+    for number, raw_entry in enumerate(raw):
         try:
-            entries.append(_entry(number, one))
+            entries.append(_entry(number, raw_entry))
         except _NotHttp:
-            others += 1
+            other_count += 1
         except (KeyError, TypeError, ValueError, AttributeError):
-            left.append((number, "an entry that cannot be read", "save the file again"))
+            left_out.append((number, "an entry that cannot be read", "save the file again"))
     of_type = [
         entry for entry in entries if any(type.lower() in entry.media for type in choices.types or _API_TYPES)
     ]
@@ -93,26 +93,28 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     chosen = _once(
         [entry for entry in of_type if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts]
     )
-    asked = [entry for entry in chosen if choices.unsafe or entry.request["method"] in SAFE]
+    allowed = [entry for entry in chosen if choices.unsafe or entry.request["method"] in SAFE]
     credentials = HiddenValues()
     sessions = Sessions(entries)
-    unsent = {entry.number: _unsent(entry, sessions) for entry in asked}
-    left += [(number, what, "write a curl line for it") for number, what in unsent.items() if what]
-    sendable = [entry for entry in asked if not unsent[entry.number]]
+    unsent = {entry.number: _unsent(entry, sessions) for entry in allowed}
+    left_out += [(number, what, "write a curl line for it") for number, what in unsent.items() if what]
+    sendable = [entry for entry in allowed if not unsent[entry.number]]
     drafts = [_draft(entry, sessions, credentials, choices) for entry in sendable]
     paths: list[Path] = [("log", "entries", entry.number) for entry in sendable]
-    lines = source.lines([*paths, *(("log", "entries", number) for number, *_ in left)])
+    lines = source.lines([*paths, *(("log", "entries", number) for number, *_ in left_out)])
     return ImportedFile(
         tuple(replace(draft, line=line) for draft, line in zip(drafts, lines, strict=False)),
-        tuple(LeftOut(line, *told) for (_, *told), line in zip(left, lines[len(drafts) :], strict=True)),
-        unsafe=len(chosen) - len(asked),
-        unselected=len(entries) - len(chosen) + others,
+        tuple(
+            LeftOut(line, *reason) for (_, *reason), line in zip(left_out, lines[len(drafts) :], strict=True)
+        ),
+        unsafe=len(chosen) - len(allowed),
+        unselected=len(entries) - len(chosen) + other_count,
         secrets=credentials.found,
     )
 
 
 class _NotHttp(Exception):
-    """A web socket, or what the browser keeps for itself."""
+    """A web socket, or an entry that is internal to the browser."""
 
 
 class _Unsent(Exception):
@@ -120,13 +122,13 @@ class _Unsent(Exception):
 
 
 def _unsent(entry: HarEntry, sessions: "Sessions") -> str:
-    """Why it cannot be asked, or one of those that have to be asked before it. Whole files stand on one line:
-    the request says which one it is."""
-    steps = (one for one in sessions.entries(entry) if one.unsent)
+    """Why a request cannot be sent, or one that has to be sent before it. A HAR file may be one long line, so
+    the reason names the request."""
+    steps = (step for step in sessions.entries(entry) if step.unsent)
     return next(
         (
-            f"{one.request['method']} {urlsplit(one.request['url']).path or '/'}: {one.unsent}"
-            for one in steps
+            f"{step.request['method']} {urlsplit(step.request['url']).path or '/'}: {step.unsent}"
+            for step in steps
         ),
         "",
     )
@@ -142,7 +144,7 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
         for header in request.get("headers") or ()
         if not OF_THE_CLIENT.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
     }
-    asked: dict[str, Any] = {"method": str(request["method"]).upper(), "url": unexpanded(url)}
+    sent: dict[str, Any] = {"method": str(request["method"]).upper(), "url": unexpanded(url)}
     body, unsent = dict[str, Json](), ""
     try:
         body = _escaped(_body(request))
@@ -157,31 +159,31 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
         stated = {name: value for name, value in headers.items() if name.lower() == "content-type"}
         if all(value.partition(";")[0].strip().lower() in plain for value in stated.values()):
             headers = {name: value for name, value in headers.items() if name not in stated}
-    asked |= {"headers": headers} if headers else {}
-    asked |= body
-    cookies = {str(one["name"]): unexpanded(str(one["value"])) for one in request.get("cookies") or ()}
+    sent |= {"headers": headers} if headers else {}
+    sent |= body
+    cookies = {str(item["name"]): unexpanded(str(item["value"])) for item in request.get("cookies") or ()}
     cookies = cookies or dict(_pairs(_header(request, "cookie")))
-    asked |= {"cookies": cookies} if cookies else {}
+    sent |= {"cookies": cookies} if cookies else {}
     content = response.get("content") or {}
     media = str(content.get("mimeType") or "").partition(";")[0].strip().lower()
     set_cookies = [
-        str(one.get("value")).partition(";")[0]
-        for one in response.get("headers") or ()
-        if str(one.get("name")).lower() == "set-cookie"
+        str(item.get("value")).partition(";")[0]
+        for item in response.get("headers") or ()
+        if str(item.get("name")).lower() == "set-cookie"
     ]
     received = {
-        **{str(one["name"]): str(one["value"]) for one in response.get("cookies") or ()},
-        **{name: value for line in set_cookies for one in line.splitlines() for name, value in _pairs(one)},
+        **{str(item["name"]): str(item["value"]) for item in response.get("cookies") or ()},
+        **{name: value for line in set_cookies for item in line.splitlines() for name, value in _pairs(item)},
     }
     issued = dict(_issued(_answer(content), ("body",)))
     status = response.get("status")
     status = status if isinstance(status, int) else None
-    return HarEntry(number, asked, media, received, issued, status, unsent)
+    return HarEntry(number, sent, media, received, issued, status, unsent)
 
 
 def _header(message: dict[str, Any], name: str) -> str:
     headers = message.get("headers") or ()
-    return next((str(one["value"]) for one in headers if str(one["name"]).lower() == name), "")
+    return next((str(header["value"]) for header in headers if str(header["name"]).lower() == name), "")
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -192,21 +194,21 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _body(request: dict[str, Any]) -> dict[str, Json]:
-    posted = request.get("postData")
-    stated = _header(request, "content-type")
-    if not posted:
+    post_data = request.get("postData")
+    content_type = _header(request, "content-type")
+    if not post_data:
         size = _header(request, "content-length") or str(request.get("bodySize", 0))
-        if stated and ((size.isdecimal() and int(size) > 0) or _media(stated) == _MULTIPART):
+        if content_type and ((size.isdecimal() and int(size) > 0) or _media(content_type) == _MULTIPART):
             raise _Unsent("its body is not in the HAR file")
         return {}
-    written = str(posted.get("mimeType") or stated)
-    media, text = _media(written), posted.get("text")
+    body_type = str(post_data.get("mimeType") or content_type)
+    media, text = _media(body_type), post_data.get("text")
     if media == _MULTIPART:
-        return _parts(written, str(text or ""), posted.get("params") or ())
+        return _parts(body_type, str(text or ""), post_data.get("params") or ())
     if media.startswith("multipart/"):
         raise _Unsent(f"a body of {media}")
-    if text is None or (not text and posted.get("params")):
-        fields = [(one["name"], one.get("value", "")) for one in posted.get("params") or ()]
+    if text is None or (not text and post_data.get("params")):
+        fields = [(param["name"], param.get("value", "")) for param in post_data.get("params") or ()]
         text, media = urlencode(fields), FORM_TYPE
     return body_of(str(text), media) if text else {}
 
@@ -221,19 +223,21 @@ _BOUNDARY = lazy_pattern(r"""(?i);\s*boundary=(?:"([^"]+)"|([^;\s]+))""")
 
 
 def _parts(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
-    """The fields of a multipart form. Of its files a browser keeps the names at most."""
+    """The fields of a multipart form. A browser saves no more of its files than their names."""
     fields: dict[str, Json] = {}
     boundary = _BOUNDARY.search(content_type)
     if boundary and text:
         for piece in re.split(rf"\r?\n?--{re.escape(boundary[1] or boundary[2])}(?:--)?\r?\n?", text):
             head, *value = re.split(r"\r?\n\r?\n", piece, maxsplit=1)
-            about = Message()
-            about["Content-Disposition"] = found[1] if (found := _DISPOSITION.search(head)) else ""
-            name, file = about.get_param("name", None, "content-disposition"), about.get_filename()
+            headers = Message()
+            headers["Content-Disposition"] = (
+                disposition[1] if (disposition := _DISPOSITION.search(head)) else ""
+            )
+            name, file = headers.get_param("name", None, "content-disposition"), headers.get_filename()
             _add_part(fields, name, "".join(value), file)
     else:
-        for one in params:
-            _add_part(fields, one.get("name"), str(one.get("value") or ""), one.get("fileName"))
+        for param in params:
+            _add_part(fields, param.get("name"), str(param.get("value") or ""), param.get("fileName"))
     if not fields:
         raise _Unsent("its body is not in the HAR file")
     return {"form": fields, "files": {}}
@@ -255,7 +259,7 @@ def _escaped(value: Any) -> Any:
 
 
 def _answer(content: dict[str, Any]) -> Json:
-    """The body of an answer, where it is JSON."""
+    """The body of an answer, if it is JSON."""
     text = str(content.get("text") or "")
     try:
         if content.get("encoding") == "base64":
@@ -266,7 +270,7 @@ def _answer(content: dict[str, Any]) -> Json:
 
 
 def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
-    """What an answer may let somebody in with, and where it stands."""
+    """The texts of an answer that may be credentials, and their paths."""
     if isinstance(value, str) and len(value) >= _SHORTEST_ISSUED:
         name = next((step for step in reversed(path) if isinstance(step, str)), "")
         if is_secret_key(name) or likeness(value, path):
@@ -280,42 +284,45 @@ def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoices) -> set[str | None]:
-    """Those that are meant: the operator's, the project's own, or the only one."""
+    """The hosts that are meant: the operator's, the project's own, or the only one."""
     if choices.hosts:
         return {*choices.hosts}
-    counted = Counter(entry.host for entry in entries)
+    counts = Counter(entry.host for entry in entries)
     ours = urlsplit(choices.base_url or "").netloc
-    if ours in counted or len(counted) < 2:
-        return {ours} if ours in counted else {*counted}
-    told = ", ".join(f"{host} ({count})" for host, count in counted.most_common())
-    hint = f"choose with --host, such as --host {counted.most_common(1)[0][0]}"
-    raise InvalidInput(Problem("BK551", f"it has answers of several hosts: {told}", hint, Place(source.name)))
+    if ours in counts or len(counts) < 2:
+        return {ours} if ours in counts else {*counts}
+    host_list = ", ".join(f"{host} ({count})" for host, count in counts.most_common())
+    hint = f"choose with --host, such as --host {counts.most_common(1)[0][0]}"
+    raise InvalidInput(
+        Problem("BK551", f"it has answers of several hosts: {host_list}", hint, Place(source.name))
+    )
 
 
 def _once(entries: Sequence[HarEntry]) -> list[HarEntry]:
-    """Of requests that ask the same, the first."""
+    """The first of each group of equal requests."""
     first: dict[str, HarEntry] = {}
     for entry in entries:
-        about = {key: entry.request.get(key) for key in ("method", "url", "json", "form", "body")}
-        first.setdefault(json.dumps(about, default=str), entry)
+        identity = {key: entry.request.get(key) for key in ("method", "url", "json", "form", "body")}
+        first.setdefault(json.dumps(identity, default=str), entry)
     return list(first.values())
 
 
 class Sessions:
-    """Which answer gave what a later request shows to be let in."""
+    """Which answer gave the credentials that a later request sends."""
 
     def __init__(self, entries: Sequence[HarEntry]):
         self._entries = entries
 
     def steps(self, entry: HarEntry) -> list[dict[str, Any]]:
-        """The request behind those that it needs, each once, in the order in which they were sent."""
+        """The requests that a request needs, and the request itself, each once, in the order in which they
+        were sent."""
         needed = self._needed(entry)
         return [needed[number] for number in sorted(needed)]
 
     def entries(self, entry: HarEntry) -> list[HarEntry]:
-        """The entries that those are of."""
+        """The entries of these requests."""
         needed = self._needed(entry)
-        return [one for one in self._entries if one.number in needed]
+        return [earlier for earlier in self._entries if earlier.number in needed]
 
     def _needed(self, entry: HarEntry) -> dict[int, dict[str, Any]]:
         needed: dict[int, dict[str, Any]] = {}
@@ -325,34 +332,42 @@ class Sessions:
     def _add(self, entry: HarEntry, needed: dict[int, dict[str, Any]]) -> None:
         request = dict(entry.request)
         needed[entry.number] = request
-        before = [one for one in self._entries if one.number < entry.number and one.host == entry.host]
+        before = [
+            earlier
+            for earlier in self._entries
+            if earlier.number < entry.number and earlier.host == entry.host
+        ]
         for name, value in dict(request.get("cookies") or {}).items():
-            giver = next((one for one in reversed(before) if one.cookies.get(name) == value), None)
-            if giver is not None:  # a flow keeps the cookies that it receives
-                request["cookies"] = {key: kept for key, kept in request["cookies"].items() if key != name}
-                self._require(giver, needed)
+            source = next(
+                (earlier for earlier in reversed(before) if earlier.cookies.get(name) == value), None
+            )
+            if source is not None:  # a flow keeps the cookies that it receives
+                request["cookies"] = {
+                    key: cookie for key, cookie in request["cookies"].items() if key != name
+                }
+                self._require(source, needed)
         if not request.get("cookies"):
             request.pop("cookies", None)
         for name, text in dict(request.get("headers") or {}).items():
             if not is_secret_header(name) and not likeness(text, ("headers", name)):
                 continue
-            for giver in reversed(before):
-                value = next((value for value in giver.issued if value in text), None)
+            for source in reversed(before):
+                value = next((value for value in source.issued if value in text), None)
                 if value is None:
                     continue
-                step = self._require(giver, needed)
-                path = giver.issued[value]
+                step = self._require(source, needed)
+                path = source.issued[value]
                 key = str(next(part for part in reversed(path) if isinstance(part, str)))
-                saved = re.sub(r"\W", "_", key)
-                step["save"] = {**step.get("save", {}), saved: render(path)}
-                headers = {**request["headers"], name: text.replace(value, f"{{{{{saved}}}}}")}
+                variable = re.sub(r"\W", "_", key)
+                step["save"] = {**step.get("save", {}), variable: render(path)}
+                headers = {**request["headers"], name: text.replace(value, f"{{{{{variable}}}}}")}
                 request["headers"] = headers
                 break
 
-    def _require(self, giver: HarEntry, needed: dict[int, dict[str, Any]]) -> dict[str, Any]:
-        if giver.number not in needed:
-            self._add(giver, needed)
-        return needed[giver.number]
+    def _require(self, source: HarEntry, needed: dict[int, dict[str, Any]]) -> dict[str, Any]:
+        if source.number not in needed:
+            self._add(source, needed)
+        return needed[source.number]
 
 
 def _draft(
@@ -362,9 +377,9 @@ def _draft(
     draft = replace(draft_of(steps[-1], {}, 0, (), choices), status=entry.status)
     if len(steps) == 1:
         return draft
-    written = []
+    flow_steps = []
     for step in steps:
         endpoint, _ = addressed(step["url"], choices.base_url)
-        rest = {key: value for key, value in step.items() if key not in ("method", "url")}
-        written.append({"method": step["method"], "endpoint": endpoint, **rest})
-    return replace(draft, current={"input": {"steps": written}, "execution": draft.current["execution"]})
+        remaining = {key: value for key, value in step.items() if key not in ("method", "url")}
+        flow_steps.append({"method": step["method"], "endpoint": endpoint, **remaining})
+    return replace(draft, current={"input": {"steps": flow_steps}, "execution": draft.current["execution"]})

@@ -1,4 +1,4 @@
-"""The values that inline-snapshot keeps in the source of the tests: read, and never executed."""
+"""The values that inline-snapshot keeps in the sources of tests. They are read, never executed."""
 
 import ast
 import fnmatch
@@ -21,14 +21,14 @@ from baselinekit.importers.testcode import (
 
 TITLE = "inline-snapshot"
 FOLDERS = (".inline-snapshot", "__inline_snapshot__")
-"""Where the values stand that a source names by `external(…)`."""
+"""The folders of the values that a source names by `external(…)`."""
 
 _PACKAGE = "inline_snapshot"
 _CHECKS = ("dirty_equals", _PACKAGE)
 
 
 def read(files: FilesOfTests, moving: Moving) -> None:
-    """All `snapshot(…)` in the Python files that were named."""
+    """Read all `snapshot(…)` in the Python files that were named."""
     for file in files.files:
         if not file.endswith(".py"):
             continue
@@ -46,14 +46,16 @@ def read(files: FilesOfTests, moving: Moving) -> None:
 
 
 def _names(tree: ast.Module) -> set[str]:
-    """What `snapshot` is called in a file."""
-    found = set[str]()
+    """The names of `snapshot` in a file."""
+    names = set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == _PACKAGE:
-            found |= {one.asname or one.name for one in node.names if one.name == "snapshot"}
+            names |= {alias.asname or alias.name for alias in node.names if alias.name == "snapshot"}
         elif isinstance(node, ast.Import):
-            found |= {f"{one.asname or one.name}.snapshot" for one in node.names if one.name == _PACKAGE}
-    return found
+            names |= {
+                f"{alias.asname or alias.name}.snapshot" for alias in node.names if alias.name == _PACKAGE
+            }
+    return names
 
 
 class _Source:
@@ -61,7 +63,7 @@ class _Source:
 
     def __init__(self, files: FilesOfTests, moving: Moving, tests: TestsOfFile, names: set[str]):
         self._files, self._moving, self._tests, self._names = files, moving, tests, names
-        imported = {one.module for one in ast.walk(tests.tree) if isinstance(one, ast.ImportFrom)}
+        imported = {node.module for node in ast.walk(tests.tree) if isinstance(node, ast.ImportFrom)}
         self._classes = ClassesOfSource(tests.file, tests.tree, files.tree)
         checks = bool(imported & {*_CHECKS})
         self._reader = PythonReader(self._classes.member, self.record, checks, self.outside)
@@ -70,51 +72,55 @@ class _Source:
         }
 
     def read(self) -> None:
-        before = len(self._moving.values), len(self._moving.left_out)
+        counts_before = len(self._moving.values), len(self._moving.left_out)
         in_tests = set[int]()
-        told = set[ast.Call]()
+        reported = set[ast.Call]()
         for test in self._tests.tests:
             for number, call in enumerate(self.snapshots(test)):
                 in_tests.add(id(call))
-                self.take(test, call, number, told)
+                self.take(test, call, number, reported)
         for node in ast.walk(self._tests.tree):
             if isinstance(node, ast.Call) and self.is_snapshot(node) and id(node) not in in_tests:
-                what = "a snapshot outside of a test function: which test's value it is, only a run can tell"
-                self._moving.leave_out(self.place(node), what, "compare it in the test: assert … == baseline")
-        self._moving.seen += before != (len(self._moving.values), len(self._moving.left_out))
+                message = (
+                    "a snapshot outside of a test function: which test's value it is, only a run can tell"
+                )
+                self._moving.leave_out(
+                    self.place(node), message, "compare it in the test: assert … == baseline"
+                )
+        self._moving.seen += counts_before != (len(self._moving.values), len(self._moving.left_out))
 
     def record(self, call: ast.Call) -> Mapping[str, ast.expr]:
-        """What a call that makes a record says of it, with the defaults that are left out."""
+        """The fields of a record that a call makes, with the defaults that the call leaves out."""
         name = dotted(call.func).rpartition(".")[2]
         fields = self._classes.fields(name)
         if fields is None:
-            what = f"{name or 'a call'}(…): what it makes only the test's run can tell"
-            raise LostValue(what, "write the value itself, or let the first run of pytest write it")
+            message = f"{name or 'a call'}(…): what it makes only the test's run can tell"
+            raise LostValue(message, "write the value itself, or let the first run of pytest write it")
         return named_arguments(call, fields)
 
     def is_snapshot(self, node: ast.Call) -> bool:
         return dotted(node.func) in self._names
 
     def snapshots(self, test: OneTest) -> list[ast.Call]:
-        found = [
+        calls = [
             node
             for statement in test.node.body
             for node in ast.walk(statement)
             if isinstance(node, ast.Call) and self.is_snapshot(node)
         ]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+        return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
 
     def place(self, node: ast.expr) -> Place:
         return Place(self._tests.file, node.lineno)
 
-    def take(self, test: OneTest, call: ast.Call, number: int, told: set[ast.Call]) -> None:
+    def take(self, test: OneTest, call: ast.Call, number: int, reported: set[ast.Call]) -> None:
         place, name = self.place(call), str(number + 1) if number else None
-        is_first = call not in told
-        told.add(call)
+        is_first = call not in reported
+        reported.add(call)
         try:
             self.check(call)
-            given = call.args[0] if call.args else None
-            if given is None or (isinstance(given, ast.Constant) and given.value is Ellipsis):
+            value_node = call.args[0] if call.args else None
+            if value_node is None or (isinstance(value_node, ast.Constant) and value_node.value is Ellipsis):
                 self._moving.note(
                     f"{place}: snapshot() holds no value yet: the first run of pytest writes one"
                 )
@@ -123,7 +129,7 @@ class _Source:
                 raise LostValue(
                     "a test whose parameters only pytest can tell", "the first run with == baseline writes it"
                 )
-            value, placeholders = parted(self._reader.read(given))
+            value, placeholders = parted(self._reader.read(value_node))
         except LostValue as error:
             if is_first:
                 self._moving.lose(place, error, test.name)
@@ -139,7 +145,7 @@ class _Source:
             self._moving.change(CodeChange(place, "snapshot(…)", new))
 
     def check(self, call: ast.Call) -> None:
-        """Whether the value itself is compared with it."""
+        """Raise LostValue unless the value itself is compared with the snapshot."""
         parent = self._parents[call]
         if isinstance(parent, ast.Subscript) and parent.value is call:
             raise LostValue(
@@ -147,12 +153,14 @@ class _Source:
             )
         if isinstance(parent, ast.Attribute):
             raise LostValue("a snapshot of which an attribute is asked", "compare it with == baseline")
-        if isinstance(parent, ast.Compare) and any(not isinstance(one, ast.Eq) for one in parent.ops):
-            what = "`<=`, `>=`, `!=` or `in` with a snapshot, which is no equality"
-            raise LostValue(what, "write the bound itself")
+        if isinstance(parent, ast.Compare) and any(
+            not isinstance(operator, ast.Eq) for operator in parent.ops
+        ):
+            message = "`<=`, `>=`, `!=` or `in` with a snapshot, which is no equality"
+            raise LostValue(message, "write the bound itself")
 
     def outside(self, name: str) -> Any:
-        """The value of `external("hash:…")`, by its name or its beginning."""
+        """The value of `external("hash:…")`, by the name of its file or a pattern."""
         storage, _, path = name.rpartition(":")
         stem, dot, suffix = path.partition(".")
         fitting = [

@@ -28,7 +28,7 @@ _URL = lazy_pattern(r"(?:(?P<method>[A-Z]+)[ \t]+)?(?P<url>(?i:https?://\S+)|/\S
 
 
 def recognises(source: SourceText) -> bool:
-    """By its first line that says something."""
+    """Whether the first line that is not empty and no comment is such a line."""
     lines = (line.strip() for line in source.text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return bool(_CURL.match(first) or _URL.fullmatch(first))
@@ -39,11 +39,11 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     drafts: list[DraftRecipe] = []
     left_out: list[LeftOut] = []
     unsafe = 0
-    for line, asked in _requests(source.text, choices):
-        if isinstance(asked, LeftOut):
-            left_out.append(asked)
+    for line, entry in _requests(source.text, choices):
+        if isinstance(entry, LeftOut):
+            left_out.append(entry)
             continue
-        request, execution, notes = asked
+        request, execution, notes = entry
         if request["method"] not in SAFE and not choices.unsafe:
             unsafe += 1
             continue
@@ -63,39 +63,39 @@ def draft_of(
 ) -> DraftRecipe:
     """A request with its whole address, as a recipe below the base_url of the project or its own."""
     endpoint, base_url = addressed(request["url"], choices.base_url)
-    rest = {key: value for key, value in request.items() if key not in ("method", "url")}
-    asked = {"method": request["method"], "endpoint": endpoint, **rest}
-    about = {"type": "http"} | ({"base_url": base_url} if base_url else {}) | execution
+    remaining = {key: value for key, value in request.items() if key not in ("method", "url")}
+    request_input = {"method": request["method"], "endpoint": endpoint, **remaining}
+    execution_part = {"type": "http"} | ({"base_url": base_url} if base_url else {}) | execution
     id = slug(f"{request['method']} {urlsplit(endpoint).path}")
-    return DraftRecipe(id, {"input": asked, "execution": about}, line, notes=notes)
+    return DraftRecipe(id, {"input": request_input, "execution": execution_part}, line, notes=notes)
 
 
 def _requests(
     text: str, choices: ImportChoices
 ) -> Iterator[tuple[int, LeftOut | tuple[dict[str, Any], dict[str, Json], tuple[str, ...]]]]:
-    place, line = 0, 0
-    while place < len(text):
-        end = text.find("\n", place)
+    position, line = 0, 0
+    while position < len(text):
+        end = text.find("\n", position)
         end = len(text) if end < 0 else end
-        line, written = text.count("\n", 0, place) + 1, text[place:end].strip()
-        begins = place + len(text[place:end]) - len(text[place:end].lstrip())
-        place = end + 1
-        if not written or written.startswith("#"):
+        line, line_text = text.count("\n", 0, position) + 1, text[position:end].strip()
+        start_position = position + len(text[position:end]) - len(text[position:end].lstrip())
+        position = end + 1
+        if not line_text or line_text.startswith("#"):
             continue
-        if start := _CURL.match(text, begins):
+        if curl := _CURL.match(text, start_position):
             try:
-                words, _, place = next_command(text, start.end())
-                refuse_expansions(text, start.end())
-                asked = parse_words(words, choices.read)
-                yield line, (asked.request, asked.execution, asked.dropped)
+                words, _, position = next_command(text, curl.end())
+                refuse_expansions(text, curl.end())
+                curl_request = parse_words(words, choices.read)
+                yield line, (curl_request.request, curl_request.execution, curl_request.dropped)
             except BaselinekitError as error:
                 problem = error.problems[0]
                 yield line, LeftOut(line, problem.message, problem.hint)
-        elif (match := _URL.fullmatch(written)) and (match["url"].startswith("http") or choices.base_url):
+        elif (match := _URL.fullmatch(line_text)) and (match["url"].startswith("http") or choices.base_url):
             base = (choices.base_url or "").rstrip("/") if match["url"].startswith("/") else ""
             yield line, ({"method": match["method"] or "GET", "url": base + match["url"]}, {}, ())
         elif match:
-            yield line, LeftOut(line, f"{written} has no base_url", "pass --base-url http://…")
+            yield line, LeftOut(line, f"{line_text} has no base_url", "pass --base-url http://…")
         else:
             yield (
                 line,

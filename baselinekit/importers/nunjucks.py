@@ -1,5 +1,5 @@
-"""Nunjucks templates as promptfoo has them, as far as they are nothing but names in a text: filled in once.
-What has a logic of its own is not carried over, and told."""
+"""Nunjucks templates as promptfoo has them, as far as they only contain names: filled in once. Templates with
+logic are not carried over, and reported."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _AS_JSON = ("dump", "tojson")
 
 
 class Logic(Exception):
-    """What a template does that is more than to name a value."""
+    """Something in a template that is more than the name of a value."""
 
     def __init__(self, what: str):
         super().__init__(what)
@@ -34,25 +34,25 @@ class Logic(Exception):
 
 @frozen
 class Filled:
-    """A text with its values. `empty`: names that have none, and stand for the empty text."""
+    """A text with its values filled in. `empty`: names without a value, which stand for the empty text."""
 
     text: str
     empty: tuple[str, ...] = ()
 
 
 def filled(template: str, values: Mapping[str, Json]) -> Filled:
-    """The text that comes of a template. Values may name other values, a few levels deep."""
+    """The text of a filled template. Values may name other values, a few levels deep."""
     empty: dict[str, None] = {}
 
     def expanded(text: str, depth: int) -> str:
-        return _TAG.sub(lambda found: one(found, depth), text) if "{" in text else text
+        return _TAG.sub(lambda match: fill_tag(match, depth), text) if "{" in text else text
 
-    def one(found: re.Match[str], depth: int) -> str:
-        if found["tag"] is not None:
-            raise Logic(f"{{% {found['tag']} %}}")
-        if found["inner"] is None:
+    def fill_tag(match: re.Match[str], depth: int) -> str:
+        if match["tag"] is not None:
+            raise Logic(f"{{% {match['tag']} %}}")
+        if match["inner"] is None:
             return ""  # a comment
-        expression, *filters = (part.strip() for part in found["inner"].split("|"))
+        expression, *filters = (part.strip() for part in match["inner"].split("|"))
         value = _value(expression, values)
         if value is ABSENT:
             empty[expression] = None
@@ -77,7 +77,7 @@ def _plain(value: Json) -> str:
 
 
 def _value(expression: str, values: Mapping[str, Json]) -> Json:
-    """What a name leads to; ABSENT where there is nothing."""
+    """The value that an expression names; ABSENT if there is none."""
     if text := _STRING.fullmatch(expression):
         return text[2]
     if not _NAME.fullmatch(expression):
@@ -85,14 +85,14 @@ def _value(expression: str, values: Mapping[str, Json]) -> Json:
     name = re.match(r"[\w$]+", expression)
     if name is None or name[0] == "env":
         raise Logic(f"the environment variable {expression}")
-    found: Json = values.get(name[0], ABSENT)
+    value: Json = values.get(name[0], ABSENT)
     for step in _STEP.finditer(expression, name.end()):
         key = step[1] or step[3]
-        if isinstance(found, dict) and key is not None:
-            found = found.get(key, ABSENT)
-        elif isinstance(found, list) and (step[2] or (key or "").isdigit()):
+        if isinstance(value, dict) and key is not None:
+            value = value.get(key, ABSENT)
+        elif isinstance(value, list) and (step[2] or (key or "").isdigit()):
             number = int(step[2] or key)
-            found = found[number] if number < len(found) else ABSENT
+            value = value[number] if number < len(value) else ABSENT
         else:
             return ABSENT
-    return found
+    return value

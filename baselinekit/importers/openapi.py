@@ -1,5 +1,5 @@
-"""An OpenAPI 3 or Swagger 2 document: a request for each operation that only reads, its parameters from the
-document's examples, what varies in its answers from the formats of the schema, credentials as variables."""
+"""An OpenAPI 3 or Swagger 2 document: a request for each operation that only reads, with parameters from the
+document's examples, placeholders from the formats of the schemas, and credentials as variables."""
 
 import re
 from collections import Counter
@@ -48,13 +48,13 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     if not isinstance(document.root.get("paths", {}), dict):
         raise InvalidInput(Problem("BK550", "`paths` is not a mapping", "", Place(source.name)))
     drafts: list[tuple[DraftRecipe, Path]] = []
-    refused: list[tuple[CannotAskError, str]] = []
+    errors: list[tuple[CannotAskError, str]] = []
     unsafe = 0
     for path in document.root.get("paths", {}):
         try:
             operations = document.operations(path)
         except CannotAskError as error:
-            refused.append((error, path))
+            errors.append((error, path))
             continue
         for at, method, operation, shared in operations:
             if method.upper() not in SAFE and not choices.unsafe:
@@ -63,23 +63,23 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             try:
                 drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
             except CannotAskError as error:
-                refused.append((error, f"{method.upper()} {path}"))
-    refused = _without_repeats(refused)
-    places = bundle.places([*(at for _, at in drafts), *(error.at for error, _ in refused)])
+                errors.append((error, f"{method.upper()} {path}"))
+    errors = _without_repeats(errors)
+    places = bundle.places([*(at for _, at in drafts), *(error.at for error, _ in errors)])
     placed = [replace(draft, line=line) for (draft, _), (_, line) in zip(drafts, places, strict=False)]
-    left = [
+    left_out = [
         LeftOut(line, f"{operation}: {error.what}", error.hint, file)
-        for (error, operation), (file, line) in zip(refused, places[len(drafts) :], strict=True)
+        for (error, operation), (file, line) in zip(errors, places[len(drafts) :], strict=True)
     ]
-    return ImportedFile(tuple(placed), tuple(left), unsafe)
+    return ImportedFile(tuple(placed), tuple(left_out), unsafe)
 
 
-def _without_repeats(refused: list[tuple[CannotAskError, str]]) -> list[tuple[CannotAskError, str]]:
-    """What keeps several operations from being asked for the same reason at the same place, once."""
-    counted = Counter((error.at, error.what) for error, _ in refused)
-    first = {(error.at, error.what): (error, operation) for error, operation in reversed(refused)}
+def _without_repeats(errors: list[tuple[CannotAskError, str]]) -> list[tuple[CannotAskError, str]]:
+    """The errors, with those of several operations that have the same reason and place as one."""
+    counts = Counter((error.at, error.what) for error, _ in errors)
+    first = {(error.at, error.what): (error, operation) for error, operation in reversed(errors)}
     return [
-        (error, operation if counted[key] == 1 else many(counted[key], "operation"))
+        (error, operation if counts[key] == 1 else many(counts[key], "operation"))
         for key, (error, operation) in reversed(first.items())
     ]
 
@@ -112,8 +112,8 @@ class _Operation:
         base_url, prefix = self.base()
         for parameter, at in self.parameters():
             self.take(parameter, at)
-        if left := re.search(r"\{([^{}]*)\}", self.path):
-            raise CannotAskError(self.at, *_no_value("path", left[1]))
+        if missing := re.search(r"\{([^{}]*)\}", self.path):
+            raise CannotAskError(self.at, *_no_value("path", missing[1]))
         if self.method.upper() not in SAFE:
             self.take_body()
         self.take_security()
@@ -124,9 +124,11 @@ class _Operation:
         request |= {"auth": self.auth} if self.auth else {}
         request |= {"cookies": self.cookies} if self.cookies else {}
         execution = {"type": "http"} | ({"base_url": base_url} if base_url else {})
-        stated = str(self.operation.get("operationId") or "")
+        operation_id = str(self.operation.get("operationId") or "")
         return DraftRecipe(
-            id=stated if _ID.fullmatch(stated) else slug(stated or f"{self.method} {self.at[1]}"),
+            id=operation_id
+            if _ID.fullmatch(operation_id)
+            else slug(operation_id or f"{self.method} {self.at[1]}"),
             current={"input": request, "execution": execution},
             line=0,
             name=" ".join(str(self.operation.get("summary") or "").split()) or None,
@@ -137,30 +139,31 @@ class _Operation:
         )
 
     def base(self) -> tuple[str | None, str]:
-        """The base_url to state, and what stands before each path. A base_url of the project without a path
-        takes the place of the server's origin, and one with a path, be it `/`, that of the whole server."""
+        """The base_url to state, and the prefix of each path. A base_url of the project without a path
+        replaces the server's origin; one with a path, even `/`, replaces the whole server."""
         server = self.document.server(self.operation, self.item, self.choices.params)
         parts = urlsplit(server)
         if self.choices.base_url is not None:
             return None, "" if urlsplit(self.choices.base_url).path else parts.path
         if not parts.netloc:
-            what = "the document names no address to ask" + (f", but {server}" if server else "")
-            raise CannotAskError(("servers",), what, "pass --base-url http://…")
+            message = "the document names no address to ask" + (f", but {server}" if server else "")
+            raise CannotAskError(("servers",), message, "pass --base-url http://…")
         return f"{parts.scheme}://{parts.netloc}", parts.path
 
     def parameters(self) -> list[tuple[dict[str, Json], Path]]:
-        """Those of the operation go before those that its path has for all of them."""
-        found: dict[tuple[Json, Json], tuple[dict[str, Json], Path]] = {}
+        """The parameters. Those of the operation take precedence over those of its path."""
+        by_name: dict[tuple[Json, Json], tuple[dict[str, Json], Path]] = {}
         places = ((self.item, self.at[:2]), (self.operation, self.at))
         for holder, at in places:
-            for number, written in enumerate(holder.get("parameters") or ()):
-                parameter, there = self.document.resolve(written, (*at, "parameters", number))
+            for number, node in enumerate(holder.get("parameters") or ()):
+                parameter, parameter_at = self.document.resolve(node, (*at, "parameters", number))
                 if isinstance(parameter, dict):
-                    found[parameter.get("name"), parameter.get("in")] = (parameter, there)
-        return list(found.values())
+                    by_name[parameter.get("name"), parameter.get("in")] = (parameter, parameter_at)
+        return list(by_name.values())
 
     def take(self, parameter: dict[str, Json], at: Path) -> None:
-        """What is not required is left out, unless the operator gives it."""
+        """Add a parameter to the request. One that is not required is left out, unless the operator gives
+        it."""
         name, where = str(parameter.get("name")), parameter.get("in")
         given = self.given(name)
         if (given is ABSENT and not parameter.get("required") and where != "path") or (
@@ -193,12 +196,12 @@ class _Operation:
             self.cookies[name] = _escaped(_joined(value, ","))
         elif where == "formData":
             self.form[name] = _field(value)
-            sent = self.operation.get("consumes") or self.document.root.get("consumes") or ()
-            if _MULTIPART in sent and FORM_TYPE not in sent:
+            media_types = self.operation.get("consumes") or self.document.root.get("consumes") or ()
+            if _MULTIPART in media_types and FORM_TYPE not in media_types:
                 self.files = self.files or {}
 
     def given(self, name: str) -> Any:
-        """What the operator gives for a parameter or a field, of this operation or of all."""
+        """The value that the operator gives for a parameter or a field, of this operation or of all."""
         params = self.choices.params
         return params.get(f"{self.operation.get('operationId')}.{name}", params.get(name, ABSENT))
 
@@ -218,22 +221,24 @@ class _Operation:
         return {name: _escaped(_joined(value, separators.get(str(style), ",")))}
 
     def take_body(self) -> None:
-        written = self.operation.get("requestBody")
-        if written is None:
+        node = self.operation.get("requestBody")
+        if node is None:
             return
-        body, at = self.document.resolve(written, (*self.at, "requestBody"))
+        body, at = self.document.resolve(node, (*self.at, "requestBody"))
         content = body.get("content") if isinstance(body, dict) else None
         if not isinstance(content, dict) or not content:
             return
-        known = [name for name in content if "json" in name] + [name for name in _FORMS if name in content]
-        media = next(iter((*known, *content)))
-        there = (*at, "content", media)
+        preferred = [name for name in content if "json" in name] + [
+            name for name in _FORMS if name in content
+        ]
+        media = next(iter((*preferred, *content)))
+        media_at = (*at, "content", media)
         if media in _FORMS and isinstance(content[media], dict):
-            self.take_form(content[media], there, media)
+            self.take_form(content[media], media_at, media)
             return
-        value = self.document.example(content[media], there)
+        value = self.document.example(content[media], media_at)
         if value is ABSENT:
-            value = self.document.body_value(content[media].get("schema"), (*there, "schema"))
+            value = self.document.body_value(content[media].get("schema"), (*media_at, "schema"))
         if "json" in media:
             self.body = {"json": _escaped(value)}
             if media != "application/json":
@@ -243,21 +248,22 @@ class _Operation:
             self.body = {"body": _escaped(value)}
         else:
             hint = "write a curl line for it: baselinekit capture curl --data-binary …"
-            raise CannotAskError(there, f"a body of {media} is not made from a schema", hint)
+            raise CannotAskError(media_at, f"a body of {media} is not made from a schema", hint)
 
     def take_form(self, content: dict[str, Json], at: Path, media: str) -> None:
-        """The fields that are required or have an example. Its files are the operator's to name."""
-        there = (*at, "schema")
-        properties, required = self.document.members(content.get("schema"), there)
-        files = {name for name, part in properties.items() if self.document.is_file(part, there)}
+        """Add the fields of a form that are required or have an example. The operator has to name its
+        files."""
+        schema_at = (*at, "schema")
+        properties, required = self.document.members(content.get("schema"), schema_at)
+        files = {name for name, part in properties.items() if self.document.is_file(part, schema_at)}
         given = {name: text for name in properties if (text := self.given(name)) is not ABSENT}
         value = self.document.example(content, at)
         if value is ABSENT:
-            value = self.document.body_value(content.get("schema"), there, without=files | given.keys())
+            value = self.document.body_value(content.get("schema"), schema_at, without=files | given.keys())
         if not isinstance(value, dict):
             raise CannotAskError(at, "a form that is no object", "write a curl line for it")
         for name in sorted(files & set(required) - given.keys()):
-            raise CannotAskError(there, *_no_file(name))
+            raise CannotAskError(schema_at, *_no_file(name))
         fields = {name: part for name, part in value.items() if name not in files and part is not None}
         fields |= {name: text for name, text in given.items() if name not in files}
         self.form = {name: _field(part) for name, part in fields.items()}
@@ -265,15 +271,15 @@ class _Operation:
             self.files = {name: given[name] for name in files & given.keys()}
 
     def take_security(self) -> None:
-        """The first way to be let in of which all variables are known, else the first; none where a way is
-        to have none."""
-        stated = self.operation.get("security", self.document.root.get("security"))
-        ways = [way for way in stated or () if isinstance(way, dict)]
-        tried = [self.credentials(way) for way in ways]
-        known = [one for one in tried if one[1] and set(one[1]) <= self.choices.known]
-        if not tried or (not known and {} in ways):
+        """Add the first security requirement whose variables are all known, else the first one; none if the
+        document also allows a request without credentials."""
+        security = self.operation.get("security", self.document.root.get("security"))
+        requirements = [requirement for requirement in security or () if isinstance(requirement, dict)]
+        choices = [self.credentials(requirement) for requirement in requirements]
+        available = [choice for choice in choices if choice[1] and set(choice[1]) <= self.choices.known]
+        if not choices or (not available and {} in requirements):
             return
-        parts, needs = known[0] if known else tried[0]
+        parts, needs = available[0] if available else choices[0]
         self.needs += needs
         for where, name, value in parts:
             if where == "auth":
@@ -281,33 +287,33 @@ class _Operation:
             else:
                 {"header": self.headers, "query": self.query, "cookie": self.cookies}[where][name] = value
 
-    def credentials(self, way: dict[str, Json]) -> tuple[list[tuple[str, str, Json]], list[str]]:
-        """What is sent to be let in, and the variables in it."""
+    def credentials(self, requirement: dict[str, Json]) -> tuple[list[tuple[str, str, Json]], list[str]]:
+        """The credentials that a security requirement asks for, and the variables in them."""
         parts: list[tuple[str, str, Json]] = []
         needs: list[str] = []
-        for scheme in way:
+        for scheme in requirement:
             at: Path = ("components", "securitySchemes", scheme)
-            stated, _ = self.document.resolve(self.document.schemes().get(scheme), at)
-            if not isinstance(stated, dict):
+            description, _ = self.document.resolve(self.document.schemes().get(scheme), at)
+            if not isinstance(description, dict):
                 raise CannotAskError(
                     self.at, f"the security scheme {scheme} is not described", "mend the document"
                 )
-            variable, way_in = variable_name(scheme), stated.get("type")
-            if way_in == "basic" or (
-                way_in == "http" and str(stated.get("scheme")).lower() in ("basic", "digest")
+            variable, scheme_type = variable_name(scheme), description.get("type")
+            if scheme_type == "basic" or (
+                scheme_type == "http" and str(description.get("scheme")).lower() in ("basic", "digest")
             ):
                 names = [f"{variable}_USERNAME", f"{variable}_PASSWORD"]
                 auth = {
-                    "type": str(stated.get("scheme", "basic")).lower(),
+                    "type": str(description.get("scheme", "basic")).lower(),
                     "username": f"{{{{{names[0]}}}}}",
                     "password": f"{{{{{names[1]}}}}}",
                 }
                 parts.append(("auth", "", auth))
                 needs += names
-            elif way_in == "apiKey" and stated.get("in") in ("header", "query", "cookie"):
-                parts.append((str(stated["in"]), str(stated.get("name")), f"{{{{{variable}}}}}"))
+            elif scheme_type == "apiKey" and description.get("in") in ("header", "query", "cookie"):
+                parts.append((str(description["in"]), str(description.get("name")), f"{{{{{variable}}}}}"))
                 needs.append(variable)
-            elif way_in != "mutualTLS":
+            elif scheme_type != "mutualTLS":
                 parts.append(("auth", "", {"type": "bearer", "token": f"{{{{{variable}}}}}"}))
                 needs.append(variable)
         return parts, needs
@@ -326,7 +332,7 @@ def _no_file(name: str) -> tuple[str, str]:
 
 
 def _field(value: Json) -> Json:
-    """A field of a form: what is no text and no list of texts goes as JSON."""
+    """A field of a form: what is neither a text nor a list of texts is sent as JSON."""
     if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
         return [_field(item) for item in value]
     return _escaped(as_text(value) if isinstance(value, dict | list) else value)
@@ -337,7 +343,7 @@ def _joined(value: Json, separator: str) -> str:
 
 
 def _escaped(value: Json) -> Json:
-    """What looks like a variable of ours is a text of the document."""
+    """The value with texts escaped that look like our variables: in the document they are plain texts."""
     if isinstance(value, str):
         return unexpanded(value)
     if isinstance(value, list):

@@ -1,5 +1,5 @@
 """promptfoo's configuration as a file of test cases: every test with every prompt and every provider, each
-prompt filled in. What is a program, or is computed by one, does not carry over and is named."""
+prompt filled in. Programs, and what they compute, do not carry over and are reported."""
 
 import csv
 import os.path
@@ -85,14 +85,14 @@ def recognises(source: SourceText) -> bool:
     raw = source.value
     if not isinstance(raw, dict) or "evalcases" in raw or "test_cases" in raw:
         return False
-    asked = any(key in raw for key in ("providers", "targets", "prompts"))
-    return asked and ("tests" in raw or "scenarios" in raw or "defaultTest" in raw or "redteam" in raw)
+    has_targets = any(key in raw for key in ("providers", "targets", "prompts"))
+    return has_targets and ("tests" in raw or "scenarios" in raw or "defaultTest" in raw or "redteam" in raw)
 
 
 @frozen
 class PromptText:
-    """One prompt as it is written. `label`: by which others name it; `value`: what it holds, if it is JSON;
-    `messages`: if it is a list of them; `lost`: what of such messages cannot be asked here."""
+    """One prompt. `label`: its name; `value`: its value, if it is JSON; `messages`: if it is a list of
+    messages; `lost`: what of these cannot be sent here."""
 
     label: str
     text: str
@@ -124,19 +124,18 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     return reading.draft(name, document | {"test_cases": cases})
 
 
-def _config(options: Json, cases: Sequence[dict[str, Json]], reading: Reading) -> dict[str, Json]:
-    """What holds for all cases: a time limit, and whom they ask, where that is one."""
+def _config(raw: Json, cases: Sequence[dict[str, Json]], reading: Reading) -> dict[str, Json]:
+    """The config of all cases: a time limit, and the execution if it is the same for all."""
     config: dict[str, Json] = {}
-    stated = options if isinstance(options, dict) else {}
-    if isinstance(stated.get("repeat"), int) and stated["repeat"] > 1:
-        reading.note(
-            f"each test was asked {stated['repeat']} times: baselinekit run --attempts {stated['repeat']}"
-        )
-    timeout = stated.get("timeoutMs")
+    options = raw if isinstance(raw, dict) else {}
+    repeat = options.get("repeat")
+    if isinstance(repeat, int) and repeat > 1:
+        reading.note(f"each test was asked {repeat} times: baselinekit run --attempts {repeat}")
+    timeout = options.get("timeoutMs")
     if isinstance(timeout, int) and timeout > 0:
         config["timeout_seconds"] = timeout / 1000
     executions = [case.get("execution") for case in cases]
-    if cases and executions[0] is not None and all(one == executions[0] for one in executions):
+    if cases and executions[0] is not None and all(execution == executions[0] for execution in executions):
         config["execution"] = executions[0]
         for case in cases:
             del case["execution"]
@@ -150,23 +149,23 @@ def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
     listed = raw if isinstance(raw, list) else [raw]
     if isinstance(raw, dict):  # the old form: a file, and what it is called
         listed = [{"id": key, "label": value} for key, value in raw.items()]
-    for number, one in enumerate(listed):
+    for number, prompt in enumerate(listed):
         at: Path = ("prompts", number) if isinstance(raw, list) else ("prompts",)
-        label = one.get("label") if isinstance(one, dict) else None
-        stated = (one.get("raw") or one.get("id")) if isinstance(one, dict) else one
-        if not isinstance(stated, str):
+        label = prompt.get("label") if isinstance(prompt, dict) else None
+        source = (prompt.get("raw") or prompt.get("id")) if isinstance(prompt, dict) else prompt
+        if not isinstance(source, str):
             reading.leave_out(at, "a prompt that is no text", "write it as a text or name its file")
             continue
         try:
             texts = (
-                [*_prompt_texts(stated)] if not _is_file(stated) else [*_prompt_files(stated, reading, at)]
+                [*_prompt_texts(source)] if not _is_file(source) else [*_prompt_files(source, reading, at)]
             )
-        except NotCarried as why:
-            reading.leave_out(at, why.what, why.hint)
+        except NotCarried as error:
+            reading.leave_out(at, error.what, error.hint)
             continue
-        for place, (name, text) in enumerate(texts):
-            own = label or name or f"prompt-{number + 1}"
-            yield _prompt(str(own) if len(texts) == 1 else f"{own}:{place + 1}", text)
+        for index, (name, text) in enumerate(texts):
+            prompt_label = label or name or f"prompt-{number + 1}"
+            yield _prompt(str(prompt_label) if len(texts) == 1 else f"{prompt_label}:{index + 1}", text)
 
 
 def _is_file(text: str) -> bool:
@@ -180,22 +179,22 @@ def _prompt_texts(text: str, name: str = "") -> Iterator[tuple[str, str]]:
             yield name, part.strip() if part != text else text
 
 
-def _prompt_files(stated: str, reading: Reading, at: Path) -> Iterator[tuple[str, str]]:
-    way = stated.removeprefix(FILE)
-    program = way.split(":")[0] if ":" in way else way
-    if stated.startswith("exec:") or program.endswith(PROGRAMS):
-        raise NotCarried(f"the prompt {stated!r} is made by a program", "write down what it makes")
-    ways = reading.files.fitting(way) if "*" in way else [way]
-    if not ways:
-        raise NotCarried(f"no file fits {way!r}", BESIDE)
-    for one in ways:
-        text = reading.text_beside(one)
+def _prompt_files(source: str, reading: Reading, at: Path) -> Iterator[tuple[str, str]]:
+    path = source.removeprefix(FILE)
+    program = path.split(":")[0] if ":" in path else path
+    if source.startswith("exec:") or program.endswith(PROGRAMS):
+        raise NotCarried(f"the prompt {source!r} is made by a program", "write down what it makes")
+    paths = reading.files.fitting(path) if "*" in path else [path]
+    if not paths:
+        raise NotCarried(f"no file fits {path!r}", BESIDE)
+    for file in paths:
+        text = reading.text_beside(file)
         if text is None:
-            raise NotCarried(f"there is no prompt {one!r}", BESIDE)
-        name = os.path.splitext(os.path.basename(one))[0]
-        if one.endswith((".txt", ".md", ".j2")):
+            raise NotCarried(f"there is no prompt {file!r}", BESIDE)
+        name = os.path.splitext(os.path.basename(file))[0]
+        if file.endswith((".txt", ".md", ".j2")):
             yield from _prompt_texts(text.removesuffix("\n"), name)
-        elif one.endswith(".csv"):
+        elif file.endswith(".csv"):
             for row in csv.DictReader(text.splitlines()):
                 yield str(row.get("label") or name), str(row.get("prompt") or "")
         else:
@@ -203,7 +202,7 @@ def _prompt_files(stated: str, reading: Reading, at: Path) -> Iterator[tuple[str
 
 
 def _prompt(label: str, text: str) -> PromptText:
-    """A prompt that is a list of messages is asked as such."""
+    """The prompt of a text. A list of messages is sent as such."""
     beginning = text.lstrip()
     if not beginning.startswith(("[", "{", '"', "- role:")):
         return PromptText(label, text)
@@ -212,22 +211,22 @@ def _prompt(label: str, text: str) -> PromptText:
         value = (YAML if is_yaml else JSON).load(text, label)[0]
     except BaselinekitError:
         return PromptText(label, text)
-    held = ABSENT if is_yaml else value
-    if not isinstance(value, list) or not any(isinstance(one, dict) and "role" in one for one in value):
-        return PromptText(label, text, held)
+    parsed = ABSENT if is_yaml else value
+    if not isinstance(value, list) or not any(isinstance(item, dict) and "role" in item for item in value):
+        return PromptText(label, text, parsed)
     if lost := next(filter(None, map(_lost_of_message, value)), ""):
-        return PromptText(label, text, held, lost=lost)
-    return PromptText(label, text, held, tuple((one["role"], one["content"]) for one in value))
+        return PromptText(label, text, parsed, lost=lost)
+    return PromptText(label, text, parsed, tuple((item["role"], item["content"]) for item in value))
 
 
-def _lost_of_message(one: Json) -> str:
-    if not isinstance(one, dict):
-        return f"a message that is {describe_value(one)}"
-    if one.get("role") not in _ROLES:
-        return f"a message whose role is {describe_value(one.get('role'))}"
-    if not isinstance(one.get("content"), str):
+def _lost_of_message(message: Json) -> str:
+    if not isinstance(message, dict):
+        return f"a message that is {describe_value(message)}"
+    if message.get("role") not in _ROLES:
+        return f"a message whose role is {describe_value(message.get('role'))}"
+    if not isinstance(message.get("content"), str):
         return "a message whose content is no text"
-    return next((f"`{key}` of a message" for key in one if key not in ("role", "content")), "")
+    return next((f"`{key}` of a message" for key in message if key not in ("role", "content")), "")
 
 
 # A test with each prompt and each provider, as cases.
@@ -239,8 +238,8 @@ def _cases(
     for key in [key for key in test.raw if key not in _TEST_KEYS]:
         reading.leave_out((*test.at, key), f"`{key}` of a test", _LOST_IN_TESTS.get(key, ""), test.file)
     for key in [key for key in test.default if key not in _TEST_KEYS]:
-        what, hint = f"`{key}` of the default test", _LOST_IN_TESTS.get(key, "")
-        reading.leave_out(("defaultTest", key), what, hint)
+        message, hint = f"`{key}` of the default test", _LOST_IN_TESTS.get(key, "")
+        reading.leave_out(("defaultTest", key), message, hint)
     for key, (types, name) in _TYPES.items():
         if test.raw.get(key) is not None and not isinstance(test.raw[key], types):
             reading.leave_out((*test.at, key), f"`{key}` that is no {name}", "", test.file)
@@ -252,47 +251,48 @@ def _cases(
             reading.leave_out(at, f"`options.{key}`", _LOST_IN_TESTS.get(key, ""), test.file)
     try:
         variants = [*values_of(test, reading)]
-    except NotCarried as why:
-        reading.leave_out(test.at, why.what, why.hint, test.file)
+    except NotCarried as error:
+        reading.leave_out(test.at, error.what, error.hint, test.file)
         return
-    asked = _own_providers(test, providers, reading)
+    test_providers = _providers_of_test(test, providers, reading)
     for values in variants:
-        for provider in asked:
-            for prompt in _chosen(prompts, test, provider):
+        for provider in test_providers:
+            for prompt in _select_prompts(prompts, test, provider):
                 try:
                     case = _case(test, values, prompt, provider, reading)
                 except Logic as logic:
-                    what = f"{logic.what} in the prompt {prompt.label!r}: only names are filled in"
-                    reading.leave_out(test.at, what, "write the prompts without it", test.file)
+                    message = f"{logic.what} in the prompt {prompt.label!r}: only names are filled in"
+                    reading.leave_out(test.at, message, "write the prompts without it", test.file)
                     continue
-                except NotCarried as why:
-                    reading.leave_out(test.at, why.what, why.hint, test.file)
+                except NotCarried as error:
+                    reading.leave_out(test.at, error.what, error.hint, test.file)
                     continue
                 if case is not None:
-                    words = [*([prompt.label] if len(prompts) > 1 else [])]
-                    words += [provider.label] if len(asked) > 1 else []
-                    yield _named(case, test, words, reading)
+                    labels = [*([prompt.label] if len(prompts) > 1 else [])]
+                    labels += [provider.label] if len(test_providers) > 1 else []
+                    yield _named(case, test, labels, reading)
 
 
-def _own_providers(test: StatedTest, providers: Sequence[Provider], reading: Reading) -> list[Provider]:
-    own = test.said("provider")
-    if own is not None:
-        stated = own if isinstance(own, dict) else {"id": own}
-        named = [one for one in providers if without_login(str(stated.get("id"))) == one.label]
-        return named or [provider_of(stated, (*test.at, "provider"), reading)]
-    chosen = test.said("providers")
-    if not isinstance(chosen, list):
+def _providers_of_test(test: StatedTest, providers: Sequence[Provider], reading: Reading) -> list[Provider]:
+    test_provider = test.said("provider")
+    if test_provider is not None:
+        provider = test_provider if isinstance(test_provider, dict) else {"id": test_provider}
+        id = without_login(str(provider.get("id")))
+        matching = [candidate for candidate in providers if candidate.label == id]
+        return matching or [provider_of(provider, (*test.at, "provider"), reading)]
+    names = test.said("providers")
+    if not isinstance(names, list):
         return list(providers)
-    return [one for one in providers if any(_fits(str(name), one.label) for name in chosen)]
+    return [provider for provider in providers if any(_fits(str(name), provider.label) for name in names)]
 
 
-def _chosen(prompts: Sequence[PromptText], test: StatedTest, provider: Provider) -> list[PromptText]:
+def _select_prompts(prompts: Sequence[PromptText], test: StatedTest, provider: Provider) -> list[PromptText]:
     names = [str(name) for name in listed(test.said("prompts"))] or [*provider.prompts]
-    return [one for one in prompts if not names or any(_fits(name, one.label) for name in names)]
+    return [prompt for prompt in prompts if not names or any(_fits(name, prompt.label) for name in names)]
 
 
 def _fits(name: str, label: str) -> bool:
-    """Whether a name means what has this label: itself, or one of a group."""
+    """Whether a name refers to this label: to itself, or to its group."""
     return label == name or label.startswith(f"{name.removesuffix('*').removesuffix(':')}:")
 
 
@@ -303,69 +303,69 @@ def _case(
     if provider.execution and not provider.asks_nobody:
         case["execution"] = provider.execution
     graders: list[Json] = []
-    for stated, at in _assertions(test, reading):
-        made = _graded(stated, at, values, test, reading)
-        if made is not None and made.expected and "expected" in case:
-            made = _by_pattern(made, at, test, reading)
-        if made is not None:
-            case |= {"expected": made.expected} if made.expected else {}
-            graders.append(made.grader)
+    for assertion, at in _assertions(test, reading):
+        asserted = _grader_of(assertion, at, values, test, reading)
+        if asserted is not None and asserted.expected and "expected" in case:
+            asserted = _by_pattern(asserted, at, test, reading)
+        if asserted is not None:
+            case |= {"expected": asserted.expected} if asserted.expected else {}
+            graders.append(asserted.grader)
     if not graders:
         hint = "give it an assertion"
         reading.leave_out(test.at, "a test without an assertion that carries over", hint, test.file)
         return None
-    return case | _ruled(test, graders, reading)
+    return case | _with_pass_rule(test, graders, reading)
 
 
-def _graded(
-    stated: Mapping[str, Json], at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
+def _grader_of(
+    assertion: Mapping[str, Json], at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
 ) -> Asserted | None:
-    """The grader of an assertion; None where there is none, which is told."""
+    """The grader of an assertion; None if there is none, which is reported."""
     try:
-        if stated["type"] == SET:
-            return _graded_set(stated, at, values, test, reading)
-        made = graded(_assertion(stated, values, test, reading))
-    except NotCarried as why:
-        reading.leave_out(at, why.what, why.hint, test.file)
+        if assertion["type"] == SET:
+            return _grader_of_set(assertion, at, values, test, reading)
+        asserted = graded(_assertion(assertion, values, test, reading))
+    except NotCarried as error:
+        reading.leave_out(at, error.what, error.hint, test.file)
         return None
     except Logic as logic:
         reading.leave_out(at, f"{logic.what} in an assertion", "write down what it gives", test.file)
         return None
-    if made.note:
-        reading.note(made.note)
-    return made
+    if asserted.note:
+        reading.note(asserted.note)
+    return asserted
 
 
-def _graded_set(
-    stated: Mapping[str, Json], at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
+def _grader_of_set(
+    group: Mapping[str, Json], at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
 ) -> Asserted:
-    """Assertions of which the mean counts, as a grader that is made of theirs."""
+    """A set of assertions whose mean counts, as a composite of their graders."""
     inner: list[Asserted] = []
-    for number, one in enumerate(listed(stated.get("assert"))):
-        here = (*at, "assert", number)
-        made = _graded(one, here, values, test, reading) if isinstance(one, dict) and "type" in one else None
-        if made is not None and made.expected:
-            made = _by_pattern(made, here, test, reading)
-        if made is None:
-            raise NotCarried(
-                "an assert-set of which a part does not carry over", "a part less is another mean"
-            )
-        inner.append(made)
-    return in_set(inner, stated)
+    for number, assertion in enumerate(listed(group.get("assert"))):
+        place = (*at, "assert", number)
+        is_typed = isinstance(assertion, dict) and "type" in assertion
+        asserted = _grader_of(assertion, place, values, test, reading) if is_typed else None
+        if asserted is not None and asserted.expected:
+            asserted = _by_pattern(asserted, place, test, reading)
+        if asserted is None:
+            hint = "a part less is another mean"
+            raise NotCarried("an assert-set of which a part does not carry over", hint)
+        inner.append(asserted)
+    return in_set(inner, group)
 
 
-def _by_pattern(made: Asserted, at: Path, test: StatedTest, reading: Reading) -> Asserted | None:
-    """What a case expects once already: the same as a pattern."""
-    only = made.expected["value"] if made.expected else None
-    if not isinstance(only, str):
+def _by_pattern(asserted: Asserted, at: Path, test: StatedTest, reading: Reading) -> Asserted | None:
+    """A further expected text as a pattern: a case has only one expectation."""
+    value = asserted.expected["value"] if asserted.expected else None
+    if not isinstance(value, str):
         reading.leave_out(at, "a further `equals` with JSON", "write a case for it", test.file)
         return None
-    exactly = {"method": "regex", "pattern": rf"\A{re.escape(only)}\Z"}
-    return replace(made, expected=None, grader={**made.grader, "config": exactly})
+    config = {"method": "regex", "pattern": rf"\A{re.escape(value)}\Z"}
+    return replace(asserted, expected=None, grader={**asserted.grader, "config": config})
 
 
-def _ruled(test: StatedTest, graders: list[Json], reading: Reading) -> dict[str, Json]:
-    """The graders, and when they pass: all of them, or by their mean where a threshold is stated."""
+def _with_pass_rule(test: StatedTest, graders: list[Json], reading: Reading) -> dict[str, Json]:
+    """The graders, and when they pass: all of them, or by their mean if a threshold is stated."""
     threshold = test.said("threshold")
     if threshold is None:
         return {"graders": graders}
@@ -374,22 +374,22 @@ def _ruled(test: StatedTest, graders: list[Json], reading: Reading) -> dict[str,
             (*test.at, "threshold"), f"a threshold of {threshold}", "every case reaches it", test.file
         )
         return {"graders": graders}
-    optional = [{**one, "required": False} for one in graders if isinstance(one, dict)]
+    optional = [{**grader, "required": False} for grader in graders if isinstance(grader, dict)]
     rule: dict[str, Json] = {"by": "mean", "pass_at": threshold, "borderline_at": threshold}
     return {"graders": optional, "pass_rule": rule}
 
 
 def _named(
-    case: dict[str, Json], test: StatedTest, words: Sequence[str], reading: Reading
+    case: dict[str, Json], test: StatedTest, labels: Sequence[str], reading: Reading
 ) -> dict[str, Json]:
     description = test.raw.get("description")
-    said = description if isinstance(description, str) else ""
-    id = reading.own_id("-".join([said or "test", *words]))
-    head: dict[str, Json] = {"id": id} | ({"name": " · ".join([said, *words])} if said else {})
-    about: dict[str, Json] = {"tags": [*words]} if words else {}
-    about |= {"parallel": False} if test.merged("options").get("runSerially") else {}
-    told = {"sidecar": test.merged("metadata")} if test.merged("metadata") else {}
-    return {**head, **case, **told} | ({"metadata": about} if about else {})
+    title = description if isinstance(description, str) else ""
+    id = reading.own_id("-".join([title or "test", *labels]))
+    head: dict[str, Json] = {"id": id} | ({"name": " · ".join([title, *labels])} if title else {})
+    metadata: dict[str, Json] = {"tags": [*labels]} if labels else {}
+    metadata |= {"parallel": False} if test.merged("options").get("runSerially") else {}
+    sidecar = {"sidecar": test.merged("metadata")} if test.merged("metadata") else {}
+    return {**head, **case, **sidecar} | ({"metadata": metadata} if metadata else {})
 
 
 def _input(
@@ -397,104 +397,103 @@ def _input(
 ) -> dict[str, Json]:
     options = test.merged("options")
     before, after = options.get("prefix") or "", options.get("suffix") or ""
-    if before or after:  # what is to be asked is the whole, whatever a part of it looks like
+    if before or after:  # the whole is the prompt, whatever a part of it looks like
         prompt = _prompt(prompt.label, f"{before}{prompt.text}{after}")
 
-    def said(template: str) -> str:
-        found = filled(template, values)
-        for name in found.empty:
+    def render(template: str) -> str:
+        result = filled(template, values)
+        for name in result.empty:
             reading.note(f"{{{{{name}}}}} has no value in some tests: it stands for the empty text, as there")
-        return found.text
+        return result.text
 
     if not provider.asks_nobody:
         if prompt.lost:
             raise NotCarried(f"{prompt.lost} in the prompt {prompt.label!r}", _PLAIN_MESSAGES)
         if prompt.messages:
-            content: Json = [{"role": role, "content": said(text)} for role, text in prompt.messages]
+            content: Json = [{"role": role, "content": render(text)} for role, text in prompt.messages]
             return {"type": "messages", "content": content}
-    # in a prompt that is JSON each text is filled in by itself: what is a quote in a value ends none
-    text = said(prompt.text) if prompt.value is ABSENT else pretty(_with_texts(prompt.value, said), "  ")
+    # in a prompt that is JSON each text is filled in by itself: a quote in a value ends no string
+    text = render(prompt.text) if prompt.value is ABSENT else pretty(_map_texts(prompt.value, render), "  ")
     return {"type": NOBODY.eval_input if provider.asks_nobody else "prompt", "content": unexpanded(text)}
 
 
-def _with_texts(value: Json, said: Callable[[str], str]) -> Json:
-    """A value with each of its texts as `said` has it."""
+def _map_texts(value: Json, apply: Callable[[str], str]) -> Json:
+    """A value with each of its texts filled in."""
     if isinstance(value, str):
-        return said(value)
+        return apply(value)
     if isinstance(value, list):
-        return [_with_texts(one, said) for one in value]
-    return {key: _with_texts(one, said) for key, one in value.items()} if isinstance(value, dict) else value
+        return [_map_texts(item, apply) for item in value]
+    return {key: _map_texts(item, apply) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, Json], Path]]:
-    """Each assertion of a test and of all tests, with its place. A set that only groups is taken apart."""
-    usual = [] if test.merged("options").get("disableDefaultAsserts") else listed(test.default.get("assert"))
-    places: list[tuple[Json, Path]] = [
-        (one, ("defaultTest", "assert", number)) for number, one in enumerate(usual)
-    ]
+    """Each assertion of a test and of all tests, with its place. A set that only groups is flattened."""
+    is_disabled = test.merged("options").get("disableDefaultAsserts")
+    defaults = [] if is_disabled else listed(test.default.get("assert"))
+    places: list[tuple[Json, Path]] = [(raw, ("defaultTest", "assert", n)) for n, raw in enumerate(defaults)]
     own = listed(test.raw.get("assert"))
-    places += [(one, (*test.at, "assert", number)) for number, one in enumerate(own)]
+    places += [(raw, (*test.at, "assert", number)) for number, raw in enumerate(own)]
     while places:
-        one, at = places.pop(0)
-        if isinstance(one, str):
-            one = from_short(one)
-        if isinstance(one, dict) and isinstance(one.get("$ref"), str):
+        raw, at = places.pop(0)
+        if isinstance(raw, str):
+            raw = from_short(raw)
+        if isinstance(raw, dict) and isinstance(raw.get("$ref"), str):
             templates = mapping(mapping(reading.source.value).get("assertionTemplates"))
-            one = {**mapping(templates.get(one["$ref"].rpartition("/")[2])), **one}
-        if not isinstance(one, dict) or not isinstance(one.get("type"), str):
+            raw = {**mapping(templates.get(raw["$ref"].rpartition("/")[2])), **raw}
+        if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
             reading.leave_out(at, "an assertion without a type", "", test.file)
-        elif one["type"] == SET and one.get("threshold") is None and one.get("weight", 1) == 1:
-            inner = enumerate(listed(one.get("assert")))
-            places = [(each, (*at, "assert", number)) for number, each in inner] + places
+        elif raw["type"] == SET and raw.get("threshold") is None and raw.get("weight", 1) == 1:
+            inner = enumerate(listed(raw.get("assert")))
+            places = [(part, (*at, "assert", number)) for number, part in inner] + places
         else:
-            yield one, at
+            yield raw, at
 
 
 _TAKEN = ("type", "value", "threshold", "weight", "metric", "provider", "$ref")
 
 
 def _assertion(
-    stated: Mapping[str, Json], values: Mapping[str, Json], test: StatedTest, reading: Reading
+    assertion: Mapping[str, Json], values: Mapping[str, Json], test: StatedTest, reading: Reading
 ) -> Assertion:
     """An assertion with its texts filled in, and its file read."""
-    type, negated = typed(str(stated["type"]))
+    type, negated = typed(str(assertion["type"]))
     if type == "assert-set":
         raise NotCarried(
             "an assert-set with a threshold or a weight", "a composite grader counts in such a way"
         )
-    others = [key for key in stated if key not in _TAKEN]
-    if others:
-        raise NotCarried(f"`{others[0]}` of `{stated['type']}`", "write the assertion without it")
-    value = stated.get("value")
+    unknown_keys = [key for key in assertion if key not in _TAKEN]
+    if unknown_keys:
+        raise NotCarried(f"`{unknown_keys[0]}` of `{assertion['type']}`", "write the assertion without it")
+    value = assertion.get("value")
     if isinstance(value, str) and value.startswith(FILE):
         value = _file_value(value.removeprefix(FILE), type, reading)
-    provider = stated.get("provider", test.merged("options").get("provider"))
+    provider = assertion.get("provider", test.merged("options").get("provider"))
     if isinstance(provider, dict) and "id" not in provider:
         provider = provider.get("text")
     model = None
     if provider is not None and type not in ("contains", "equals", "regex"):
         model = model_named(provider if isinstance(provider, dict) else {"id": provider}, reading)
-    threshold, weight = stated.get("threshold"), stated.get("weight", 1)
+    threshold, weight = assertion.get("threshold"), assertion.get("weight", 1)
     return Assertion(
         type,
-        _with_texts(value, lambda text: filled(text, values).text),
+        _map_texts(value, lambda text: filled(text, values).text),
         threshold if isinstance(threshold, int | float) and not isinstance(threshold, bool) else None,
         weight if isinstance(weight, int | float) and not isinstance(weight, bool) else 1,
         negated,
-        stated["metric"] if isinstance(stated.get("metric"), str) else None,
+        assertion["metric"] if isinstance(assertion.get("metric"), str) else None,
         model,
     )
 
 
-def _file_value(way: str, type: str, reading: Reading) -> Json:
-    if way.split(":")[0].endswith(PROGRAMS) and type not in ("javascript", "python", "ruby"):
-        raise NotCarried(f"the value of `{type}` is computed by {way!r}", "write down what it gives")
-    text = reading.text_beside(way.split(":")[0])
+def _file_value(path: str, type: str, reading: Reading) -> Json:
+    if path.split(":")[0].endswith(PROGRAMS) and type not in ("javascript", "python", "ruby"):
+        raise NotCarried(f"the value of `{type}` is computed by {path!r}", "write down what it gives")
+    text = reading.text_beside(path.split(":")[0])
     if text is None:
-        raise NotCarried(f"there is no file {way!r}", BESIDE)
-    if way.endswith((".json", ".yaml", ".yml")):
+        raise NotCarried(f"there is no file {path!r}", BESIDE)
+    if path.endswith((".json", ".yaml", ".yml")):
         try:
-            return (JSON if way.endswith(".json") else YAML).load(text, way)[0]
+            return (JSON if path.endswith(".json") else YAML).load(text, path)[0]
         except BaselinekitError as error:
-            raise NotCarried(f"{way} cannot be read: {error.problems[0].message}", "") from None
+            raise NotCarried(f"{path} cannot be read: {error.problems[0].message}", "") from None
     return text

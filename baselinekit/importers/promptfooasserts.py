@@ -1,4 +1,4 @@
-"""promptfoo's assertions as graders, each type by its name, or the reason why there is no counterpart."""
+"""promptfoo's assertions as graders, by their types; or the reason why there is no counterpart."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ class NotCarried(Exception):
 
 @frozen
 class Assertion:
-    """One assertion, its texts filled in. `model`: whom its judge asks."""
+    """One assertion, its texts filled in. `model`: the model that judges."""
 
     type: str
     value: Json = None
@@ -42,35 +42,35 @@ class Assertion:
 
 @frozen
 class Asserted:
-    """The grader that an assertion means, as a file of ours states it; and `expected`, where it goes by what
-    the case expects. `note`: what is judged otherwise than there."""
+    """The grader of an assertion, as a file of ours states it; and `expected`, if it goes by what the case
+    expects. `note`: what is judged differently from promptfoo."""
 
     grader: dict[str, Json]
     expected: dict[str, Json] | None = None
     note: str = ""
 
 
-def graded(asserted: Assertion) -> Asserted:
+def graded(assertion: Assertion) -> Asserted:
     """The grader of an assertion; NotCarried where there is none."""
-    if asserted.type not in _ROWS:
-        hint = _WHY_NOT.get(asserted.type, "")
-        if not hint and asserted.type.startswith(("trajectory:", "trace-")):
+    if assertion.type not in _ROWS:
+        hint = _WHY_NOT.get(assertion.type, "")
+        if not hint and assertion.type.startswith(("trajectory:", "trace-")):
             hint = "{method: tool_trajectory} looks at the tools that were called"
-        known = f"`{_NOT if asserted.negated else ''}{asserted.type}` has no counterpart"
-        raise NotCarried(known, hint or "judge it by a rubric, or by a program: {method: code_judge}")
-    made = _ROWS[asserted.type](asserted)
-    grader = dict(made.grader)
-    if asserted.name:
-        grader = {"type": grader["type"], "name": asserted.name, **grader}
-    if asserted.weight != 1:
-        grader["weight"] = asserted.weight
-    if asserted.weight == 0:
+        message = f"`{_NOT if assertion.negated else ''}{assertion.type}` has no counterpart"
+        raise NotCarried(message, hint or "judge it by a rubric, or by a program: {method: code_judge}")
+    row = _ROWS[assertion.type](assertion)
+    grader = dict(row.grader)
+    if assertion.name:
+        grader = {"type": grader["type"], "name": assertion.name, **grader}
+    if assertion.weight != 1:
+        grader["weight"] = assertion.weight
+    if assertion.weight == 0:
         grader["required"] = False
-    return Asserted(grader, made.expected, made.note)
+    return Asserted(grader, row.expected, row.note)
 
 
 def in_set(inner: Sequence[Asserted], stated: Mapping[str, Json]) -> Asserted:
-    """One grader of several: it passes where their mean reaches the threshold, and without one where all
+    """One grader of several: it passes if their mean reaches the threshold; without a threshold, if all
     pass."""
     if not inner:
         raise NotCarried("an empty assert-set", "give it an assertion")
@@ -78,7 +78,7 @@ def in_set(inner: Sequence[Asserted], stated: Mapping[str, Json]) -> Asserted:
     by_mean = threshold is not None
     if threshold is not None and (isinstance(threshold, bool) or not 0 < threshold <= 1):
         raise NotCarried(f"an assert-set with a threshold of {threshold}", "every answer reaches it, or none")
-    graders = [{**one.grader, "required": not by_mean} for one in inner]
+    graders = [{**asserted.grader, "required": not by_mean} for asserted in inner]
     grader = _code("composite", graders=graders, **({"pass_at": threshold} if by_mean else {}))
     name, weight = stated.get("metric"), stated.get("weight", 1)
     grader = {"type": "code", **({"name": name} if isinstance(name, str) else {}), **grader}
@@ -89,109 +89,111 @@ def _code(method: str, **config: Any) -> dict[str, Json]:
     return {"type": "code", "config": {"method": method, **config}}
 
 
-def _text_of(asserted: Assertion) -> str:
-    if isinstance(asserted.value, bool) or not isinstance(asserted.value, _TEXTUAL):
-        raise NotCarried(f"`{asserted.type}` with a value that is no text", "give it a text")
-    return str(asserted.value)
+def _text_of(assertion: Assertion) -> str:
+    if isinstance(assertion.value, bool) or not isinstance(assertion.value, _TEXTUAL):
+        raise NotCarried(f"`{assertion.type}` with a value that is no text", "give it a text")
+    return str(assertion.value)
 
 
-def _texts_of(asserted: Assertion) -> list[str]:
-    values = asserted.value
+def _texts_of(assertion: Assertion) -> list[str]:
+    values = assertion.value
     if isinstance(values, str):
         values = [part.strip() for part in values.split(",")]
-    if not isinstance(values, list) or not values or not all(isinstance(one, _TEXTUAL) for one in values):
-        raise NotCarried(f"`{asserted.type}` without a list of texts", "give it a list")
-    return [str(one) for one in values]
+    if not isinstance(values, list) or not values or not all(isinstance(text, _TEXTUAL) for text in values):
+        raise NotCarried(f"`{assertion.type}` without a list of texts", "give it a list")
+    return [str(text) for text in values]
 
 
-def _pattern(asserted: Assertion, pattern: str) -> dict[str, Json]:
-    return _code("regex", pattern=pattern, **({"must_match": False} if asserted.negated else {}))
+def _pattern(assertion: Assertion, pattern: str) -> dict[str, Json]:
+    return _code("regex", pattern=pattern, **({"must_match": False} if assertion.negated else {}))
 
 
-def _equals(asserted: Assertion) -> Asserted:
-    if not isinstance(asserted.value, dict | list):
-        value = "" if asserted.value is None else str(asserted.value)
-        if asserted.negated:
-            return Asserted(_pattern(asserted, rf"\A{re.escape(value)}\Z"))
-        exactly = _code("exact_match", trim_whitespace=False, normalize_newlines=False)
-        return Asserted(exactly, {"type": "exact", "value": value})
-    if asserted.negated:
+def _equals(assertion: Assertion) -> Asserted:
+    if not isinstance(assertion.value, dict | list):
+        value = "" if assertion.value is None else str(assertion.value)
+        if assertion.negated:
+            return Asserted(_pattern(assertion, rf"\A{re.escape(value)}\Z"))
+        config = _code("exact_match", trim_whitespace=False, normalize_newlines=False)
+        return Asserted(config, {"type": "exact", "value": value})
+    if assertion.negated:
         raise NotCarried("`not-equals` with JSON", "judge it by a program: {method: code_judge}")
-    return Asserted(_code("exact_match"), {"type": "exact", "value": asserted.value}, _IN_A_BLOCK)
+    return Asserted(_code("exact_match"), {"type": "exact", "value": assertion.value}, _IN_A_BLOCK)
 
 
-def _contains(asserted: Assertion) -> Asserted:
-    lists = {"none" if asserted.negated else "all": [_text_of(asserted)]}
-    return Asserted(_code("contains", **lists, **_case(asserted)))
+def _contains(assertion: Assertion) -> Asserted:
+    lists = {"none" if assertion.negated else "all": [_text_of(assertion)]}
+    return Asserted(_code("contains", **lists, **_case_option(assertion)))
 
 
-def _contains_any(asserted: Assertion) -> Asserted:
-    lists = {"none" if asserted.negated else "any": _texts_of(asserted)}
-    return Asserted(_code("contains", **lists, **_case(asserted)))
+def _contains_any(assertion: Assertion) -> Asserted:
+    lists = {"none" if assertion.negated else "any": _texts_of(assertion)}
+    return Asserted(_code("contains", **lists, **_case_option(assertion)))
 
 
-def _contains_all(asserted: Assertion) -> Asserted:
-    texts = _texts_of(asserted)
-    if not asserted.negated:
-        return Asserted(_code("contains", all=texts, **_case(asserted)))
-    each = "".join(f"(?=.*{re.escape(text)})" for text in texts)
-    flags = ["dotall", "ignorecase"] if asserted.type[0] == "i" else ["dotall"]
-    return Asserted(_code("regex", pattern=rf"\A{each}", flags=flags, must_match=False))
+def _contains_all(assertion: Assertion) -> Asserted:
+    texts = _texts_of(assertion)
+    if not assertion.negated:
+        return Asserted(_code("contains", all=texts, **_case_option(assertion)))
+    lookaheads = "".join(f"(?=.*{re.escape(text)})" for text in texts)
+    flags = ["dotall", "ignorecase"] if assertion.type[0] == "i" else ["dotall"]
+    return Asserted(_code("regex", pattern=rf"\A{lookaheads}", flags=flags, must_match=False))
 
 
-def _case(asserted: Assertion) -> dict[str, Json]:
-    return {"case_sensitive": False} if asserted.type.startswith("i") else {}
+def _case_option(assertion: Assertion) -> dict[str, Json]:
+    return {"case_sensitive": False} if assertion.type.startswith("i") else {}
 
 
-def _starts_with(asserted: Assertion) -> Asserted:
-    return Asserted(_pattern(asserted, rf"\A{re.escape(_text_of(asserted))}"))
+def _starts_with(assertion: Assertion) -> Asserted:
+    return Asserted(_pattern(assertion, rf"\A{re.escape(_text_of(assertion))}"))
 
 
-def _regex(asserted: Assertion) -> Asserted:
-    pattern = _text_of(asserted)
-    if re.search(r"(?<!\\)(?:\\\\)*\$$", pattern):  # there it is the end, and not also a line end before it
+def _regex(assertion: Assertion) -> Asserted:
+    pattern = _text_of(assertion)
+    if re.search(
+        r"(?<!\\)(?:\\\\)*\$$", pattern
+    ):  # in promptfoo `$` is the end only, and not also a line end before it
         pattern = pattern[:-1] + r"\Z"
-    return Asserted(_pattern(asserted, pattern.replace("[^]", r"[\s\S]")))
+    return Asserted(_pattern(assertion, pattern.replace("[^]", r"[\s\S]")))
 
 
 _IN_A_BLOCK = "JSON counts in a code block too: promptfoo wants it bare for is-json and equals"
 
 
-def _json(asserted: Assertion) -> Asserted:
-    if asserted.negated:
-        raise NotCarried(f"`not-{asserted.type}`", "say with a regex what must not be there")
-    schema = True if asserted.value is None else asserted.value
+def _json(assertion: Assertion) -> Asserted:
+    if assertion.negated:
+        raise NotCarried(f"`not-{assertion.type}`", "say with a regex what must not be there")
+    schema = True if assertion.value is None else assertion.value
     if not isinstance(schema, dict | bool):
-        raise NotCarried(f"`{asserted.type}` with a schema that cannot be read", "write the schema in place")
-    if asserted.type == "contains-json":
+        raise NotCarried(f"`{assertion.type}` with a schema that cannot be read", "write the schema in place")
+    if assertion.type == "contains-json":
         note = "contains-json wants one JSON text, bare or in a code block; promptfoo finds it anywhere"
         return Asserted(_code("json_schema", schema=schema), note=note)
     return Asserted(_code("json_schema", schema=schema), note=_IN_A_BLOCK)
 
 
-def _word_count(asserted: Assertion) -> Asserted:
-    value = asserted.value
+def _word_count(assertion: Assertion) -> Asserted:
+    value = assertion.value
     if isinstance(value, str) and value.isdigit():
         value = int(value)
     bounds = {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(bounds, dict) or not bounds or bounds.keys() - {"min", "max"} or asserted.negated:
+    if not isinstance(bounds, dict) or not bounds or bounds.keys() - {"min", "max"} or assertion.negated:
         raise NotCarried("a word count without plain bounds", "{method: token_count, min: …, max: …}")
     return Asserted(_code("token_count", **bounds))
 
 
-def _latency(asserted: Assertion) -> Asserted:
-    if asserted.threshold is None or asserted.negated:
+def _latency(assertion: Assertion) -> Asserted:
+    if assertion.threshold is None or assertion.negated:
         raise NotCarried("`latency` without a plain threshold", "{method: latency, max_seconds: …}")
-    return Asserted(_code("latency", max_seconds=asserted.threshold / 1000))
+    return Asserted(_code("latency", max_seconds=assertion.threshold / 1000))
 
 
-def _cost(asserted: Assertion) -> Asserted:
-    if asserted.threshold is None or asserted.negated:
+def _cost(assertion: Assertion) -> Asserted:
+    if assertion.threshold is None or assertion.negated:
         raise NotCarried("`cost` without a plain threshold", "{method: cost, max_usd: …}")
-    return Asserted(_code("cost", max_usd=asserted.threshold))
+    return Asserted(_code("cost", max_usd=assertion.threshold))
 
 
-_SAYING = {
+_CRITERION_TEMPLATES = {
     "factuality": "The output may say less or more than these facts, and must not contradict them: {}",
     "model-graded-factuality": "The output agrees with these facts, and does not contradict them: {}",
     "model-graded-closedqa": "The output meets this criterion: {}",
@@ -201,20 +203,24 @@ _JUDGED_HERE = (
 )
 
 
-def _rubric(asserted: Assertion) -> Asserted:
-    if asserted.negated:
-        raise NotCarried(f"`not-{asserted.type}`", "state in a rubric what must not be so")
-    values = asserted.value if isinstance(asserted.value, list) else [asserted.value]
-    if not values or not all(isinstance(one, str) and one.strip() for one in values):
-        raise NotCarried(f"`{asserted.type}` without a rubric in words", "write what the judge is to look at")
-    said = [_SAYING.get(asserted.type, "{}").replace("{}", str(one)) for one in values]
-    names = ["overall"] if len(said) == 1 else [f"criterion-{number + 1}" for number in range(len(said))]
+def _rubric(assertion: Assertion) -> Asserted:
+    if assertion.negated:
+        raise NotCarried(f"`not-{assertion.type}`", "state in a rubric what must not be so")
+    values = assertion.value if isinstance(assertion.value, list) else [assertion.value]
+    if not values or not all(isinstance(value, str) and value.strip() for value in values):
+        raise NotCarried(
+            f"`{assertion.type}` without a rubric in words", "write what the judge is to look at"
+        )
+    criteria = [_CRITERION_TEMPLATES.get(assertion.type, "{}").replace("{}", str(value)) for value in values]
+    names = (
+        ["overall"] if len(criteria) == 1 else [f"criterion-{number + 1}" for number in range(len(criteria))]
+    )
     config: dict[str, Json] = {
-        "rubric": [{"name": name, "description": text} for name, text in zip(names, said, strict=True)]
+        "rubric": [{"name": name, "description": text} for name, text in zip(names, criteria, strict=True)]
     }
-    config |= {"model": asserted.model} if asserted.model else {}
-    threshold = asserted.threshold
-    if asserted.type == "g-eval" and threshold is None:
+    config |= {"model": assertion.model} if assertion.model else {}
+    threshold = assertion.threshold
+    if assertion.type == "g-eval" and threshold is None:
         threshold = 0.7
     scoring: dict[str, Json] = {"type": "boolean"}
     if threshold:
@@ -233,7 +239,7 @@ _ROWS: Mapping[str, Callable[[Assertion], Asserted]] = {
     "word-count": _word_count,
     "latency": _latency,
     "cost": _cost,
-    **dict.fromkeys(("llm-rubric", "g-eval", *_SAYING), _rubric),
+    **dict.fromkeys(("llm-rubric", "g-eval", *_CRITERION_TEMPLATES), _rubric),
 }
 _PROGRAM = "write it as a program that judges: {method: code_judge, script: […]}"
 _BY_MEANING = "judge it by a rubric: no closeness of words or embeddings is a verdict here"
@@ -250,22 +256,24 @@ _WHY_NOT = {
 
 
 def from_short(text: str) -> dict[str, Json]:
-    """`contains:Paris`, `similar(0.8):Hello`; what has no type is what the output has to be equal to."""
-    found = _SHORT.fullmatch(text.strip())
-    type = found["type"] if found else ""
+    """The assertion of `contains:Paris` or `similar(0.8):Hello`; a text without a type means `equals`."""
+    match = _SHORT.fullmatch(text.strip())
+    type = match["type"] if match else ""
     type = _OTHER_NAMES.get(type, type)
     base = type.removeprefix(_NOT)
-    known = base in _ROWS or base in _WHY_NOT
-    if found is None or not known or (found["value"] is None and base not in ("is-json", "contains-json")):
+    is_known = base in _ROWS or base in _WHY_NOT
+    if match is None or not is_known or (match["value"] is None and base not in ("is-json", "contains-json")):
         return {"type": "equals", "value": text}
-    made: dict[str, Json] = {"type": type}
-    if found["value"] is not None and base in _LISTS:
-        made["value"] = [part.strip() for part in found["value"].split(",")]
-    elif found["value"] is not None:
-        made["value"] = found["value"]
-    return made | ({"threshold": float(found["threshold"])} if found["threshold"] else {})
+    assertion: dict[str, Json] = {"type": type}
+    if match["value"] is not None and base in _LISTS:
+        assertion["value"] = [part.strip() for part in match["value"].split(",")]
+    elif match["value"] is not None:
+        assertion["value"] = match["value"]
+    return assertion | ({"threshold": float(match["threshold"])} if match["threshold"] else {})
 
 
-def typed(raw: str) -> tuple[str, bool]:
-    """The type of an assertion, and whether it is turned around."""
-    return _OTHER_NAMES.get(raw.removeprefix(_NOT), raw.removeprefix(_NOT)), raw.startswith(_NOT)
+def typed(stated_type: str) -> tuple[str, bool]:
+    """The type of an assertion, and whether it is negated."""
+    return _OTHER_NAMES.get(
+        stated_type.removeprefix(_NOT), stated_type.removeprefix(_NOT)
+    ), stated_type.startswith(_NOT)

@@ -1,5 +1,5 @@
-"""What a promptfoo configuration asks: its tests, from wherever they stand, each with what holds for all of
-them; and its providers, as models by the names that our configuration gives them."""
+"""The tests of a promptfoo configuration, wherever they stand, each with the defaults of all tests; and its
+providers, as models by their names in our configuration."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ BESIDE = "paths start at the folder of the configuration"
 
 @frozen
 class StatedTest:
-    """A test with what holds for all. `file`: where it stands, if that is another file."""
+    """A test with the defaults of all tests. `file`: where it stands, if that is another file."""
 
     raw: dict[str, Json]
     at: Path
@@ -33,8 +33,11 @@ class StatedTest:
     default: dict[str, Json] = field(default_factory=dict)
 
     def merged(self, key: str) -> dict[str, Json]:
-        own, usual = self.raw.get(key), self.default.get(key)
-        return {**(usual if isinstance(usual, dict) else {}), **(own if isinstance(own, dict) else {})}
+        stated, default = self.raw.get(key), self.default.get(key)
+        return {
+            **(default if isinstance(default, dict) else {}),
+            **(stated if isinstance(stated, dict) else {}),
+        }
 
     def said(self, key: str) -> Json:
         return self.raw.get(key, self.default.get(key))
@@ -68,10 +71,10 @@ def stated_tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTe
 
 
 def _in_scenario(test: StatedTest, data: dict[str, Json]) -> StatedTest:
-    """A test with the data of its scenario, which go below its own."""
+    """A test with the data of its scenario, over which its own take precedence."""
     values = {**mapping(data.get("vars")), **mapping(test.raw.get("vars"))}
-    asserted = [*listed(data.get("assert")), *listed(test.raw.get("assert"))]
-    raw = {**data, **test.raw, "vars": values} | ({"assert": asserted} if asserted else {})
+    assertions = [*listed(data.get("assert")), *listed(test.raw.get("assert"))]
+    raw = {**data, **test.raw, "vars": values} | ({"assert": assertions} if assertions else {})
     return StatedTest(raw, test.at, test.file, test.default)
 
 
@@ -86,73 +89,73 @@ def listed(raw: Json) -> list[Json]:
 def _listed_tests(
     raw: Json, at: Path, default: dict[str, Json], reading: Reading, within: tuple[str, ...] = ()
 ) -> Iterator[StatedTest]:
-    """`within`: the files that name each other on the way here."""
+    """The tests of a list, or of the files that it names. `within`: the files that lead here."""
     file = within[-1] if within else ""
-    for number, one in enumerate(raw if isinstance(raw, list) else [raw] if raw is not None else []):
-        here = at if file else (*at, number) if isinstance(raw, list) else at
-        if isinstance(one, dict) and isinstance(one.get("path"), str) and "vars" not in one:
-            one = one["path"]
-        if isinstance(one, dict):
-            yield StatedTest(one, here, file, default)
-        elif not isinstance(one, str):
-            reading.leave_out(here, "a test that is no mapping", "", file)
-        elif one.startswith("http"):
-            reading.leave_out(here, f"tests from {one!r}", "save them as a CSV file first", file)
+    for number, test in enumerate(raw if isinstance(raw, list) else [raw] if raw is not None else []):
+        test_at = at if file else (*at, number) if isinstance(raw, list) else at
+        if isinstance(test, dict) and isinstance(test.get("path"), str) and "vars" not in test:
+            test = test["path"]
+        if isinstance(test, dict):
+            yield StatedTest(test, test_at, file, default)
+        elif not isinstance(test, str):
+            reading.leave_out(test_at, "a test that is no mapping", "", file)
+        elif test.startswith("http"):
+            reading.leave_out(test_at, f"tests from {test!r}", "save them as a CSV file first", file)
         else:
-            for way in _ways(one, here, reading):
-                if not _is_circle(way, within, here, reading):
-                    rows = _rows(way, reading, here)
-                    yield from _listed_tests(rows, here, default, reading, (*within, way))
+            for path in _paths_of(test, test_at, reading):
+                if not _is_circle(path, within, test_at, reading):
+                    rows = _rows(path, reading, test_at)
+                    yield from _listed_tests(rows, test_at, default, reading, (*within, path))
 
 
-def _is_circle(way: str, within: Sequence[str], at: Path, reading: Reading) -> bool:
-    """Whether a file names itself, by way of others too, which is told."""
-    if way in within:
-        reading.leave_out(at, f"{way!r}, which names itself", "break the circle", within[-1])
-    return way in within
+def _is_circle(path: str, within: Sequence[str], at: Path, reading: Reading) -> bool:
+    """Whether a file names itself, directly or through others; this is reported."""
+    if path in within:
+        reading.leave_out(at, f"{path!r}, which names itself", "break the circle", within[-1])
+    return path in within
 
 
-def _ways(stated: str, at: Path, reading: Reading) -> Sequence[str]:
-    way = stated.removeprefix(FILE)
-    if way.split(":")[0].endswith(PROGRAMS):
-        reading.leave_out(at, f"the tests of {way!r} are made by a program", "write down what it makes")
+def _paths_of(stated: str, at: Path, reading: Reading) -> Sequence[str]:
+    path = stated.removeprefix(FILE)
+    if path.split(":")[0].endswith(PROGRAMS):
+        reading.leave_out(at, f"the tests of {path!r} are made by a program", "write down what it makes")
         return []
-    found = list(reading.files.fitting(way)) if "*" in way else [way]
-    if not found:
-        reading.leave_out(at, f"no file fits {way!r}", BESIDE)
-    return found
+    paths = list(reading.files.fitting(path)) if "*" in path else [path]
+    if not paths:
+        reading.leave_out(at, f"no file fits {path!r}", BESIDE)
+    return paths
 
 
-def _rows(way: str, reading: Reading, at: Path) -> Json:
-    if not way.endswith(".csv"):
-        return data_of(way, reading, at)
-    text = reading.text_beside(way)
+def _rows(path: str, reading: Reading, at: Path) -> Json:
+    if not path.endswith(".csv"):
+        return data_of(path, reading, at)
+    text = reading.text_beside(path)
     if text is None:
-        reading.leave_out(at, f"there is no file {way!r}", BESIDE)
+        reading.leave_out(at, f"there is no file {path!r}", BESIDE)
         return []
     table = csv.DictReader(text.splitlines(keepends=True))
     names = table.fieldnames or ()
     for name in names:
         if names.count(name) > 1:
-            reading.leave_out(at, f"the column {name!r} that occurs twice", "name each once", way)
+            reading.leave_out(at, f"the column {name!r} that occurs twice", "name each once", path)
         elif name.startswith("__") and not name.startswith("__expected") and name not in _COLUMNS:
-            reading.leave_out(at, f"the column {name!r}", "", way)
-    tests = [_row(row, way, reading, at) for row in table]
+            reading.leave_out(at, f"the column {name!r}", "", path)
+    tests = [_row(row, path, reading, at) for row in table]
     if not tests:
-        reading.leave_out(at, "a table without rows", "the first line names the columns", way)
+        reading.leave_out(at, "a table without rows", "the first line names the columns", path)
     return [*tests]
 
 
-_SPECIAL = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
-_COLUMNS = (*_SPECIAL, "__prefix", "__suffix")
+_SPECIAL_COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
+_COLUMNS = (*_SPECIAL_COLUMNS, "__prefix", "__suffix")
 
 
-def _row(row: Mapping[str | None, str | list[str]], way: str, reading: Reading, at: Path) -> dict[str, Json]:
-    """A row of a table: its columns are variables, and some say what is expected."""
+def _row(row: Mapping[str | None, str | list[str]], path: str, reading: Reading, at: Path) -> dict[str, Json]:
+    """The test of a table row: its columns are variables, and some state what is expected."""
     test: dict[str, Json] = {"vars": {}, "assert": [], "options": {}}
     for key, value in row.items():
         if key is None:
-            reading.leave_out(at, f"{value!r} in no column", "", way)
+            reading.leave_out(at, f"{value!r} in no column", "", path)
         elif not isinstance(value, str):  # the row is shorter than the others
             continue
         elif key.startswith("__expected"):
@@ -163,26 +166,26 @@ def _row(row: Mapping[str | None, str | list[str]], way: str, reading: Reading, 
             try:
                 test |= {"threshold": float(value)} if value.strip() else {}
             except ValueError:
-                reading.leave_out(at, f"the threshold {value!r}", "a number from 0 to 1", way)
-        elif key in _SPECIAL:
-            test |= {_SPECIAL[key]: value} if value else {}
+                reading.leave_out(at, f"the threshold {value!r}", "a number from 0 to 1", path)
+        elif key in _SPECIAL_COLUMNS:
+            test |= {_SPECIAL_COLUMNS[key]: value} if value else {}
         elif not key.startswith("__"):
             test["vars"][key] = value
     return test
 
 
-def data_of(way: str, reading: Reading, at: Path) -> Json:
-    """A file of YAML or JSON; None where it cannot be read, which is told."""
-    text = reading.text_beside(way)
+def data_of(path: str, reading: Reading, at: Path) -> Json:
+    """The value of a YAML or JSON file; None if it cannot be read, which is reported."""
+    text = reading.text_beside(path)
     if text is None:
-        reading.leave_out(at, f"there is no file {way!r}", BESIDE)
+        reading.leave_out(at, f"there is no file {path!r}", BESIDE)
         return None
     try:
-        if way.endswith(".jsonl"):
-            return [JSON.load(line, way)[0] for line in text.splitlines() if line.strip()]
-        documents = (JSON if way.endswith(".json") else YAML).load(text, way)
+        if path.endswith(".jsonl"):
+            return [JSON.load(line, path)[0] for line in text.splitlines() if line.strip()]
+        documents = (JSON if path.endswith(".json") else YAML).load(text, path)
     except BaselinekitError as error:
-        reading.leave_out(at, f"{way} cannot be read: {error.problems[0].message}", error.problems[0].hint)
+        reading.leave_out(at, f"{path} cannot be read: {error.problems[0].message}", error.problems[0].hint)
         return None
     return documents[0] if documents else None
 
@@ -191,14 +194,14 @@ def data_of(way: str, reading: Reading, at: Path) -> Json:
 
 
 def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
-    """The variables of a test: a list of values makes a test of each, where nobody says otherwise."""
+    """The variables of a test: a list of values makes a test of each value, unless the test disables it."""
     stated = test.raw.get("vars")
     if isinstance(stated, str):
         stated = data_of(stated.removeprefix(FILE), reading, (*test.at, "vars"))
-    usual = test.default.get("vars")
-    if isinstance(usual, str):
-        usual = data_of(usual.removeprefix(FILE), reading, ("defaultTest", "vars"))
-    values = {**mapping(usual), **mapping(stated)}
+    default = test.default.get("vars")
+    if isinstance(default, str):
+        default = data_of(default.removeprefix(FILE), reading, ("defaultTest", "vars"))
+    values = {**mapping(default), **mapping(stated)}
     values = {name: _loaded(name, value, test, reading) for name, value in values.items()}
     if test.merged("options").get("disableVarExpansion"):
         yield values
@@ -208,24 +211,24 @@ def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
     if count > _MOST_VARIANTS:
         hint = f"at most {_MOST_VARIANTS:,}: list fewer values, or set `options.disableVarExpansion`"
         raise NotCarried(f"{count:,} combinations of the values of its variables", hint)
-    for chosen in product(*(values[name] for name in names)):
-        yield {**values, **dict(zip(names, chosen, strict=True))}
+    for combination in product(*(values[name] for name in names)):
+        yield {**values, **dict(zip(names, combination, strict=True))}
 
 
 def _loaded(name: str, value: Json, test: StatedTest, reading: Reading) -> Json:
     if not isinstance(value, str) or not value.startswith(FILE):
         return value
-    way = value.removeprefix(FILE)
+    path = value.removeprefix(FILE)
     at = (*test.at, "vars", name) if name in mapping(test.raw.get("vars")) else ("defaultTest", "vars", name)
-    if way.split(":")[0].endswith(PROGRAMS):
-        raise NotCarried(f"the variable {name!r} is computed by {way!r}", "write down what it gives")
-    if "*" in way:
-        return [reading.text_beside(one) or "" for one in reading.files.fitting(way)]
-    if way.endswith((".yaml", ".yml", ".json")):
-        return data_of(way, reading, at)
-    text = reading.text_beside(way)
+    if path.split(":")[0].endswith(PROGRAMS):
+        raise NotCarried(f"the variable {name!r} is computed by {path!r}", "write down what it gives")
+    if "*" in path:
+        return [reading.text_beside(file) or "" for file in reading.files.fitting(path)]
+    if path.endswith((".yaml", ".yml", ".json")):
+        return data_of(path, reading, at)
+    text = reading.text_beside(path)
     if text is None:
-        raise NotCarried(f"there is no file {way!r}, which the variable {name!r} names", "")
+        raise NotCarried(f"there is no file {path!r}, which the variable {name!r} names", "")
     return text
 
 
@@ -237,15 +240,16 @@ _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxToken
 _PLAIN_PROVIDERS = ("openai", "anthropic")
 _KINDS_OF_ASKING = ("chat", "responses", "completion", "messages")
 _WITHOUT_CONFIG = ("apiKey", "apiKeyEnvar", "apiKeyRequired", "apiBaseUrl", "apiHost", "organization", "cost")
-"""Of a provider: where it is and what it costs, which the configuration says."""
+"""Settings of a provider that our configuration states: where it is, and what it costs."""
 
 NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
-"""What answers with its input."""
+"""The kind that answers with its input."""
 
 
 @frozen
 class Provider:
-    """Whom cases ask: nobody for an echo. `prompts`: those that it is asked with, where not all are."""
+    """The model that cases ask; none for an echo. `prompts`: the prompts that it is asked with, if not
+    all."""
 
     label: str
     execution: dict[str, Json]
@@ -257,23 +261,27 @@ class Provider:
 
 
 def providers_of(raw: Json, at: Path, reading: Reading, within: tuple[str, ...] = ()) -> Iterator[Provider]:
-    """`within`: as of tests."""
+    """The providers of a list, or of the files that it names. `within`: the files that lead here."""
     listed = raw if isinstance(raw, list) else [raw] if raw is not None else []
-    for number, one in enumerate(listed):
-        here = (*at, number) if isinstance(raw, list) else at
-        if isinstance(one, str) and one.startswith(FILE) and one.endswith(_DATA):
-            way = one.removeprefix(FILE)
-            if not _is_circle(way, within, here, reading):
-                yield from providers_of(data_of(way, reading, here), here, reading, (*within, way))
+    for number, provider in enumerate(listed):
+        provider_at = (*at, number) if isinstance(raw, list) else at
+        if isinstance(provider, str) and provider.startswith(FILE) and provider.endswith(_DATA):
+            path = provider.removeprefix(FILE)
+            if not _is_circle(path, within, provider_at, reading):
+                yield from providers_of(
+                    data_of(path, reading, provider_at), provider_at, reading, (*within, path)
+                )
             continue
-        if isinstance(one, dict) and "id" not in one and len(one) == 1:  # the old form: {id: {config}}
-            ((id, rest),) = one.items()
-            one = {"id": id, **(rest if isinstance(rest, dict) else {})}
-        stated = one if isinstance(one, dict) else {"id": one}
+        if (
+            isinstance(provider, dict) and "id" not in provider and len(provider) == 1
+        ):  # the old form: {id: {config}}
+            ((id, config),) = provider.items()
+            provider = {"id": id, **(config if isinstance(config, dict) else {})}
+        stated = provider if isinstance(provider, dict) else {"id": provider}
         if not isinstance(stated.get("id"), str):
-            reading.leave_out(here, "a provider without an id", "name a model")
+            reading.leave_out(provider_at, "a provider without an id", "name a model")
             continue
-        yield provider_of(stated, here, reading)
+        yield provider_of(stated, provider_at, reading)
     if within and raw == []:
         reading.leave_out(at, f"{within[-1]!r}, which names no provider", "name a model")
     if not (listed or within):
@@ -281,19 +289,19 @@ def providers_of(raw: Json, at: Path, reading: Reading, within: tuple[str, ...] 
 
 
 def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provider:
-    """Whom a provider means: a model of the configuration, or nobody."""
+    """The provider as a model of our configuration, or as an echo."""
     id, config = without_login(str(stated["id"])), stated.get("config")
     label = without_login(str(stated.get("label") or id))
-    wanted = stated.get("prompts")
-    prompts = tuple(map(str, wanted)) if isinstance(wanted, list) else ()
+    prompt_names = stated.get("prompts")
+    prompts = tuple(map(str, prompt_names)) if isinstance(prompt_names, list) else ()
     if id == "echo":
         return Provider(label, {"type": NOBODY.name}, prompts)
     execution: dict[str, Json] = {"type": "prompt", "model": model_named(stated, reading)}
     family = id.split(":")[0]
     if id.startswith((FILE, "exec:", "python:", "javascript:", "golang:", "ruby:", "package:", "http", "ws")):
-        what = f"the provider {id!r} is a program or an address of its own"
+        message = f"the provider {id!r} is a program or an address of its own"
         hint = f"name what it is in baselinekit.yaml: models: {{{execution['model']}: {{command: […]}}}}"
-        reading.leave_out(at, what, hint)
+        reading.leave_out(at, message, hint)
     elif family not in _PLAIN_PROVIDERS and execution["model"] in reading.models:
         reading.models[str(execution["model"])] = None
     for key, value in (config if isinstance(config, dict) else {}).items():
@@ -309,16 +317,16 @@ def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provi
 
 
 def without_login(id: str) -> str:
-    """An address without what may let somebody in: names are made of it, and stand in files and reports."""
+    """An address without credentials: names are made of it, which appear in files and reports."""
     return _LOGIN.sub("", id).partition("?")[0] if "://" in id else id
 
 
 def model_named(stated: Mapping[str, Json], reading: Reading) -> str:
-    """The name that a model has in the configuration, which is told how it would be declared."""
+    """The name of a model in our configuration. How it would be declared there is noted."""
     id = without_login(str(stated["id"]))
-    family, _, rest = id.partition(":")
-    kind, _, model = rest.partition(":")
-    model = model if kind in _KINDS_OF_ASKING and model else rest
+    family, _, remaining = id.partition(":")
+    kind, _, model = remaining.partition(":")
+    model = model if kind in _KINDS_OF_ASKING and model else remaining
     name = as_name(without_login(str(stated.get("label") or model or family)))
     reading.models[name] = None
     if family in _PLAIN_PROVIDERS and model:

@@ -1,5 +1,5 @@
-"""Python values as somebody wrote them down, in a source or as a `repr`: read as the JSON that the plugin
-makes of the same values. Nothing is executed: what only its program could tell is `LostValue`."""
+"""Python values as written in a source or as a `repr`: read as the JSON that the plugin makes of the same
+values. Nothing is executed: a value that only running the program could tell is a `LostValue`."""
 
 import ast
 import base64
@@ -22,7 +22,7 @@ MOST_LEVELS = 64
 
 
 class LostValue(Exception):
-    """A value that is not carried over: why not, and what to do. `at`: the line that it stands on."""
+    """A value that is not carried over: why not, and what to do. `at`: its line."""
 
     def __init__(self, what: str, hint: str = "", at: int = 0):
         super().__init__(what)
@@ -37,11 +37,11 @@ class PlaceholderText(str):
 
 def parted(value: Any) -> tuple[Json, dict[Path, str]]:
     """A value that was read, and its placeholders by their paths."""
-    found: dict[Path, str] = {}
+    placeholders: dict[Path, str] = {}
 
     def part(item: Any, path: Path) -> Json:
         if isinstance(item, PlaceholderText):
-            found[path] = str(item)
+            placeholders[path] = str(item)
             return None
         if isinstance(item, dict):
             return {key: part(child, (*path, key)) for key, child in item.items()}
@@ -49,28 +49,28 @@ def parted(value: Any) -> tuple[Json, dict[Path, str]]:
             return [part(child, (*path, number)) for number, child in enumerate(item)]
         return item
 
-    return part(value, ()), found
+    return part(value, ()), placeholders
 
 
 def value_of_repr(text: str, depth: int = 0) -> Any:
-    """The value whose `repr` a text is."""
+    """The value with this `repr`."""
     try:
         tree = ast.parse(_with_calls(text.strip()), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _foreign(text) from None
+        raise _unknown_repr(text) from None
     return PythonReader().read(tree.body, depth)
 
 
-def _foreign(text: str) -> LostValue:
-    """The repr of a class of the user's own, of which only the name is told."""
+def _unknown_repr(text: str) -> LostValue:
+    """The error for the repr of a user's class, of which only the name is known."""
     name = re.match(r"<?\s*(?:class ')?([A-Za-z_][\w.]*)", text)
-    what = f"the repr of a {name[1]}" if name else "a repr of no known form"
-    return LostValue(f"{what}, which does not say its value", _SAY_HOW)
+    message = f"the repr of a {name[1]}" if name else "a repr of no known form"
+    return LostValue(f"{message}, which does not say its value", _SERIALIZE_HINT)
 
 
-_SAY_HOW = "compare its parts, or say how it is written: @baselinekit.serializer"
+_SERIALIZE_HINT = "compare its parts, or say how it is written: @baselinekit.serializer"
 
-# What a repr writes in angle brackets: members of enums, time zones, classes, objects with their address.
+# Parts of a repr in angle brackets: members of enums, time zones, classes, objects with their address.
 
 _LITERAL = lazy_pattern(
     r"(?s)[a-zA-Z]{0,2}('''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
@@ -81,39 +81,39 @@ _ANY = "<ANY>"
 
 
 def _with_calls(text: str) -> str:
-    """The text with a call in the place of each `<…>`, so that Python's own grammar reads it."""
+    """The text with each `<…>` replaced by a call, so that it is valid Python."""
     if "<" not in text:
         return text
-    written, position = "", 0
+    result, position = "", 0
     while position < len(text):
         char = text[position]
         if char in "'\"" and (literal := _LITERAL.match(text, position)):
-            written += literal[0]
+            result += literal[0]
             position = literal.end()
         elif char != "<":
-            written += char
+            result += char
             position += 1
         elif text.startswith(_ANY, position):
-            written += "_any_()"
+            result += "_any_()"
             position += len(_ANY)
         elif text.startswith("<UTC>", position):
-            written += "utc"
+            result += "utc"
             position += len("<UTC>")
-        elif found := _OFFSET.match(text, position):
-            seconds = abs(int(found[1])) * 3600 + int(found[2]) * 60 + int(found[3])
-            written += f"timezone(timedelta(seconds={'-' * found[1].startswith('-')}{seconds}))"
-            position = found.end()
-        elif found := _MEMBER.match(text, position):
-            end = closing(text, found.end())
-            written += f"_member_({_with_calls(text[found.end() : end])})"
+        elif match := _OFFSET.match(text, position):
+            seconds = abs(int(match[1])) * 3600 + int(match[2]) * 60 + int(match[3])
+            result += f"timezone(timedelta(seconds={'-' * match[1].startswith('-')}{seconds}))"
+            position = match.end()
+        elif match := _MEMBER.match(text, position):
+            end = closing(text, match.end())
+            result += f"_member_({_with_calls(text[match.end() : end])})"
             position = end + 1
         else:
-            raise _foreign(text[position:])
-    return written
+            raise _unknown_repr(text[position:])
+    return result
 
 
 def closing(text: str, position: int) -> int:
-    """Where the bracket ends in which this position is."""
+    """The end of the bracket that this position is in."""
     depth = 0
     while position < len(text):
         if text[position] in "'\"" and (literal := _LITERAL.match(text, position)):
@@ -123,14 +123,14 @@ def closing(text: str, position: int) -> int:
             return position
         depth += {"<": 1, ">": -1}.get(text[position], 0)
         position += 1
-    raise _foreign(text)
+    raise _unknown_repr(text)
 
 
 # Texts, bytes and sets, as the plugin writes them.
 
 
 def of_bytes(data: bytes) -> Json:
-    """Text where it is text, else base64."""
+    """The text of bytes that are text, else their base64."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -138,12 +138,12 @@ def of_bytes(data: bytes) -> Json:
 
 
 def sorted_set(values: list[Any]) -> list[Any]:
-    """A set has no order of its own: that of its values as JSON."""
+    """The values of a set, which has no order of its own, sorted by their JSON."""
     return sorted(values, key=lambda value: canonical(parted(value)[0]))
 
 
 def key_of(value: Any) -> str:
-    """A key as JSON has it."""
+    """A key as a text, as in JSON."""
     if isinstance(value, PlaceholderText | dict | list):
         raise LostValue("a key that is no text and no number", "write it as a text")
     return value if isinstance(value, str) else canonical(value)
@@ -156,9 +156,9 @@ def finite(value: float) -> float:
 
 
 class PythonReader:
-    """Reads expressions. `member`: what a member of an enum stands for; `record`: the fields of a call that
-    makes a record, None where a `repr` says all of them itself; `checks`: whether names such as IsUUID are
-    those of dirty-equals; `outside`: gives the value of an `external(…)`."""
+    """Reads expressions. `member`: finds the value of an enum member; `record`: finds the fields of a call
+    that makes a record, None if a `repr` states all of them itself; `checks`: whether names such as IsUUID
+    are those of dirty-equals; `outside`: reads the value of an `external(…)`."""
 
     def __init__(
         self,
@@ -179,7 +179,9 @@ class PythonReader:
                 error.at = getattr(node, "lineno", 0)
             raise
         except (ValueError, TypeError, ArithmeticError, InvalidOperation):
-            raise LostValue("a value that cannot be made", _SAY_HOW, getattr(node, "lineno", 0)) from None
+            raise LostValue(
+                "a value that cannot be made", _SERIALIZE_HINT, getattr(node, "lineno", 0)
+            ) from None
 
     def _value(self, node: ast.expr, depth: int) -> Any:
         match node:
@@ -226,7 +228,7 @@ class PythonReader:
         if isinstance(value, bytes):
             return of_bytes(value)
         if isinstance(value, complex):
-            raise LostValue("a complex number", _SAY_HOW)
+            raise LostValue("a complex number", _SERIALIZE_HINT)
         return finite(value) if isinstance(value, float) else value
 
     def _pairs(self, node: ast.Dict, depth: int) -> Iterator[tuple[str, Any]]:
@@ -260,22 +262,22 @@ class PythonReader:
         if self._checks and name.startswith(("Is", "Has", "Any", "Contains")):
             return self._check(name, node, depth)
         if name == "external" and self._outside is not None and len(node.args) == 1:
-            given = node.args[0]
-            if isinstance(given, ast.Constant) and isinstance(given.value, str):
-                return self._outside(given.value)
-        if any(isinstance(one, ast.Starred) for one in node.args) or None in [
-            one.arg for one in node.keywords
+            argument = node.args[0]
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                return self._outside(argument.value)
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or None in [
+            argument.arg for argument in node.keywords
         ]:
             raise LostValue("`*` of another value", "write it out")
         if name in _MOMENTS:
             return _MOMENTS[name](node)
-        if name in _MADE and (node.args or not node.keywords):
-            return _MADE[name](self, node, depth)
+        if name in _CONSTRUCTORS and (node.args or not node.keywords):
+            return _CONSTRUCTORS[name](self, node, depth)
         if self._record is not None:
             return {key: self.read(value, depth + 1) for key, value in self._record(node).items()}
         if node.args:
-            raise LostValue(f"{path}(…), which does not say what its values are called", _SAY_HOW)
-        return {str(one.arg): self.read(one.value, depth + 1) for one in node.keywords}
+            raise LostValue(f"{path}(…), which does not say what its values are called", _SERIALIZE_HINT)
+        return {str(argument.arg): self.read(argument.value, depth + 1) for argument in node.keywords}
 
     def _check(self, name: str, node: ast.Call, depth: int) -> Any:
         """One of the matchers that stand in the place of a value: `Is(…)`, `HasRepr(…)`, dirty-equals."""
@@ -289,22 +291,24 @@ class PythonReader:
         if name in ("IsDict", "IsStrictDict") and (node.args or node.keywords):
             return _mapping(self, node, depth)
         if name in ("IsList", "IsTuple", "IsListOrTuple") and node.args and not node.keywords:
-            return [self.read(one, depth + 1) for one in node.args]
+            return [self.read(argument, depth + 1) for argument in node.args]
         try:
-            given = [parted(self.read(one, depth + 1)) for one in node.args]
-            named = {str(one.arg): parted(self.read(one.value, depth + 1)) for one in node.keywords}
+            args = [parted(self.read(argument, depth + 1)) for argument in node.args]
+            named = {
+                str(argument.arg): parted(self.read(argument.value, depth + 1)) for argument in node.keywords
+            }
         except LostValue:
-            given, named = [(None, {(): ""})], {}
-        if not any(places for _, places in (*given, *named.values())):
+            args, named = [(None, {(): ""})], {}
+        if not any(places for _, places in (*args, *named.values())):
             plain = {key: value for key, (value, _) in named.items()}
-            text = placeholder_of(name, [value for value, _ in given], plain)
+            text = placeholder_of(name, [value for value, _ in args], plain)
             if text is not None:
                 return PlaceholderText(text)
         raise LostValue(f"{name}(…), for which no placeholder stands", "write a placeholder, or <<any>>")
 
 
 def dotted(node: ast.expr) -> str:
-    """`a.b.c` of a name; nothing of what is computed."""
+    """The dotted name `a.b.c` of an expression; empty if it is computed."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
@@ -312,52 +316,52 @@ def dotted(node: ast.expr) -> str:
     return ""
 
 
-# Moments: made as Python makes them, and written as the plugin does.
+# Dates and times: made by Python, and written as the plugin does.
 
 
-def _plain(node: ast.expr) -> Any:
-    """A number, a text, a zone or a length of time, as a value of Python."""
+def _python_value(node: ast.expr) -> Any:
+    """A number, a text, a time zone or a timedelta, as a Python value."""
     match node:
         case ast.Constant():
             return node.value
         case ast.UnaryOp(op=ast.USub()):
-            return -_plain(node.operand)
+            return -_python_value(node.operand)
         case ast.Call():
             name = dotted(node.func).rpartition(".")[2]
             if name == "timedelta":
-                return datetime.timedelta(*map(_plain, node.args), **_named_plain(node))
+                return datetime.timedelta(*map(_python_value, node.args), **_keyword_values(node))
             if name == "timezone":
-                return datetime.timezone(*map(_plain, node.args))
-            given = [*map(_plain, node.args), *_named_plain(node).values()]
-            if name in ("ZoneInfo", "TzInfo", "tzutc") and given in ([], ["UTC"], [0], ["Etc/UTC"]):
+                return datetime.timezone(*map(_python_value, node.args))
+            values = [*map(_python_value, node.args), *_keyword_values(node).values()]
+            if name in ("ZoneInfo", "TzInfo", "tzutc") and values in ([], ["UTC"], [0], ["Etc/UTC"]):
                 return datetime.UTC
-            if name == "TzInfo" and len(given) == 1 and isinstance(given[0], int):
-                return datetime.timezone(datetime.timedelta(seconds=given[0]))
+            if name == "TzInfo" and len(values) == 1 and isinstance(values[0], int):
+                return datetime.timezone(datetime.timedelta(seconds=values[0]))
         case ast.Name() | ast.Attribute():
             if dotted(node).rpartition(".")[2] in ("utc", "UTC"):
                 return datetime.UTC
     raise LostValue("a time in a zone whose offset is not stated", "write it as an ISO 8601 text")
 
 
-def _named_plain(node: ast.Call) -> dict[str, Any]:
-    return {str(one.arg): _plain(one.value) for one in node.keywords}
+def _keyword_values(node: ast.Call) -> dict[str, Any]:
+    return {str(keyword.arg): _python_value(keyword.value) for keyword in node.keywords}
 
 
 def _moment(kind: Callable[..., Any]) -> Callable[[ast.Call], Json]:
-    def made(node: ast.Call) -> Json:
-        text: str = kind(*map(_plain, node.args), **_named_plain(node)).isoformat()
+    def convert(node: ast.Call) -> Json:
+        text: str = kind(*map(_python_value, node.args), **_keyword_values(node)).isoformat()
         return text
 
-    return made
+    return convert
 
 
-def _length(node: ast.Call) -> Json:
-    return datetime.timedelta(*map(_plain, node.args), **_named_plain(node)).total_seconds()
+def _seconds(node: ast.Call) -> Json:
+    return datetime.timedelta(*map(_python_value, node.args), **_keyword_values(node)).total_seconds()
 
 
-def _stamp(node: ast.Call) -> Json:
-    """A time of pandas: `Timestamp('2020-01-01 00:00:00')`, its offset in the text."""
-    return datetime.datetime.fromisoformat(str(_plain(node.args[0]))).isoformat()
+def _timestamp(node: ast.Call) -> Json:
+    """A time of pandas: `Timestamp('2020-01-01 00:00:00')`, with its offset in the text."""
+    return datetime.datetime.fromisoformat(str(_python_value(node.args[0]))).isoformat()
 
 
 _MOMENTS: Mapping[str, Callable[[ast.Call], Json]] = {
@@ -366,23 +370,23 @@ _MOMENTS: Mapping[str, Callable[[ast.Call], Json]] = {
     "date": _moment(datetime.date),
     "FakeDate": _moment(datetime.date),
     "time": _moment(datetime.time),
-    "timedelta": _length,
-    "Timestamp": _stamp,
+    "timedelta": _seconds,
+    "Timestamp": _timestamp,
 }
 
-# What other classes write as `Name(…)`.
+# Other classes whose repr is `Name(…)`.
 
 
-def _one(reader: PythonReader, node: ast.Call, depth: int) -> Any:
-    """The value in the brackets."""
+def _first_argument(reader: PythonReader, node: ast.Call, depth: int) -> Any:
+    """The value of the first argument."""
     return reader.read(node.args[0], depth + 1) if node.args else []
 
 
 def _items(reader: PythonReader, node: ast.Call, depth: int) -> list[Any]:
-    value = _one(reader, node, depth)
+    value = _first_argument(reader, node, depth)
     if isinstance(value, list):
         return value
-    raise LostValue(f"{dotted(node.func)}(…) of what is no list", _SAY_HOW)
+    raise LostValue(f"{dotted(node.func)}(…) of what is no list", _SERIALIZE_HINT)
 
 
 def _set(reader: PythonReader, node: ast.Call, depth: int) -> Any:
@@ -395,49 +399,49 @@ def _mapping(reader: PythonReader, node: ast.Call, depth: int) -> Any:
     if isinstance(value, list):
         value = {key_of(key): item for key, item in value}
     if not isinstance(value, dict):
-        raise LostValue(f"{dotted(node.func)}(…) of what is no mapping", _SAY_HOW)
-    return value | {str(one.arg): reader.read(one.value, depth + 1) for one in node.keywords}
+        raise LostValue(f"{dotted(node.func)}(…) of what is no mapping", _SERIALIZE_HINT)
+    return value | {str(keyword.arg): reader.read(keyword.value, depth + 1) for keyword in node.keywords}
 
 
 def _number(reader: PythonReader, node: ast.Call, depth: int) -> Any:
     """`Decimal('1.50')`, which keeps its digits."""
-    number = Decimal(str(_plain(node.args[0])))
+    number = Decimal(str(_python_value(node.args[0])))
     if not number.is_finite():
         raise LostValue(f"{number}, which JSON does not have", "compare it as a text")
     return number
 
 
 def _float(reader: PythonReader, node: ast.Call, depth: int) -> Any:
-    """`float('nan')`, `float64(1.5)`; one of fewer bits is what its digits stand for."""
+    """`float('nan')`, `float64(1.5)`; one of fewer bits is rounded to these."""
     value = finite(float(reader.read(node.args[0], depth + 1) if node.args else 0.0))
     form = {"float32": "f", "float16": "e"}.get(dotted(node.func).rpartition(".")[2])
-    return value if form is None else _of_bits(value, form)
+    return value if form is None else _round_to_form(value, form)
 
 
 def _array(reader: PythonReader, node: ast.Call, depth: int) -> Any:
     """`array([1.5, 2.5], dtype=float32)`."""
     items = _items(reader, node, depth)
-    form = next((dotted(one.value) for one in node.keywords if one.arg == "dtype"), "")
+    form = next((dotted(keyword.value) for keyword in node.keywords if keyword.arg == "dtype"), "")
     form = {"float32": "f", "float16": "e"}.get(form, "")
-    return [_of_bits(item, form) for item in items] if form else items
+    return [_round_to_form(item, form) for item in items] if form else items
 
 
-def _of_bits(value: Any, form: str) -> Any:
+def _round_to_form(value: Any, form: str) -> Any:
     if isinstance(value, list):
-        return [_of_bits(item, form) for item in value]
+        return [_round_to_form(item, form) for item in value]
     return struct.unpack(form, struct.pack(form, value))[0]
 
 
 def _fraction(reader: PythonReader, node: ast.Call, depth: int) -> Any:
-    return str(Fraction(*map(_plain, node.args)))
+    return str(Fraction(*map(_python_value, node.args)))
 
 
 def _text(reader: PythonReader, node: ast.Call, depth: int) -> Any:
     """`UUID('…')`, `PosixPath('…')`."""
-    value = _one(reader, node, depth)
+    value = _first_argument(reader, node, depth)
     if isinstance(value, str) and len(node.args) == 1 and not node.keywords:
         return value
-    raise LostValue(f"{dotted(node.func)}(…) of what is no text", _SAY_HOW)
+    raise LostValue(f"{dotted(node.func)}(…) of what is no text", _SERIALIZE_HINT)
 
 
 def _windows(reader: PythonReader, node: ast.Call, depth: int) -> Any:
@@ -451,11 +455,11 @@ def _id(reader: PythonReader, node: ast.Call, depth: int) -> Any:
         raise LostValue("a UUID that is none", "write it as a text") from None
 
 
-def _empty(reader: PythonReader, node: ast.Call, depth: int) -> Any:
-    return _one(reader, node, depth) if node.args else ""
+def _value_or_empty(reader: PythonReader, node: ast.Call, depth: int) -> Any:
+    return _first_argument(reader, node, depth) if node.args else ""
 
 
-_MADE: Mapping[str, Callable[[PythonReader, ast.Call, int], Any]] = {
+_CONSTRUCTORS: Mapping[str, Callable[[PythonReader, ast.Call, int], Any]] = {
     **dict.fromkeys(("list", "tuple", "deque"), _items),
     "array": _array,
     **dict.fromkeys(("set", "frozenset"), _set),
@@ -463,11 +467,11 @@ _MADE: Mapping[str, Callable[[PythonReader, ast.Call, int], Any]] = {
         ("dict", "OrderedDict", "defaultdict", "Counter", "mappingproxy", "MappingProxyType"), _mapping
     ),
     **dict.fromkeys(("float", "float64", "float32", "float16"), _float),
-    **dict.fromkeys(("_member_", "int", "bool"), _one),
-    **dict.fromkeys((f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)), _one),
+    **dict.fromkeys(("_member_", "int", "bool"), _first_argument),
+    **dict.fromkeys((f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)), _first_argument),
     **dict.fromkeys(("Path", "PosixPath", "PurePosixPath", "PurePath", "str_"), _text),
     **dict.fromkeys(("WindowsPath", "PureWindowsPath"), _windows),
-    **dict.fromkeys(("bytes", "bytearray", "memoryview", "str"), _empty),
+    **dict.fromkeys(("bytes", "bytearray", "memoryview", "str"), _value_or_empty),
     "Decimal": _number,
     "Fraction": _fraction,
     "UUID": _id,

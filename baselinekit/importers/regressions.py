@@ -1,4 +1,4 @@
-"""The files of pytest-regressions: a folder beside each test file, in it a file for each value."""
+"""The files of pytest-regressions: a folder beside each test file, with a file for each value."""
 
 import ast
 import csv
@@ -33,58 +33,58 @@ from baselinekit.model.values import Json
 from baselinekit.tree.paths import render
 
 TITLE = "pytest-regressions"
-_CARRIED = ("data_regression", "file_regression", "num_regression", "dataframe_regression")
-_FIXTURES = (*_CARRIED, "image_regression", "ndarrays_regression")
+_SUPPORTED = ("data_regression", "file_regression", "num_regression", "dataframe_regression")
+_FIXTURES = (*_SUPPORTED, "image_regression", "ndarrays_regression")
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff")
-_LEFT_BEHIND = lazy_pattern(r".*\.obtained\.[^.]*|.*\.diff\.html")
-_CLOSE: Mapping[str, Json] = {"abs": 1e-08, "rel": 1e-05}
-"""What numpy's isclose takes for equal, by which tables are compared there."""
+_LEFTOVERS = lazy_pattern(r".*\.obtained\.[^.]*|.*\.diff\.html")
+_DEFAULT_TOLERANCE: Mapping[str, Json] = {"abs": 1e-08, "rel": 1e-05}
+"""The default tolerance of numpy's isclose, by which pytest-regressions compares tables."""
 
 
 def read(files: FilesOfTests, moving: Moving) -> None:
-    """All files in the folders that are called like a test file beside them."""
+    """Read all files in folders that are named like a test file beside them."""
     by_folder: dict[str, list[str]] = {}
     for file in files.files:
         folder = posixpath.dirname(file)
-        if posixpath.basename(folder) and not _LEFT_BEHIND.fullmatch(file):
+        if posixpath.basename(folder) and not _LEFTOVERS.fullmatch(file):
             by_folder.setdefault(folder, []).append(file)
     for folder, names in sorted(by_folder.items()):
         tests = files.tests(f"{folder}.py")
-        if tests is not None and any(_fixtures(test) for test in tests.tests) | _is_used(tests):
+        if tests is not None and any(_fixtures(test) for test in tests.tests) | _has_own_fixture(tests):
             _Folder(files, moving, tests).read(names)
-            _tell_code(tests, moving)
+            _report_changes(tests, moving)
 
 
 def _fixtures(test: OneTest) -> set[str]:
     return {*test.arguments} & {*_FIXTURES}
 
 
-def _is_used(tests: TestsOfFile) -> bool:
-    """Whether a fixture of its own asks for one of them."""
+def _has_own_fixture(tests: TestsOfFile) -> bool:
+    """Whether a fixture or function of the file asks for one of the fixtures."""
     arguments = (node.arg for node in ast.walk(tests.tree) if isinstance(node, ast.arg))
     return any(name in _FIXTURES for name in arguments)
 
 
-def _tell_code(tests: TestsOfFile, moving: Moving) -> None:
+def _report_changes(tests: TestsOfFile, moving: Moving) -> None:
     for test in tests.tests:
         for call in test.calls:
             owner, _, method = dotted(call.func).rpartition(".")
-            if owner in _CARRIED and method.lower() == "check":
-                name = _stated(call, "basename")
-                new = f'assert … == baseline("{name}")' if name else "assert … == baseline"
+            if owner in _SUPPORTED and method.lower() == "check":
+                name = _stated_text(call, "basename")
+                replacement = f'assert … == baseline("{name}")' if name else "assert … == baseline"
                 place = Place(test.file, call.lineno)
-                moving.change(CodeChange(place, f"{owner}.check(…)", new))
+                moving.change(CodeChange(place, f"{owner}.check(…)", replacement))
 
 
-def _stated(call: ast.Call, keyword: str) -> str | None:
-    value = next((one.value for one in call.keywords if one.arg == keyword), None)
+def _stated_text(call: ast.Call, keyword: str) -> str | None:
+    value = next((keyword_node.value for keyword_node in call.keywords if keyword_node.arg == keyword), None)
     text = getattr(value, "value", None)
     return text if isinstance(text, str) else None
 
 
 @frozen
 class OwnerOfFile:
-    """A test with the parameters and the name under which a file is its."""
+    """A test that a file belongs to, with the parameters and the name that lead to it."""
 
     test: OneTest
     param: str | None
@@ -100,36 +100,38 @@ class _Folder:
         self._taken = set[tuple[str, str | None]]()
 
     def read(self, names: Sequence[str]) -> None:
-        strangers = []
+        unrelated = []
         order = {".yml": 0, ".csv": 1}
         for file in sorted(names, key=lambda name: (order.get(posixpath.splitext(name)[1], 2), name)):
             stem, suffix = posixpath.splitext(posixpath.basename(file))
             owners = self._owners.get(stem) or self.guessed(stem)
             if not owners:
                 if self.looks_owned(stem, suffix):
-                    what = f"no test of {self._tests.file} is called so, nor names it: which value is it?"
-                    self._moving.leave_out(Place(file), what, "compare it with == baseline: pytest writes it")
+                    message = f"no test of {self._tests.file} is called so, nor names it: which value is it?"
+                    self._moving.leave_out(
+                        Place(file), message, "compare it with == baseline: pytest writes it"
+                    )
                 else:
-                    strangers.append(posixpath.basename(file))
+                    unrelated.append(posixpath.basename(file))
                 continue
             self._moving.seen += 1
             self.take(file, stem, suffix, owners)
-        if strangers:
-            shown = ", ".join(strangers[:3]) + (", …" if len(strangers) > 3 else "")
+        if unrelated:
+            listed = ", ".join(unrelated[:3]) + (", …" if len(unrelated) > 3 else "")
             folder = posixpath.dirname(names[0])
-            self._moving.note(f"{folder}: {len(strangers)} of no test, left as they are: {shown}")
+            self._moving.note(f"{folder}: {len(unrelated)} of no test, left as they are: {listed}")
 
     def guessed(self, stem: str) -> list[OwnerOfFile]:
-        """The test whose name it begins with; its parameters where they can be told: a `_` may have been any
-        character."""
-        for test in sorted(self._tests.tests, key=lambda one: -len(one.name)):
-            inner = stem.removeprefix(f"{test.name}_")
-            if inner != stem and inner.endswith("_") and "_" not in inner[:-1] and _fixtures(test):
-                return [OwnerOfFile(test, inner[:-1], None)]
+        """The test whose name the file name begins with, if the rest can be its parameters: a `_` may have
+        been any character."""
+        for test in sorted(self._tests.tests, key=lambda test: -len(test.name)):
+            param = stem.removeprefix(f"{test.name}_")
+            if param != stem and param.endswith("_") and "_" not in param[:-1] and _fixtures(test):
+                return [OwnerOfFile(test, param[:-1], None)]
         return []
 
     def looks_owned(self, stem: str, suffix: str) -> bool:
-        """Whether it is more than an input of the tests, which may lie there as well."""
+        """Whether a file is likely a value of a test, and not an input, which may lie there as well."""
         if any(stem.startswith(f"{test.name}_") or stem == test.name for test in self._tests.tests):
             return True
         computed = any(True for test in self._tests.tests for _ in test.keywords("basename", "fullpath"))
@@ -164,7 +166,7 @@ class _Folder:
             self._moving.values.append(ValueDraft(test, name, value, {}, place, rules))
 
     def table(self, file: str, owner: OwnerOfFile, fixtures: set[str]) -> tuple[Json, Mapping[str, Json]]:
-        """Columns by their names, or the rows of a frame; and how near a number has to be."""
+        """The columns by their names, or the rows of a frame; and the tolerance of numbers."""
         rows = list(csv.reader(re.findall(r"[^\n]*\n|[^\n]+", self._files.text(file))))
         if not rows or len(rows[0]) < 2:
             raise LostValue("a table without columns")
@@ -176,7 +178,7 @@ class _Folder:
         is_frame = "dataframe_regression" in fixtures and "num_regression" not in fixtures
         start = 1
         if [row[0] for row in cells] != [str(number) for number in range(len(cells))]:
-            if is_frame:  # as a frame of which the rows have labels is compared
+            if is_frame:  # the labels of the rows are compared as a column
                 header, start = [rows[0][0] or "index", *header], 0
             else:
                 self._moving.note(f"{file}: the index of the table is not compared")
@@ -192,26 +194,28 @@ class _Folder:
 
 def _owners(tests: TestsOfFile) -> dict[str, list[OwnerOfFile]]:
     """The files of the tests, by the names that pytest-regressions gives them."""
-    found: dict[str, list[OwnerOfFile]] = {}
+    owners: dict[str, list[OwnerOfFile]] = {}
     for test in tests.tests:
         for param in test.params or ():
             node = test.name if param is None else f"{test.name}[{param}]"
-            own = re.sub(r"\W", "_", node)
+            stem = re.sub(r"\W", "_", node)
             owner = OwnerOfFile(test, param, None)
-            found.setdefault(own, []).append(owner)
+            owners.setdefault(stem, []).append(owner)
             if test.classes:
-                found.setdefault(f"{re.sub(r'[^a-zA-Z0-9_]', '_', test.classes[-1])}_{own}", []).append(owner)
+                owners.setdefault(f"{re.sub(r'[^a-zA-Z0-9_]', '_', test.classes[-1])}_{stem}", []).append(
+                    owner
+                )
             for _, keyword in test.keywords("basename"):
                 if isinstance(name := getattr(keyword.value, "value", None), str):
-                    found.setdefault(name, []).append(OwnerOfFile(test, param, name))
-    return found
+                    owners.setdefault(name, []).append(OwnerOfFile(test, param, name))
+    return owners
 
 
 def json_of_yaml(value: Any) -> Json:
-    """What PyYAML reads, as the plugin writes it."""
+    """A value that PyYAML reads, as the plugin writes it."""
     if isinstance(value, yaml11.OddNode):
-        what = f"a value with the tag !!{value.tag}, which would build an object"
-        raise LostValue(what, "compare its parts", value.line)
+        message = f"a value with the tag !!{value.tag}, which would build an object"
+        raise LostValue(message, "compare its parts", value.line)
     if isinstance(value, yaml11.YamlSet):
         return sorted_set([json_of_yaml(item) for item in value])
     if isinstance(value, list | tuple):
@@ -226,7 +230,7 @@ def json_of_yaml(value: Any) -> Json:
 
 
 def _column(cells: list[str], is_frame: bool, number: int) -> list[Json]:
-    """The values of a column: shorter ones were filled up with nothing."""
+    """The values of a column. pytest-regressions fills shorter columns with empty cells."""
     if not is_frame:
         while cells and not cells[-1]:
             cells = cells[:-1]
@@ -245,19 +249,19 @@ def _column(cells: list[str], is_frame: bool, number: int) -> list[Json]:
 
 
 def _tolerance(test: OneTest, is_frame: bool) -> Mapping[str, Json]:
-    """As the test states it, else as numpy does."""
-    usual, stated = dict(_CLOSE), dict[str, Any]()
+    """The tolerance that the test states, else that of numpy."""
+    default, stated = dict(_DEFAULT_TOLERANCE), dict[str, Any]()
     for call in test.calls:
         if dotted(call.func) in ("num_regression.check", "dataframe_regression.check"):
-            named = {one.arg: one.value for one in call.keywords}
+            keywords = {keyword.arg: keyword.value for keyword in call.keywords}
             try:
-                if "default_tolerance" in named:
-                    usual = _bounds(PythonReader().read(named["default_tolerance"]))
-                if "tolerances" in named:
-                    stated = PythonReader().read(named["tolerances"])
+                if "default_tolerance" in keywords:
+                    default = _bounds(PythonReader().read(keywords["default_tolerance"]))
+                if "tolerances" in keywords:
+                    stated = PythonReader().read(keywords["tolerances"])
             except LostValue:
                 continue
-    rules: dict[str, Json] = {"*": usual}
+    rules: dict[str, Json] = {"*": default}
     if isinstance(stated, dict):
         for column, bounds in stated.items():
             path = render((column,))
@@ -266,6 +270,9 @@ def _tolerance(test: OneTest, is_frame: bool) -> Mapping[str, Json]:
 
 
 def _bounds(stated: Any) -> dict[str, Json]:
-    """`{atol: …, rtol: …}`, of which numpy adds what is not said."""
-    given = stated if isinstance(stated, dict) else {}
-    return {"abs": given.get("atol", _CLOSE["abs"]), "rel": given.get("rtol", _CLOSE["rel"])}
+    """The tolerance of `{atol: …, rtol: …}`, with numpy's defaults for what is not stated."""
+    bounds = stated if isinstance(stated, dict) else {}
+    return {
+        "abs": bounds.get("atol", _DEFAULT_TOLERANCE["abs"]),
+        "rel": bounds.get("rtol", _DEFAULT_TOLERANCE["rel"]),
+    }

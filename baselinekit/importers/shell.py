@@ -33,40 +33,40 @@ def split_commands(text: str) -> list[tuple[int, list[str]]]:
     return commands
 
 
-_EXPANDED = lazy_pattern(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_][^}]*\}|\([^)]*\)?)|`[^`]*`?")
+_EXPANSION = lazy_pattern(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_][^}]*\}|\([^)]*\)?)|`[^`]*`?")
 
 
 def expansions(text: str, place: int) -> list[str]:
-    """What a shell would fill in in the command behind a place: variables, and what programs print."""
-    found: list[str] = []
-    before = "blank"
+    """What a shell would expand in the command at a place: variables, and the output of programs."""
+    expansions: list[str] = []
+    kind_before = "blank"
     while match := _WORD.match(text, place):
         kind, place = match.lastgroup or "", match.end()
-        if kind in ("newline", "ends") or (before == "blank" and match[0].startswith("#")):
+        if kind in ("newline", "ends") or (kind_before == "blank" and match[0].startswith("#")):
             break
         if kind == "text":
-            found += _EXPANDED.findall(re.sub(r"(?s)\\.", "", match["text"]))
+            expansions += _EXPANSION.findall(re.sub(r"(?s)\\.", "", match["text"]))
         elif kind == "plain":
-            here = _EXPANDED.match(text, match.start()) if match[0] == "$" else None
-            found += [here[0]] if here else _EXPANDED.findall(match[0])
-        before = kind
-    return found
+            expansion = _EXPANSION.match(text, match.start()) if match[0] == "$" else None
+            expansions += [expansion[0]] if expansion else _EXPANSION.findall(match[0])
+        kind_before = kind
+    return expansions
 
 
 def refuse_expansions(text: str, place: int) -> None:
-    """Nothing is known here of the shell that a line is from."""
+    """Raise InvalidInput for a line with expansions: the shell that it is from is not known here."""
     for name in expansions(text, place)[:1]:
-        what = f"{name} is for the shell to fill in, and nothing is known of it here"
-        raise InvalidInput(Problem("BK508", what, "write its value there; what is meant so goes in '…'"))
+        message = f"{name} is for the shell to fill in, and nothing is known of it here"
+        raise InvalidInput(Problem("BK508", message, "write its value there; what is meant so goes in '…'"))
 
 
 def next_command(text: str, place: int) -> tuple[list[str], int, int]:
-    """The first command behind a place: its words, where it begins, and where the line ends that it ends in.
-    Quotes, `$'…'`, comments and lines that go on behind a backslash are read as bash reads them. Nothing is
-    expanded. What a pipe or a redirection does with an answer is left out."""
+    """The first command at or after a place: its words, where it begins, and where its last line ends.
+    Quotes, `$'…'`, comments and line continuations are read as bash reads them. Nothing is expanded. Pipes
+    and redirections are left out."""
     words: list[str] = []
-    begins, word = place, None
-    is_over = False  # behind a pipe: up to the end of the line it is not for us
+    start, word = place, None
+    is_over = False  # after a pipe: the rest of the line is skipped
     while place < len(text):
         match = _WORD.match(text, place)
         if match is None:
@@ -90,9 +90,9 @@ def next_command(text: str, place: int) -> tuple[list[str], int, int]:
             is_over = True
         elif kind not in (None, "blank"):
             if not words and word is None:
-                begins = match.start()
+                start = match.start()
             word = (word or "") + _unquoted(match, str(kind))
-    return words if word is None or is_over else [*words, word], begins, place
+    return words if word is None or is_over else [*words, word], start, place
 
 
 def _unquoted(match: re.Match[str], kind: str) -> str:

@@ -1,5 +1,5 @@
-"""`evals.json` of a skill, as skill-creator has it, as a file of test cases: each prompt is handed to the
-skill, and a judge says of each expectation whether it holds."""
+"""`evals.json` of a skill, in the form of skill-creator, as a file of test cases: each prompt is given to the
+skill, and a judge decides whether each expectation holds."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,9 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
         if key not in ("skill_name", "evals", "description", "version"):
             reading.leave_out((key,), f"the key `{key}`", "nothing here is like it")
     cases = [
-        case for number, one in enumerate(raw["evals"]) for case in _case(one, ("evals", number), reading)
+        case
+        for number, raw_eval in enumerate(raw["evals"])
+        for case in _case(raw_eval, ("evals", number), reading)
     ]
     document: dict[str, Json] = {
         "schema_version": "1.0",
@@ -46,9 +48,9 @@ def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
     for key in raw:
         if key not in _KEYS:
             reading.leave_out((*at, key), f"`{key}` of an eval", "nothing here is like it")
-    said, outcome = [*_expected(raw, at, reading)], raw.get("expected_output")
+    expectations, outcome = [*_expectations(raw, at, reading)], raw.get("expected_output")
     has_outcome = isinstance(outcome, str) and bool(outcome.strip())
-    if not (said or has_outcome):
+    if not (expectations or has_outcome):
         hint = "state `expectations`, or `expected_output`"
         reading.leave_out(at, "an eval that does not say what is right", hint)
         return
@@ -57,23 +59,25 @@ def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
     case: dict[str, Json] = {"id": reading.own_id(f"eval-{id}" if isinstance(id, int) else str(id or "eval"))}
     case |= {"name": name} if isinstance(name, str) and name.strip() else {}
     content: Json = unexpanded(raw["prompt"])
-    if stated := raw.get("files"):
+    if files := raw.get("files"):
         reading.note("a skill is handed the paths of its files, beside the prompt: {prompt, files}")
-        content = {"prompt": content, "files": unexpanded_in(stated)}
+        content = {"prompt": content, "files": unexpanded_in(files)}
     case["input"] = {"type": "skill", "content": content}
     case |= {"expected_outcome": outcome} if has_outcome else {}
-    config: dict[str, Json] = {"method": "rubric", "rubrics": said} if said else {"method": "llm_judge"}
+    config: dict[str, Json] = (
+        {"method": "rubric", "rubrics": expectations} if expectations else {"method": "llm_judge"}
+    )
     yield case | {"graders": [{"type": "model", "config": config}]}
 
 
-def _expected(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[str]:
-    """What has to hold, a statement each."""
+def _expectations(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[str]:
+    """The expectations, a statement each."""
     key = next((key for key in _EXPECTATIONS if raw.get(key)), "")
-    stated = raw[key] if key else []
-    for number, one in enumerate(stated if isinstance(stated, list) else [stated]):
-        text = one
-        if isinstance(one, dict):
-            text = next((one[word] for word in _SAYS if isinstance(one.get(word), str)), None)
+    items = raw[key] if key else []
+    for number, item in enumerate(items if isinstance(items, list) else [items]):
+        text = item
+        if isinstance(item, dict):
+            text = next((item[word] for word in _SAYS if isinstance(item.get(word), str)), None)
         if isinstance(text, str) and text.strip():
             yield text
         else:

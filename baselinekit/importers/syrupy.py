@@ -1,4 +1,5 @@
-"""Snapshots of syrupy: amber files, and files with one value each, by the names that syrupy gives them."""
+"""Snapshots of syrupy: amber files, and files with one value each, found by the names that syrupy gives
+them."""
 
 import ast
 import posixpath
@@ -26,7 +27,7 @@ TITLE = "syrupy"
 FOLDER = "__snapshots__"
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 _NAME = lazy_pattern(r"(?s)([^\[]+?)(\[.*\])?((?:\.\d+)?)")
-_REMOVED = lazy_pattern(r'[\\/?*:|"<>\x00-\x1f\x7f-\x9f]')
+_REMOVED_CHARACTERS = lazy_pattern(r'[\\/?*:|"<>\x00-\x1f\x7f-\x9f]')
 _LONGEST = 255
 _MOMENT = lazy_pattern(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})(?:([+-]\d\d)(\d\d))?")
 _REPR = lazy_pattern(
@@ -37,32 +38,32 @@ _IN_CODE = ("matcher", "exclude", "include", "extension_class")
 
 
 def read(files: FilesOfTests, moving: Moving) -> None:
-    """All snapshots among the files that were named."""
+    """Read all snapshots among the files that were named."""
     tested = set[str]()
     for file in files.files:
         folder, name = posixpath.split(file)
         stem, suffix = posixpath.splitext(name)
-        is_one = posixpath.basename(posixpath.dirname(folder)) == FOLDER
+        is_single = posixpath.basename(posixpath.dirname(folder)) == FOLDER
         if suffix == ".ambr":
-            tests = posixpath.join(posixpath.dirname(posixpath.dirname(folder) if is_one else folder), "")
-            module = f"{tests}{posixpath.basename(folder) if is_one else stem}.py"
+            tests = posixpath.join(posixpath.dirname(posixpath.dirname(folder) if is_single else folder), "")
+            module = f"{tests}{posixpath.basename(folder) if is_single else stem}.py"
             AmberSnapshots(files, moving, module).read(file)
-        elif is_one:
+        elif is_single:
             module = posixpath.join(
                 posixpath.dirname(posixpath.dirname(folder)), f"{posixpath.basename(folder)}.py"
             )
-            _OneValue(files, moving, module).read(file, stem, suffix)
+            _SingleSnapshot(files, moving, module).read(file, stem, suffix)
         else:
             continue
         moving.seen += 1
         tested.add(module)
     for module in sorted(tested):
-        _tell_code(files.tests(module), moving)
+        _report_code(files.tests(module), moving)
 
 
 @frozen
 class NameOfSnapshot:
-    """What a snapshot is called, taken apart. `order`: which of the values of its test, from 0."""
+    """The parts of a snapshot's name. `order`: the number of the value in its test, from 0."""
 
     classes: tuple[str, ...]
     function: str
@@ -76,18 +77,18 @@ class NameOfSnapshot:
 
 
 def taken_apart(text: str, tests: TestsOfFile | None) -> NameOfSnapshot:
-    """`TestX.test_y[a][custom].1`. Whether brackets hold parameters or a name is for the test to say."""
+    """The parts of `TestX.test_y[a][custom].1`. The test tells whether brackets hold parameters or a name."""
     match = _NAME.fullmatch(text)
     if match is None:
         raise LostValue(f"a snapshot called {text!r}", "no test of pytest is called so")
     *classes, function = match[1].split(".")
     inner = match[2][1:-1] if match[2] else None
     test = tests.called(classes, function) if tests is not None else None
-    param, custom = _told_apart(inner, test)
+    param, custom = _split_brackets(inner, test)
     return NameOfSnapshot(tuple(classes), function, param, custom, int(match[3][1:] or 0) if match[3] else 0)
 
 
-def _told_apart(inner: str | None, test: OneTest | None) -> tuple[str | None, str | None]:
+def _split_brackets(inner: str | None, test: OneTest | None) -> tuple[str | None, str | None]:
     """The parameters and the name in brackets."""
     if inner is None:
         return None, None
@@ -106,8 +107,8 @@ def _told_apart(inner: str | None, test: OneTest | None) -> tuple[str | None, st
         if inner.endswith(f"][{name}"):
             return inner[: -len(name) - 2], name
     if computed or test is None:
-        param, between, name = inner.rpartition("][")
-        if between:
+        param, separator, name = inner.rpartition("][")
+        if separator:
             return param, name
     return inner, None
 
@@ -125,48 +126,48 @@ def _names_in(test: OneTest | None) -> tuple[set[str], bool]:
 
 
 def _node_id(module: str, name: NameOfSnapshot) -> str:
-    own = "::".join((module, *name.classes, name.function))
-    return own if name.param is None else f"{own}[{name.param}]"
+    test_id = "::".join((module, *name.classes, name.function))
+    return test_id if name.param is None else f"{test_id}[{name.param}]"
 
 
-def _tell_code(tests: TestsOfFile | None, moving: Moving) -> None:
-    """What of a comparison stands in the code of a test, and has to be written anew there."""
+def _report_code(tests: TestsOfFile | None, moving: Moving) -> None:
+    """Report the arguments of comparisons in the code of tests, which have to be rewritten there."""
     for test in tests.tests if tests is not None else ():
         for call, keyword in test.keywords(*_IN_CODE):
-            new = {
+            replacement = {
                 "exclude": "baseline(ignore=[…]) with the paths that it leaves out",
                 "include": "baseline of the part that it takes: value[…] == baseline",
                 "matcher": "baseline; the classes that it put into the file stand there as placeholders",
                 "extension_class": "baseline: one form for all",
             }[keyword.arg or ""]
             place = Place(test.file, call.lineno)
-            moving.change(CodeChange(place, f"snapshot({keyword.arg}=…)", new))
+            moving.change(CodeChange(place, f"snapshot({keyword.arg}=…)", replacement))
 
 
-def _tell_names(name: NameOfSnapshot, test: OneTest | None, moving: Moving) -> None:
+def _report_name(name: NameOfSnapshot, test: OneTest | None, moving: Moving) -> None:
     if name.name is None:
         return
     if test is None:
         return
     place = Place(test.file, _line_of(name, test))
-    how = (
+    comparison = (
         f"snapshot(name={name.custom!r})" if name.custom else f"snapshot, value {name.order + 1} of the test"
     )
-    moving.change(CodeChange(place, how, f'baseline("{name.name}")'))
+    moving.change(CodeChange(place, comparison, f'baseline("{name.name}")'))
 
 
 def _line_of(name: NameOfSnapshot, test: OneTest) -> int:
-    """Where the test compares it: by its name, else by counting."""
+    """The line where the test compares a snapshot: found by its name, else by counting."""
     for call, keyword in test.keywords("name"):
         if name.custom and getattr(keyword.value, "value", None) == name.custom:
             return call.lineno
-    used = [
+    lines = [
         node.lineno
         for statement in test.node.body
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and node.id == "snapshot"
     ]
-    return sorted(used)[name.order] if name.order < len(used) else test.node.lineno
+    return sorted(lines)[name.order] if name.order < len(lines) else test.node.lineno
 
 
 class AmberSnapshots:
@@ -182,16 +183,16 @@ class AmberSnapshots:
         except BaselinekitError as error:
             self._moving.leave_out(Place(file), error.problems[0].message, error.problems[0].hint)
             return
-        known = set[str]()
+        seen_names = set[str]()
         is_empty = True
         for entry in amber.entries(text):
             is_empty = False
-            if entry.name in known:
+            if entry.name in seen_names:
                 self._moving.leave_out(
                     Place(file, entry.line), f"{entry.name}: a second snapshot of this name"
                 )
                 continue
-            known.add(entry.name)
+            seen_names.add(entry.name)
             self._take(entry, file)
         if is_empty and text.strip() and not text.startswith("# serializer version"):
             self._moving.leave_out(Place(file, 1), "no amber file: it holds no snapshot", "write it anew")
@@ -213,13 +214,13 @@ class AmberSnapshots:
         test = self._tests.called(name.classes, name.function) if self._tests is not None else None
         if self._tests is not None and test is None:
             moving.note(f"{place}: {entry.name}: there is no such test in {self._module}")
-        _tell_names(name, test, moving)
+        _report_name(name, test, moving)
         moving.values.append(ValueDraft(_node_id(self._module, name), name.name, plain, placeholders, place))
 
 
-class _OneValue:
-    """A file of one value: JSON, or the bytes of a text. Of its name syrupy leaves out what a file system may
-    not like, so the test has to say what that was."""
+class _SingleSnapshot:
+    """A file of one value: JSON, or the bytes of a text. Syrupy removes characters from its name that a file
+    system may not allow, so the test has to tell the original name."""
 
     def __init__(self, files: FilesOfTests, moving: Moving, module: str):
         self._files, self._moving, self._module = files, moving, module
@@ -228,8 +229,8 @@ class _OneValue:
     def read(self, file: str, stem: str, suffix: str) -> None:
         place = Place(file)
         if suffix in _IMAGES:
-            what, hint = "an image", "compare what it is made of"
-            self._moving.leave_out(place, what, hint)
+            message, hint = "an image", "compare what it is made of"
+            self._moving.leave_out(place, message, hint)
             return
         try:
             name = self.name(stem, suffix)
@@ -238,33 +239,36 @@ class _OneValue:
             self._moving.lose(place, error)
             return
         test = self._tests.called(name.classes, name.function) if self._tests is not None else None
-        _tell_names(name, test, self._moving)
+        _report_name(name, test, self._moving)
         plain, placeholders = parted(value)
         test_id = _node_id(self._module, name)
         self._moving.values.append(ValueDraft(test_id, name.name, plain, placeholders, place))
 
     def name(self, stem: str, suffix: str) -> NameOfSnapshot:
-        """By the ids of the parameters, where they are written out; else as the file says it."""
+        """The name by the ids of the parameters, if they are written out; else by the name of the file."""
         for test in self._tests.tests if self._tests is not None else ():
-            own = ".".join((*test.classes, test.name))
-            if not stem.startswith(own):
+            test_name = ".".join((*test.classes, test.name))
+            if not stem.startswith(test_name):
                 continue
             for param in test.params or ():
-                lead = _REMOVED.sub("", own if param is None else f"{own}[{param}]")[: _LONGEST - len(suffix)]
-                rest = stem.removeprefix(lead)
-                if stem.startswith(lead) and (found := re.fullmatch(r"(?:\[(.*)\])?(?:\.(\d+))?", rest)):
-                    order = int(found[2] or 0)
-                    return NameOfSnapshot(test.classes, test.name, param, found[1], order)
+                full_name = test_name if param is None else f"{test_name}[{param}]"
+                prefix = _REMOVED_CHARACTERS.sub("", full_name)[: _LONGEST - len(suffix)]
+                match = re.fullmatch(r"(?:\[(.*)\])?(?:\.(\d+))?", stem.removeprefix(prefix))
+                if stem.startswith(prefix) and match:
+                    order = int(match[2] or 0)
+                    return NameOfSnapshot(test.classes, test.name, param, match[1], order)
         if len(stem) + len(suffix) >= _LONGEST:
             raise LostValue("a name that syrupy cut", "write it anew: the first run of pytest does")
         return taken_apart(stem, self._tests)
 
     def json(self, file: str) -> Any:
         (value,) = JSON.load(self._files.text(file), file)
-        found = [*self.in_other_words(value)]
-        if found:
-            told = ", ".join(dict.fromkeys(found))
-            self._moving.note(f"{file}: taken for what they were before syrupy made texts of them: {told}")
+        kinds = [*self.in_other_words(value)]
+        if kinds:
+            kind_list = ", ".join(dict.fromkeys(kinds))
+            self._moving.note(
+                f"{file}: taken for what they were before syrupy made texts of them: {kind_list}"
+            )
         return _as_before(value)
 
     def in_other_words(self, value: Json) -> Iterator[str]:
@@ -277,8 +281,8 @@ class _OneValue:
 
 
 def _as_before(value: Json) -> Json:
-    """What the plugin writes of the values that syrupy's JSON has as a `repr`, and of times with the
-    microseconds of which `isoformat` has none."""
+    """The value as the plugin writes it, where syrupy's JSON has a `repr`, or a time with microseconds that
+    `isoformat` does not write."""
     if isinstance(value, dict):
         return {key: _as_before(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -11,18 +11,18 @@ from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 
 
 class Importer(NamedTuple):
-    """A form: what it is called, whether a text has it, and what the text says."""
+    """A form: its name, whether a file has it, and how the file is read."""
 
     form: str
     recognises: Callable[[SourceText], bool]
     read: Callable[[SourceText, ImportChoices], ImportedFile]
 
 
-IMPORTERS = tuple(Importer(one.FORM, one.recognises, one.read) for one in (openapi, har, lines))
+IMPORTERS = tuple(Importer(module.FORM, module.recognises, module.read) for module in (openapi, har, lines))
 
 
 def importer_of(source: SourceText) -> Importer | None:
-    """The form that a file has by its content; None: it is for baselines, or for nobody."""
+    """The importer of a file by its content; None if no importer reads it."""
     try:
         return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
     except BaselinekitError:  # neither JSON nor YAML
@@ -30,18 +30,20 @@ def importer_of(source: SourceText) -> Importer | None:
 
 
 class EvalImporter(NamedTuple):
-    """A form: what it is called, whether a text has it, and what the text says."""
+    """A form: its name, whether a file has it, and how the file is read."""
 
     form: str
     recognises: Callable[[SourceText], bool]
     read: Callable[[SourceText, EvalFiles], DraftEvals]
 
 
-EVAL_IMPORTERS = tuple(EvalImporter(one.FORM, one.recognises, one.read) for one in (skillevals, promptfoo))
+EVAL_IMPORTERS = tuple(
+    EvalImporter(module.FORM, module.recognises, module.read) for module in (skillevals, promptfoo)
+)
 
 
 def eval_importer_of(source: SourceText) -> EvalImporter | None:
-    """The form that a file has by its content; None: it is of ours, or of nobody."""
+    """The importer of an eval file by its content; None if no importer reads it."""
     try:
         return next((importer for importer in EVAL_IMPORTERS if importer.recognises(source)), None)
     except BaselinekitError:  # neither JSON nor YAML

@@ -1,5 +1,5 @@
-"""The tests of a Python file, as its source tells them: classes, functions, and the ids of their parameters
-where these are written out. Nothing of it is executed."""
+"""The tests of a Python file, read from its source: classes, functions, and the ids of their parameters if
+these are written out. Nothing is executed."""
 
 import ast
 import posixpath
@@ -20,8 +20,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @frozen
 class OneTest:
-    """A test function or method. `params`: the ids of its parameters, (None,) for one without, and None
-    where only pytest can tell them."""
+    """A test function or method. `params`: the ids of its parameters, (None,) if it has none, and None if
+    only pytest can tell them."""
 
     file: str
     classes: tuple[str, ...]
@@ -33,22 +33,22 @@ class OneTest:
         return self.node.name
 
     def node_id(self, param: str | None) -> str:
-        own = "::".join((self.file, *self.classes, self.name))
-        return own if param is None else f"{own}[{param}]"
+        test_id = "::".join((self.file, *self.classes, self.name))
+        return test_id if param is None else f"{test_id}[{param}]"
 
     @property
     def arguments(self) -> list[str]:
-        return [one.arg for one in (*self.node.args.args, *self.node.args.kwonlyargs)]
+        return [argument.arg for argument in (*self.node.args.args, *self.node.args.kwonlyargs)]
 
     @property
     def calls(self) -> list[ast.Call]:
-        found = [node for node in ast.walk(self.node) if isinstance(node, ast.Call)]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+        calls = [node for node in ast.walk(self.node) if isinstance(node, ast.Call)]
+        return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
 
     def keywords(self, *names: str) -> Iterator[tuple[ast.Call, ast.keyword]]:
-        """The calls in it that are given one of these by name."""
+        """The calls in the test with one of these keyword arguments, and the argument."""
         for call in self.calls:
-            yield from ((call, one) for one in call.keywords if one.arg in names)
+            yield from ((call, keyword) for keyword in call.keywords if keyword.arg in names)
 
 
 class TestsOfFile:
@@ -62,8 +62,8 @@ class TestsOfFile:
             self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
-            what = "not Python that can be read"
-            raise InvalidInput(Problem("BK101", what, "run it first", Place(file, line))) from None
+            message = "not Python that can be read"
+            raise InvalidInput(Problem("BK101", message, "run it first", Place(file, line))) from None
 
     @cached_property
     def tests(self) -> list[OneTest]:
@@ -71,55 +71,56 @@ class TestsOfFile:
 
     def called(self, classes: Sequence[str], name: str) -> OneTest | None:
         """The test of this name in these classes."""
-        own = (*classes, name)
-        return next((one for one in self.tests if (*one.classes, one.name) == own), None)
+        path = (*classes, name)
+        return next((test for test in self.tests if (*test.classes, test.name) == path), None)
 
     @cached_property
     def _constants(self) -> dict[str, ast.expr]:
-        """What names of the module stand for, if they are given a value once."""
-        given = Counter[str]()
+        """The values of the module's names that are assigned once."""
+        counts = Counter[str]()
         values: dict[str, ast.expr] = {}
         for node in self.tree.body:
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             target = node.target if isinstance(node, ast.AnnAssign) else target
             if isinstance(target, ast.Name) and isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
-                given[target.id] += 1
+                counts[target.id] += 1
                 values[target.id] = node.value
-        return {name: value for name, value in values.items() if given[name] == 1}
+        return {name: value for name, value in values.items() if counts[name] == 1}
 
     @cached_property
     def _classes(self) -> dict[str, ast.ClassDef]:
         return {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
 
     def _is_plain_enum(self, name: str) -> bool:
-        """Whether `str` of a member is its name: not where it is a text or a number as well."""
+        """Whether `str` of a member is its name: not if the enum is also a text or a number."""
         return [dotted(base).rpartition(".")[2] for base in self._classes[name].bases] == ["Enum"]
 
     @cached_property
     def _fixtures(self) -> dict[str, "FixtureOfTests"]:
-        """The fixtures that its tests may ask for, the nearest of each name."""
-        found: dict[str, FixtureOfTests] = {}
+        """The fixtures that the tests may ask for, the nearest of each name."""
+        fixtures: dict[str, FixtureOfTests] = {}
         for tree in (self.tree, *self._around):
-            for node in (one for one in ast.walk(tree) if isinstance(one, Function)):
-                for one in node.decorator_list:
-                    if dotted(one.func if isinstance(one, ast.Call) else one).endswith("fixture"):
-                        fixture = _fixture(node, one, tree is self.tree)
-                        found.setdefault(fixture.name, fixture)
-        return found
+            for node in [node for node in ast.walk(tree) if isinstance(node, Function)]:
+                for decorator in node.decorator_list:
+                    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+                    if dotted(function).endswith("fixture"):
+                        fixture = _fixture(node, decorator, tree is self.tree)
+                        fixtures.setdefault(fixture.name, fixture)
+        return fixtures
 
-    def _with_params(self, names: set[str], given: set[str]) -> "list[FixtureOfTests]":
+    def _with_params(self, names: set[str], given_names: set[str]) -> "list[FixtureOfTests]":
         """The fixtures with parameters among those that a test needs, directly or by way of others."""
-        names = names | {one.name for one in self._fixtures.values() if one.is_autouse}
-        waiting, seen, found = [*sorted(names - given)], set[str](), []
+        names = names | {fixture.name for fixture in self._fixtures.values() if fixture.is_autouse}
+        waiting, seen, fixtures = [*sorted(names - given_names)], set[str](), []
         while waiting:
             name = waiting.pop()
             fixture = self._fixtures.get(name)
             if name in seen or fixture is None:
                 continue
             seen.add(name)
-            waiting += [one for one in fixture.arguments if one not in given]
-            found += [fixture] if fixture.params is not None else []
-        return found
+            waiting += [argument for argument in fixture.arguments if argument not in given_names]
+            fixtures += [fixture] if fixture.params is not None else []
+        return fixtures
 
     def _found(
         self, body: Sequence[ast.stmt], classes: tuple[str, ...], marks: list[ast.expr]
@@ -128,111 +129,114 @@ class TestsOfFile:
             if isinstance(node, Function) and node.name.startswith("test"):
                 yield OneTest(self.file, classes, node, self._params(node, marks))
             elif isinstance(node, ast.ClassDef):
-                around = [*_from_nearest(node.decorator_list), *self._marks(node.body), *marks]
-                yield from self._found([*self._inherited(node), *node.body], (*classes, node.name), around)
+                class_marks = [*_from_nearest(node.decorator_list), *self._marks(node.body), *marks]
+                yield from self._found(
+                    [*self._inherited(node), *node.body], (*classes, node.name), class_marks
+                )
             elif isinstance(node, ast.If | ast.Try | ast.With):
                 yield from self._found(node.body, classes, marks)
 
     def _inherited(self, node: ast.ClassDef) -> list[ast.stmt]:
-        """The methods of a base class that stands in the same file, and that the class does not replace."""
-        own = {one.name for one in node.body if isinstance(one, Function)}
+        """The methods of base classes in the same file that the class does not override."""
+        own_names = {method.name for method in node.body if isinstance(method, Function)}
         bases = [self._classes.get(dotted(base)) for base in node.bases]
         return [
-            one
+            method
             for base in bases
             if base is not None and base is not node
-            for one in base.body
-            if isinstance(one, Function) and one.name not in own
+            for method in base.body
+            if isinstance(method, Function) and method.name not in own_names
         ]
 
     def _marks(self, body: Sequence[ast.stmt]) -> list[ast.expr]:
-        """What `pytestmark` says of all tests in it."""
+        """The marks of `pytestmark` in a module or class."""
         for node in body:
-            if isinstance(node, ast.Assign) and [dotted(one) for one in node.targets] == ["pytestmark"]:
+            if isinstance(node, ast.Assign) and [dotted(target) for target in node.targets] == ["pytestmark"]:
                 value = node.value
                 return list(value.elts) if isinstance(value, ast.List | ast.Tuple) else [value]
         return []
 
     def _params(self, node: Function, marks: list[ast.expr]) -> tuple[str | None, ...] | None:
-        """As pytest joins the ids: the nearest decorator first."""
-        names = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
-        given, parts = set[str](), list[list[str]]()
+        """The ids of a test's parameters, joined as pytest does: the nearest decorator first."""
+        names = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+        given_names, parts = set[str](), list[list[str]]()
         for mark in (*_from_nearest(node.decorator_list), *marks):
             kind = dotted(mark.func).rpartition(".")[2] if isinstance(mark, ast.Call) else ""
             if kind == "usefixtures" and isinstance(mark, ast.Call):
-                names |= {str(getattr(one, "value", "")) for one in mark.args}
+                names |= {str(getattr(value, "value", "")) for value in mark.args}
             elif kind == "parametrize" and isinstance(mark, ast.Call):
                 ids = self._ids(mark)
                 if ids is None:
                     return None
-                given |= {*_names_of(mark)}
+                given_names |= {*_names_of(mark)}
                 parts.append(ids)
-        fixtures = self._with_params(names, given)
+        fixtures = self._with_params(names, given_names)
         if len(fixtures) + len(parts) > 1 and fixtures:
-            return None  # in which order they come is a matter of scopes
+            return None  # their order depends on the scopes of the fixtures
         for fixture in fixtures:
             ids = self._called([fixture.name], fixture.params, fixture.ids) if fixture.is_own else None
             if ids is None:
                 return None
             parts.append(ids)
-        return tuple("-".join(one) for one in product(*parts)) if parts else (None,)
+        return tuple("-".join(ids_of_test) for ids_of_test in product(*parts)) if parts else (None,)
 
     def _ids(self, mark: ast.Call) -> list[str] | None:
-        """The ids of one `parametrize`; None where they are computed."""
-        given = dict(zip(("argnames", "argvalues"), mark.args, strict=False))
-        given |= {str(one.arg): one.value for one in mark.keywords}
+        """The ids of one `parametrize`; None if they are computed."""
+        arguments = dict(zip(("argnames", "argvalues"), mark.args, strict=False))
+        arguments |= {str(keyword.arg): keyword.value for keyword in mark.keywords}
         names = _names_of(mark)
-        return self._called(names, given.get("argvalues"), given.get("ids")) if names else None
+        return self._called(names, arguments.get("argvalues"), arguments.get("ids")) if names else None
 
     def _called(self, names: list[str], values: ast.expr | None, stated: ast.expr | None) -> list[str] | None:
         if values is None:
             return None
         try:
-            rows, how = self._row(values), dotted(stated) if stated is not None else ""
-            if stated is None or how in ("str", "repr"):
-                wanted = [*self._stated_ids(rows, names, how)]
+            rows, conversion = self._row(values), dotted(stated) if stated is not None else ""
+            if stated is None or conversion in ("str", "repr"):
+                ids = [*self._stated_ids(rows, names, conversion)]
             else:
-                wanted = [_text_of(one) for one in self._row(stated)]
+                ids = [_text_of(id) for id in self._row(stated)]
         except (LostValue, TypeError, ValueError, AttributeError):
             return None
-        if any(one is None for one in wanted) or len(wanted) != len(rows):
+        if any(id is None for id in ids) or len(ids) != len(rows):
             return None
-        return told_apart([str(one) for one in wanted])
+        return told_apart([str(id) for id in ids])
 
     def _row(self, node: ast.expr) -> list[ast.expr]:
         node = self._constants.get(dotted(node), node) if isinstance(node, ast.Name) else node
         if isinstance(node, ast.List | ast.Tuple) and not any(
-            isinstance(one, ast.Starred) for one in node.elts
+            isinstance(element, ast.Starred) for element in node.elts
         ):
             return list(node.elts)
         raise LostValue("computed")
 
-    def _stated_ids(self, rows: list[ast.expr], names: list[str], how: str) -> Iterator[str | None]:
+    def _stated_ids(self, rows: list[ast.expr], names: list[str], conversion: str) -> Iterator[str | None]:
         for number, row in enumerate(rows):
             if isinstance(row, ast.Call) and dotted(row.func).rpartition(".")[2] == "param":
-                own = next((one.value for one in row.keywords if one.arg == "id"), None)
-                if own is not None:
-                    yield _text_of(own)
+                stated_id = next((keyword.value for keyword in row.keywords if keyword.arg == "id"), None)
+                if stated_id is not None:
+                    yield _text_of(stated_id)
                     continue
                 cells = row.args
             else:
                 cells = [row] if len(names) == 1 else self._row(row)
             words = [
-                self._word(cell, f"{name}{number}", how) for name, cell in zip(names, cells, strict=True)
+                self._word(cell, f"{name}{number}", conversion)
+                for name, cell in zip(names, cells, strict=True)
             ]
             yield None if None in words else "-".join(map(str, words))
 
-    def _word(self, node: ast.expr, usual: str, how: str) -> str | None:
-        """How pytest calls one value; None where only the run can tell."""
+    def _word(self, node: ast.expr, default: str, conversion: str) -> str | None:
+        """The id that pytest gives one value; None if only the run can tell."""
         node = self._constants.get(dotted(node), node) if isinstance(node, ast.Name) else node
         if isinstance(node, ast.Attribute) and isinstance(
             self._classes.get(dotted(node.value)), ast.ClassDef
         ):
             return dotted(node) if self._is_plain_enum(dotted(node.value)) else None
         if isinstance(node, ast.List | ast.Dict | ast.Tuple | ast.Set):
-            return usual if not how else None
+            return default if not conversion else None
         value = PythonReader().read(node)
-        if how == "repr":
+        if conversion == "repr":
             return None
         if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
             return None
@@ -242,13 +246,13 @@ class TestsOfFile:
 
 
 def _names_of(mark: ast.Call) -> list[str]:
-    """The arguments that a `parametrize` gives; none, where they are computed."""
-    stated = next((one.value for one in mark.keywords if one.arg == "argnames"), None)
+    """The names of the arguments of a `parametrize`; none if they are computed."""
+    argnames = next((keyword.value for keyword in mark.keywords if keyword.arg == "argnames"), None)
     try:
-        names = PythonReader().read(mark.args[0] if mark.args else stated or ast.Constant(None))
+        names = PythonReader().read(mark.args[0] if mark.args else argnames or ast.Constant(None))
     except LostValue:
         return []
-    return [str(one).strip() for one in (names.split(",") if isinstance(names, str) else names or ())]
+    return [str(name).strip() for name in (names.split(",") if isinstance(names, str) else names or ())]
 
 
 @frozen
@@ -264,12 +268,16 @@ class FixtureOfTests:
 
 
 def _fixture(node: Function, decorator: ast.expr, is_own: bool) -> FixtureOfTests:
-    stated = {one.arg: one.value for one in decorator.keywords} if isinstance(decorator, ast.Call) else {}
-    name = getattr(stated.get("name"), "value", node.name)
-    arguments = tuple(one.arg for one in (*node.args.args, *node.args.kwonlyargs))
-    autouse = getattr(stated.get("autouse"), "value", False)
+    keywords = (
+        {keyword.arg: keyword.value for keyword in decorator.keywords}
+        if isinstance(decorator, ast.Call)
+        else {}
+    )
+    name = getattr(keywords.get("name"), "value", node.name)
+    arguments = tuple(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+    autouse = getattr(keywords.get("autouse"), "value", False)
     return FixtureOfTests(
-        str(name), arguments, stated.get("params"), stated.get("ids"), bool(autouse), is_own
+        str(name), arguments, keywords.get("params"), keywords.get("ids"), bool(autouse), is_own
     )
 
 
@@ -283,29 +291,29 @@ def _text_of(node: ast.expr) -> str | None:
 
 
 def told_apart(ids: Sequence[str]) -> list[str]:
-    """The ids with a number behind those that come again, as pytest numbers them."""
-    counts, numbers, known = Counter(ids), Counter[str](), set(ids)
-    told = []
+    """The ids with a number after repeated ones, as pytest numbers them."""
+    counts, numbers, used_ids = Counter(ids), Counter[str](), set(ids)
+    numbered = []
     for id in ids:
         if counts[id] > 1:
-            lead = f"{id}_" if id[-1:].isdigit() else id
-            while f"{lead}{numbers[id]}" in known:
+            prefix = f"{id}_" if id[-1:].isdigit() else id
+            while f"{prefix}{numbers[id]}" in used_ids:
                 numbers[id] += 1
-            told.append(f"{lead}{numbers[id]}")
-            known.add(told[-1])
+            numbered.append(f"{prefix}{numbers[id]}")
+            used_ids.add(numbered[-1])
             numbers[id] += 1
         else:
-            told.append(id)
-    return told
+            numbered.append(id)
+    return numbered
 
 
-# What an importer of snapshots is handed, and what it gives.
+# The input and the result of an importer of snapshots.
 
 
 @frozen
 class ValueDraft:
-    """A value that a test compares: of which test, under which name, what is stored of it, and where it
-    stood. `placeholders`: what stands for values in it, by their paths; `rules`: how it was compared."""
+    """A value that a test compares: its test, its name, the stored value, and its place. `placeholders`:
+    those in the value, by their paths; `rules`: how it was compared."""
 
     test: str
     name: str | None
@@ -317,7 +325,7 @@ class ValueDraft:
 
 @frozen
 class CodeChange:
-    """What is to be written in a test in the place of what stands there."""
+    """A change to make in a test: the old text and the new one."""
 
     place: Place
     old: str
@@ -325,8 +333,8 @@ class CodeChange:
 
 
 class FilesOfTests:
-    """The files that were named, from the project's root; what reads a file of the project; and what lists
-    the values that sources keep outside of themselves."""
+    """The files that were named, from the project's root. `read`: reads a file of the project; `outside`:
+    lists the files of values that sources keep outside of themselves."""
 
     def __init__(
         self,
@@ -348,8 +356,8 @@ class FilesOfTests:
 
     def tree(self, file: str) -> ast.Module | None:
         """The source of a module."""
-        found = self.tests(file)
-        return None if found is None else found.tree
+        tests = self.tests(file)
+        return None if tests is None else tests.tree
 
     def tests(self, file: str) -> TestsOfFile | None:
         """The tests of a file; None where there is none, or none that can be read."""
@@ -361,19 +369,19 @@ class FilesOfTests:
         return self._tests[file]
 
     def opened(self, file: str) -> TestsOfFile:
-        """The same, and an error where it cannot be read."""
-        text, folder, around = self.text(file), posixpath.dirname(file), list[ast.Module]()
+        """The tests of a file; an error if it cannot be read."""
+        text, folder, conftests = self.text(file), posixpath.dirname(file), list[ast.Module]()
         while posixpath.basename(file) != "conftest.py":
             tree = self.tree(posixpath.join(folder, "conftest.py"))
-            around += [tree] if tree is not None else []
+            conftests += [tree] if tree is not None else []
             if not folder:
                 break
             folder = posixpath.dirname(folder)
-        return TestsOfFile(file, text, around)
+        return TestsOfFile(file, text, conftests)
 
 
 class Moving:
-    """What comes of the files of one tool. `seen`: how many files were of it."""
+    """The result of reading the files of one tool. `seen`: how many files are of this tool."""
 
     def __init__(self) -> None:
         self.values: list[ValueDraft] = []
@@ -386,13 +394,13 @@ class Moving:
         self.left_out.append(LeftOut(place.line or 0, what, hint, place.file))
 
     def lose(self, place: Place, error: LostValue | BaselinekitError, of: str = "") -> None:
-        """Leave out what stands there, for what is wrong with it. `of`: what it is the value of."""
-        begin = f"{of}: " if of else ""
+        """Leave out the value at a place, because of an error. `of`: the owner of the value."""
+        prefix = f"{of}: " if of else ""
         if isinstance(error, LostValue):
-            self.leave_out(Place(place.file, error.at or place.line), f"{begin}{error.what}", error.hint)
+            self.leave_out(Place(place.file, error.at or place.line), f"{prefix}{error.what}", error.hint)
         else:
             (problem, *_) = error.problems
-            self.leave_out(problem.place or place, f"{begin}{problem.message}", problem.hint)
+            self.leave_out(problem.place or place, f"{prefix}{problem.message}", problem.hint)
 
     def note(self, text: str) -> None:
         self.notes[text] = None
@@ -402,5 +410,5 @@ class Moving:
 
     @property
     def changes(self) -> list[CodeChange]:
-        """In the order of the files and their lines."""
-        return sorted(self._changes, key=lambda one: (one.place.file, one.place.line or 0))
+        """The changes in the order of the files and their lines."""
+        return sorted(self._changes, key=lambda change: (change.place.file, change.place.line or 0))

@@ -1,5 +1,5 @@
-"""Cassettes of vcrpy and pytest-recording, YAML or JSON: each request with the answer that was recorded, so
-that nobody has to be asked."""
+"""Cassettes of vcrpy and pytest-recording, YAML or JSON: each request with its recorded answer, so that
+nothing has to be sent."""
 
 import base64
 import binascii
@@ -39,7 +39,7 @@ _BUFFER = "python/object/new:_io.BytesIO"
 
 @frozen
 class RecordedAnswer:
-    """What a cassette holds of an answer, and when it was given, if it says so."""
+    """A recorded answer, and its time if the cassette states it."""
 
     response: Response
     moment: str | None
@@ -54,46 +54,49 @@ class Cassette:
 
 
 def recognises(file: str, text: str) -> bool:
-    """Whether a file may be a cassette: what other files of the name are is no matter of ours."""
+    """Whether a file may be a cassette, by its suffix and a word in it."""
     return posixpath.splitext(file)[1] in _SUFFIXES and "interactions" in text
 
 
 def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
-    """None: it is no cassette."""
+    """The cassette of a file; None if it is none."""
     value = _value(source)
     if not isinstance(value, dict) or not isinstance(value.get("interactions"), list):
         if isinstance(value, dict) and isinstance(value.get("http_interactions"), list):
-            what, hint = "a cassette of Ruby's VCR, whose form is another one", "record it with vcrpy"
-            raise InvalidInput(Problem("BK776", what, hint, Place(source.name)))
+            message, hint = "a cassette of Ruby's VCR, whose form is another one", "record it with vcrpy"
+            raise InvalidInput(Problem("BK776", message, hint, Place(source.name)))
         return None
-    taken: dict[str, RecordedAnswer] = {}
+    first_answers: dict[str, RecordedAnswer] = {}
     drafts: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
-    left: list[tuple[int, str, str]] = []
+    left_out: list[tuple[int, str, str]] = []
     credentials = HiddenValues()
-    for number, one in enumerate(value["interactions"]):
+    for number, interaction in enumerate(value["interactions"]):
         try:
-            request, answer = _request(one["request"]), _answer(one["response"])
-            about = json.dumps(request, sort_keys=True, default=str)
-            known = taken.setdefault(about, answer)
-            if known is answer:
+            request, answer = _request(interaction["request"]), _answer(interaction["response"])
+            request_key = json.dumps(request, sort_keys=True, default=str)
+            first_answer = first_answers.setdefault(request_key, answer)
+            if first_answer is answer:
                 drafts.append((number, _draft(request, answer, credentials, choices), answer))
-            elif (known.response.status, known.response.body) != (
+            elif (first_answer.response.status, first_answer.response.body) != (
                 answer.response.status,
                 answer.response.body,
             ):
-                called = f"{request['method']} {request['url'].partition('?')[0]}"
-                what = f"{called}: asked again, and answered otherwise"
-                left.append((number, what, "of two answers to one request the first was taken"))
+                request_name = f"{request['method']} {request['url'].partition('?')[0]}"
+                message = f"{request_name}: asked again, and answered otherwise"
+                left_out.append((number, message, "of two answers to one request the first was taken"))
         except LostValue as error:
-            left.append((number, error.what, error.hint))
+            left_out.append((number, error.what, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
-            left.append((number, "an interaction that cannot be read", "record it again"))
-    numbers = [number for number, *_ in (*drafts, *left)]
+            left_out.append((number, "an interaction that cannot be read", "record it again"))
+    numbers = [number for number, *_ in (*drafts, *left_out)]
     lines = source.lines([("interactions", number) for number in numbers])
     return Cassette(
         ImportedFile(
             tuple(replace(draft, line=line) for (_, draft, _), line in zip(drafts, lines, strict=False)),
-            tuple(LeftOut(line, *told) for (_, *told), line in zip(left, lines[len(drafts) :], strict=True)),
+            tuple(
+                LeftOut(line, *reason)
+                for (_, *reason), line in zip(left_out, lines[len(drafts) :], strict=True)
+            ),
             secrets=credentials.found,
         ),
         tuple(answer for *_, answer in drafts),
@@ -121,7 +124,7 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     url = str(raw["uri"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
         raise LostValue("a request of no http address")
-    asked: dict[str, Any] = {"method": str(raw["method"]).upper(), "url": unexpanded(url)}
+    request: dict[str, Any] = {"method": str(raw["method"]).upper(), "url": unexpanded(url)}
     headers = {
         name: unexpanded(value)
         for name, value in _headers(raw.get("headers"))
@@ -129,19 +132,19 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     }
     media = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
     kind = media.partition(";")[0].strip().lower()
-    body = _sent(raw.get("body"), kind, f"{asked['method']} {url.partition('?')[0]}")
+    body = _sent(raw.get("body"), kind, f"{request['method']} {url.partition('?')[0]}")
     if body.keys() & {"json", "form"} and kind in ("application/json", FORM_TYPE):
         headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
     cookies = next((value for name, value in _headers(raw.get("headers")) if name.lower() == "cookie"), "")
-    asked |= {"headers": headers} if headers else {}
-    asked |= body
+    request |= {"headers": headers} if headers else {}
+    request |= body
     pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
     jar = {name: unexpanded(value) for name, equals, value in pairs if equals and name}
-    return asked | ({"cookies": jar} if jar else {})
+    return request | ({"cookies": jar} if jar else {})
 
 
 def _headers(raw: Any) -> Iterator[tuple[str, str]]:
-    """Names with their values, of which there may be several."""
+    """The headers by their names; several values are joined."""
     for name, value in raw.items() if isinstance(raw, dict) else ():
         values = value if isinstance(value, list | tuple) else [value]
         yield _text(name), ", ".join(map(_text, values))
@@ -151,22 +154,26 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _sent(raw: Any, kind: str, called: str) -> dict[str, Any]:
+def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
     if isinstance(raw, yaml11.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
         state = raw.value.get("state") or [b""]
         raw = state[0] if isinstance(state, list) and state else b""
     if raw in (None, "", b""):
         return {}
     if kind.startswith("multipart/"):
-        raise LostValue(f"{called}: a body of {kind}", "capture it with --form: baselinekit capture http")
-    if isinstance(raw, dict | list):  # an older recorder wrote what it had sent as JSON
+        raise LostValue(
+            f"{request_name}: a body of {kind}", "capture it with --form: baselinekit capture http"
+        )
+    if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
         return {"json": unexpanded_in(raw)}
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
         text = None
     if not isinstance(text, str):
-        raise LostValue(f"{called}: a body that is no text", "capture it: baselinekit capture http -d @FILE")
+        raise LostValue(
+            f"{request_name}: a body that is no text", "capture it: baselinekit capture http -d @FILE"
+        )
     body: dict[str, Any] = unexpanded_in(body_of(text, kind))
     return body
 
@@ -183,9 +190,11 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
     plain = _decoded(body, coding.strip().lower())
-    kept = [pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")]
-    given = next((value for name, value in headers if name.lower() == "date"), "")
-    return RecordedAnswer(Response(code, tuple(kept), plain), _moment(given))
+    plain_headers = [
+        pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")
+    ]
+    date = next((value for name, value in headers if name.lower() == "date"), "")
+    return RecordedAnswer(Response(code, tuple(plain_headers), plain), _moment(date))
 
 
 def _received(raw: Any) -> bytes:
@@ -232,7 +241,7 @@ def _decoded(body: bytes, coding: str) -> bytes:
 
 
 def _moment(header: str) -> str | None:
-    """When it was answered."""
+    """The time of an answer by its Date header."""
     try:
         moment = parsedate_to_datetime(header)
     except (ValueError, TypeError):
@@ -241,7 +250,7 @@ def _moment(header: str) -> str | None:
 
 
 def problem_of(error: BaselinekitError, file: str) -> LeftOut:
-    """Why a file could not be read."""
+    """The reason why a file could not be read."""
     problem = error.problems[0]
     line = problem.place.line if problem.place is not None else None
     return LeftOut(line or 0, problem.message, problem.hint, file)
