@@ -226,8 +226,8 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
 
 
 def template_question(judge: TemplateJudge, prompt: str, nonce: str) -> Ask:
-    asked = question_in_form(judge.model, f"{prompt.rstrip()}\n\n{_REPLY_RULES}", nonce, _FORM)
-    return replace(asked, max_tokens=_MOST_TOKENS, json=True)
+    base = question_in_form(judge.model, f"{prompt.rstrip()}\n\n{_REPLY_RULES}", nonce, _FORM)
+    return replace(base, max_tokens=_MOST_TOKENS, json=True)
 
 
 def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
@@ -352,7 +352,7 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     return verdict_of(exact(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
-BY_SHARE = LabelScale(share_verdict, lambda how: "a score from 0 to 1", by_pass_rule=True)
+BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)
 
 TEMPLATE_JUDGE = GraderType(
     TemplateJudge,

@@ -84,10 +84,10 @@ class UnreadableReply(CannotReplay):
         self.why = why
 
 
-def question_again(original: Ask, why: str, mask: Mask) -> Ask:
+def question_again(original: Ask, reason: str, mask: Mask) -> Ask:
     """The question once more, with what was wrong with the reply. The reply is not repeated: it may contain
     instructions of the judged text."""
-    complaint = clipped(why, _LONGEST_COMPLAINT, mask, counted=False)
+    complaint = clipped(reason, _LONGEST_COMPLAINT, mask, counted=False)
     instruction = f"An earlier reply could not be used: it {complaint}. Reply in exactly that form."
     *earlier, last = original.messages
     return replace(original, messages=(*earlier, replace(last, content=f"{last.content}\n\n{instruction}")))
@@ -98,9 +98,9 @@ def contradiction(reason: str) -> UnreadableReply:
     return UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {reason}", hint), why=reason)
 
 
-def unusable(why: str, text: str) -> UnreadableReply:
-    message = f"the judge's reply {why}: {' '.join(text.split())!r}"
-    return UnreadableReply(Problem("BK640", message, "try again, or use a stronger model"), why=why)
+def unusable(reason: str, text: str) -> UnreadableReply:
+    message = f"the judge's reply {reason}: {' '.join(text.split())!r}"
+    return UnreadableReply(Problem("BK640", message, "try again, or use a stronger model"), why=reason)
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.

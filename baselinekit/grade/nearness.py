@@ -16,7 +16,7 @@ MOST_LOOKED_FOR = 3
 """How many missing texts are looked for: the first ones."""
 
 _LONGEST_TEXT = 1_000_000
-_LONGEST_WANTED = 100
+_LONGEST_TARGET = 100
 """A longer text is looked for by its beginning."""
 
 _LONGEST_SHOWN = 60
@@ -47,18 +47,14 @@ def line_at(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
 
 
-def nearest_text(wanted: Sequence[str], text: str, mask: Mask) -> NearestPlace | None:
+def nearest_text(targets: Sequence[str], text: str, mask: Mask) -> NearestPlace | None:
     """Where the text comes nearest to any of these, none of which is in it."""
     if len(text) > _LONGEST_TEXT:
         return None
     text = mask(text)
     lower = text.lower()
     lower = lower if len(lower) == len(text) else text  # places must be the same in both
-    places = [
-        likeness
-        for wanted_text in wanted[:MOST_LOOKED_FOR]
-        if (likeness := _nearest(wanted_text, text, lower))
-    ]
+    places = [likeness for target in targets[:MOST_LOOKED_FOR] if (likeness := _nearest(target, text, lower))]
     if not places:
         return None
     _, place, end, note = max(places, key=lambda likeness: likeness[0])
@@ -69,74 +65,74 @@ _Likeness = tuple[float, int, int, str]
 """How similar a place is, its start, its end, and a note."""
 
 
-def _nearest(wanted: str, text: str, lower: str) -> _Likeness | None:
-    if len(wanted) > _LONGEST_WANTED:
-        return _by_beginning(wanted, text)
-    place = lower.find(wanted.lower())
-    if place >= 0 and wanted.strip():
-        return 1.0, place, place + len(wanted), ""
-    words = wanted.lower().split()
+def _nearest(target: str, text: str, lower: str) -> _Likeness | None:
+    if len(target) > _LONGEST_TARGET:
+        return _by_beginning(target, text)
+    place = lower.find(target.lower())
+    if place >= 0 and target.strip():
+        return 1.0, place, place + len(target), ""
+    words = target.lower().split()
     same = re.search(r"\s+".join(map(re.escape, words)), lower) if words else None
     if same is not None:
         return 1.0, same.start(), same.end(), ""
-    return _by_likeness(wanted.lower(), lower)
+    return _by_likeness(target.lower(), lower)
 
 
-def _by_beginning(wanted: str, text: str) -> _Likeness | None:
+def _by_beginning(target: str, text: str) -> _Likeness | None:
     """The place of the longest beginning of a long text, with the text around its end."""
-    low, high = 0, len(wanted)
+    low, high = 0, len(target)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if wanted[:middle] in text else (low, middle - 1)
+        low, high = (middle, high) if target[:middle] in text else (low, middle - 1)
     if low < _LEAST_BEGINNING:
         return None
-    end = text.find(wanted[:low]) + low
+    end = text.find(target[:low]) + low
     note = f", after its first {low:,} characters"
     start = max(end - _CONTEXT, text.rfind("\n", 0, end) + 1)
-    return low / len(wanted), start, min(len(text), end + _CONTEXT), note
+    return low / len(target), start, min(len(text), end + _CONTEXT), note
 
 
-def _by_likeness(wanted: str, lower: str) -> _Likeness | None:
+def _by_likeness(target: str, lower: str) -> _Likeness | None:
     """The most similar place: around the longest part that is in the text, by how much of the rest is
     near."""
-    size = _longest_part(wanted, lower)
-    if size < max(2, len(wanted) / 3):
+    size = _longest_part(target, lower)
+    if size < max(2, len(target) / 3):
         return None
     best: _Likeness | None = None
-    for offset, place in islice(_places(wanted, lower, size), _MOST_PLACES):
+    for offset, place in islice(_places(target, lower, size), _MOST_PLACES):
         start = max(0, place - offset - 2)
-        around = lower[start : place - offset + len(wanted) + 2]
+        around = lower[start : place - offset + len(target) + 2]
         blocks = [
             block
-            for block in SequenceMatcher(None, wanted, around, False).get_matching_blocks()
+            for block in SequenceMatcher(None, target, around, False).get_matching_blocks()
             if block.size
         ]
         first, last = start + blocks[0].b, start + blocks[-1].b + blocks[-1].size
         same = sum(block.size for block in blocks)
-        likeness = 2 * same / (len(wanted) + last - first)
+        likeness = 2 * same / (len(target) + last - first)
         if likeness >= _LEAST_LIKENESS and (best is None or likeness > best[0]):
             best = (likeness, *_whole_words(lower, first, last), "")
     return best
 
 
-def _longest_part(wanted: str, lower: str) -> int:
+def _longest_part(target: str, lower: str) -> int:
     """The length of the longest part that is in the text, by bisection: where a part is, shorter ones are
     too."""
-    low, high = 0, len(wanted)
+    low, high = 0, len(target)
     while low < high:
         middle = (low + high + 1) // 2
-        is_there = any(part in lower for part in dict.fromkeys(_parts(wanted, middle)))
+        is_there = any(part in lower for part in dict.fromkeys(_parts(target, middle)))
         low, high = (middle, high) if is_there else (low, middle - 1)
     return low
 
 
-def _parts(wanted: str, size: int) -> Iterator[str]:
-    return (wanted[start : start + size] for start in range(len(wanted) - size + 1))
+def _parts(target: str, size: int) -> Iterator[str]:
+    return (target[start : start + size] for start in range(len(target) - size + 1))
 
 
-def _places(wanted: str, lower: str, size: int) -> Iterator[tuple[int, int]]:
-    """The first places of each part of this size: its offset in the wanted text, and the place."""
-    offsets = {part: offset for offset, part in enumerate(_parts(wanted, size))}
+def _places(target: str, lower: str, size: int) -> Iterator[tuple[int, int]]:
+    """The first places of each part of this size: its offset in the target, and the place."""
+    offsets = {part: offset for offset, part in enumerate(_parts(target, size))}
     for part, offset in offsets.items():
         place = lower.find(part)
         for _ in range(_MOST_OF_A_PART):

@@ -81,10 +81,10 @@ class RubricCriterion:
 
 def criteria_of(items: Sequence[str | RubricItem]) -> tuple[RubricCriterion, ...]:
     """The criteria that a judge is asked about. An item without an id gets one of its own by its place."""
-    stated = [RubricItem(expected_outcome=item) if isinstance(item, str) else item for item in items]
-    taken_ids = {item.id.strip() for item in stated if item.id is not None}
+    stated_items = [RubricItem(expected_outcome=item) if isinstance(item, str) else item for item in items]
+    taken_ids = {item.id.strip() for item in stated_items if item.id is not None}
     criteria = []
-    for number, item in enumerate(stated, 1):
+    for number, item in enumerate(stated_items, 1):
         item_id = f"rubric-{number}"
         while item_id in taken_ids:
             item_id += "-"

@@ -64,7 +64,7 @@ def value_of(entry: AmberEntry) -> tuple[Any, list[tuple[int, str]]]:
         raise LostValue("a snapshot that does not end", "write it anew: pytest --snapshot-update", entry.line)
     reader = _Amber(entry)
     value = reader.whole()
-    return value, reader.loose
+    return value, reader.any_values
 
 
 class _Amber:
@@ -73,7 +73,7 @@ class _Amber:
     def __init__(self, entry: AmberEntry):
         self._lines, self._first = entry.lines, entry.line + 1
         self._at = 0
-        self.loose: list[tuple[int, str]] = []
+        self.any_values: list[tuple[int, str]] = []
 
     def whole(self) -> Any:
         value, remaining = self.value(self._lines[0], 0)
@@ -177,7 +177,7 @@ class _Amber:
         if _WORD.fullmatch(text) and text not in ("True", "False", "None", "nan", "inf"):
             placeholder = placeholder_of_type(text)
             if placeholder is None:
-                self.loose.append((self._first + self._at, text))
+                self.any_values.append((self._first + self._at, text))
             return PlaceholderText(placeholder or "<<any>>")
         return value_of_repr(text)
 

@@ -199,7 +199,10 @@ class HiddenValues:
         """The credentials of a request, each value once, by their names in this file."""
         by_value: dict[str, Credential] = {}
         for credential in (*_in_known_places(request), *_lookalikes(request, ())):
-            if any(credential.value == known or _is_part(credential.value, known) for known in by_value):
+            if any(
+                credential.value == known_value or _is_part(credential.value, known_value)
+                for known_value in by_value
+            ):
                 continue
             by_value[credential.value] = replace(
                 credential, name=self._name(credential.value, credential.name)
@@ -215,7 +218,7 @@ class HiddenValues:
         return self._names[value]
 
 
-def _is_part(value: str, known: str) -> bool:
+def _is_part(value: str, known_value: str) -> bool:
     """Whether the variable for a known value covers this part of it, too. A short part may be in it by
     chance, as `a1` is in `b2a1x7`."""
-    return len(value) >= SHORTEST_WITHIN and value in known
+    return len(value) >= SHORTEST_WITHIN and value in known_value

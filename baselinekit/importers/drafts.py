@@ -77,7 +77,7 @@ class ImportChoices:
     params: Mapping[str, str] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
     read: Callable[[str], str] = lambda name: ""
-    beside: Callable[[str, str], str] = lambda document, way: ""
+    beside: Callable[[str, str], str] = lambda document, path: ""
 
 
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))

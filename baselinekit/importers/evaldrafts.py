@@ -19,7 +19,7 @@ class EvalFiles:
     """The files beside an eval file: the text of one, by its path from that file's folder, and those that
     match a pattern."""
 
-    read: Callable[[str], str] = lambda way: ""
+    read: Callable[[str], str] = lambda path: ""
     fitting: Callable[[str], Sequence[str]] = lambda pattern: ()
 
 
@@ -38,42 +38,42 @@ class DraftEvals:
 
 @dataclass(slots=True)
 class Reading:
-    """The reading of one file into test cases. `gone`: what is left out, by its place: the path in the file,
-    or another file that it refers to; `models`: as in DraftEvals."""
+    """The reading of one file into test cases. `omissions`: what is left out, by its place: a path in the
+    file, or another file that it refers to; `models`: as in DraftEvals."""
 
     source: SourceText
     files: EvalFiles
     notes: dict[str, None] = field(default_factory=dict)
-    gone: dict[tuple[Path, str, str, str], None] = field(default_factory=dict)
+    omissions: dict[tuple[Path, str, str, str], None] = field(default_factory=dict)
     models: dict[str, Json] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
+    used_ids: set[str] = field(default_factory=set)
 
     def leave_out(self, at: Path, what: str, hint: str = "", file: str = "") -> None:
-        self.gone[(at, what, hint, file)] = None
+        self.omissions[(at, what, hint, file)] = None
 
     def note(self, text: str) -> None:
         self.notes[text] = None
 
     def own_id(self, text: str) -> str:
         """An id for a case, with a number if it is taken."""
-        return own_id(text, self.taken)
+        return own_id(text, self.used_ids)
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """Everything that is left out, with its lines and in their order."""
-        lines = self.source.lines([at for at, *_ in self.gone]) if self.gone else []
+        lines = self.source.lines([at for at, *_ in self.omissions]) if self.omissions else []
         left_out = [
             LeftOut(0 if file else line, what, hint, file)
-            for line, (_, what, hint, file) in zip(lines, self.gone, strict=True)
+            for line, (_, what, hint, file) in zip(lines, self.omissions, strict=True)
         ]
         return tuple(sorted(left_out, key=lambda left: (left.file, left.line)))
 
     def draft(self, name: str, document: dict[str, Json]) -> DraftEvals:
         return DraftEvals(name, document, self.left_out(), tuple(self.notes), self.models)
 
-    def text_beside(self, way: str) -> str | None:
+    def text_beside(self, path: str) -> str | None:
         """The text of a file that this one names; None if there is none, which the caller reports."""
         try:
-            return self.files.read(way)
+            return self.files.read(path)
         except BaselinekitError:
             return None
 

@@ -24,7 +24,7 @@ _FILTERS: Mapping[str, Callable[[str], str]] = {
 _AS_JSON = ("dump", "tojson")
 
 
-class Logic(Exception):
+class TemplateLogic(Exception):
     """Something in a template that is more than the name of a value."""
 
     def __init__(self, what: str):
@@ -49,7 +49,7 @@ def filled(template: str, values: Mapping[str, Json]) -> Filled:
 
     def fill_tag(match: re.Match[str], depth: int) -> str:
         if match["tag"] is not None:
-            raise Logic(f"{{% {match['tag']} %}}")
+            raise TemplateLogic(f"{{% {match['tag']} %}}")
         if match["inner"] is None:
             return ""  # a comment
         expression, *filters = (part.strip() for part in match["inner"].split("|"))
@@ -63,7 +63,7 @@ def filled(template: str, values: Mapping[str, Json]) -> Filled:
             text = expanded(text, depth + 1)
         for name in filters:
             if name not in _FILTERS and name not in is_json:
-                raise Logic(f"the filter {name!r}")
+                raise TemplateLogic(f"the filter {name!r}")
             text = _FILTERS.get(name, str)(text)
         return text
 
@@ -81,10 +81,10 @@ def _value(expression: str, values: Mapping[str, Json]) -> Json:
     if text := _STRING.fullmatch(expression):
         return text[2]
     if not _NAME.fullmatch(expression):
-        raise Logic(f"{{{{ {expression} }}}}")
+        raise TemplateLogic(f"{{{{ {expression} }}}}")
     name = re.match(r"[\w$]+", expression)
     if name is None or name[0] == "env":
-        raise Logic(f"the environment variable {expression}")
+        raise TemplateLogic(f"the environment variable {expression}")
     value: Json = values.get(name[0], ABSENT)
     for step in _STEP.finditer(expression, name.end()):
         key = step[1] or step[3]

@@ -33,27 +33,28 @@ class Bundle:
         self.unreached: dict[str, tuple[str, str]] = {}
         self.root: dict[str, Json] = source.value
         if _ELSEWHERE.search(source.text):
-            self.root = self._taken_in(source.value, self._name)
+            self.root = self._rebase_references(source.value, self._name)
             included: dict[str, Json] = {}
             while remaining := [name for name in self._files if name not in included]:
                 for name in remaining:
-                    included[name] = self._taken_in(self._files[name].value, name)
+                    included[name] = self._rebase_references(self._files[name].value, name)
             self.root[_FILES] = included
 
-    def _taken_in(self, value: Json, name: str) -> Json:
+    def _rebase_references(self, value: Json, name: str) -> Json:
         """The value of a file, with its references made relative to the root of the whole."""
         if isinstance(value, list):
-            return [self._taken_in(item, name) for item in value]
+            return [self._rebase_references(item, name) for item in value]
         if not isinstance(value, dict):
             return value
         included = {
-            key: item if key in _VALUES else self._taken_in(item, name) for key, item in value.items()
+            key: item if key in _VALUES else self._rebase_references(item, name)
+            for key, item in value.items()
         }
         if isinstance(reference := value.get("$ref"), str):
-            included["$ref"] = self._within(reference, name)
+            included["$ref"] = self._rebase(reference, name)
         return included
 
-    def _within(self, reference: str, name: str) -> str:
+    def _rebase(self, reference: str, name: str) -> str:
         """A reference of a file as one from the root of the whole."""
         path, _, fragment = reference.partition("#")
         if _ADDRESS.match(path):

@@ -14,7 +14,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.frozen import frozen
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
-from baselinekit.importers.nunjucks import Logic, filled
+from baselinekit.importers.nunjucks import TemplateLogic, filled
 from baselinekit.importers.promptfooasserts import (
     SET,
     Asserted,
@@ -260,7 +260,7 @@ def _cases(
             for prompt in _select_prompts(prompts, test, provider):
                 try:
                     case = _case(test, values, prompt, provider, reading)
-                except Logic as logic:
+                except TemplateLogic as logic:
                     message = f"{logic.what} in the prompt {prompt.label!r}: only names are filled in"
                     reading.leave_out(test.at, message, "write the prompts without it", test.file)
                     continue
@@ -274,20 +274,20 @@ def _cases(
 
 
 def _providers_of_test(test: StatedTest, providers: Sequence[Provider], reading: Reading) -> list[Provider]:
-    test_provider = test.said("provider")
+    test_provider = test.setting("provider")
     if test_provider is not None:
         provider = test_provider if isinstance(test_provider, dict) else {"id": test_provider}
         id = without_login(str(provider.get("id")))
         matching = [candidate for candidate in providers if candidate.label == id]
         return matching or [provider_of(provider, (*test.at, "provider"), reading)]
-    names = test.said("providers")
+    names = test.setting("providers")
     if not isinstance(names, list):
         return list(providers)
     return [provider for provider in providers if any(_fits(str(name), provider.label) for name in names)]
 
 
 def _select_prompts(prompts: Sequence[PromptText], test: StatedTest, provider: Provider) -> list[PromptText]:
-    names = [str(name) for name in listed(test.said("prompts"))] or [*provider.prompts]
+    names = [str(name) for name in listed(test.setting("prompts"))] or [*provider.prompts]
     return [prompt for prompt in prompts if not names or any(_fits(name, prompt.label) for name in names)]
 
 
@@ -328,7 +328,7 @@ def _grader_of(
     except NotCarried as error:
         reading.leave_out(at, error.what, error.hint, test.file)
         return None
-    except Logic as logic:
+    except TemplateLogic as logic:
         reading.leave_out(at, f"{logic.what} in an assertion", "write down what it gives", test.file)
         return None
     if asserted.note:
@@ -366,7 +366,7 @@ def _by_pattern(asserted: Asserted, at: Path, test: StatedTest, reading: Reading
 
 def _with_pass_rule(test: StatedTest, graders: list[Json], reading: Reading) -> dict[str, Json]:
     """The graders, and when they pass: all of them, or by their mean if a threshold is stated."""
-    threshold = test.said("threshold")
+    threshold = test.setting("threshold")
     if threshold is None:
         return {"graders": graders}
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or threshold <= 0:

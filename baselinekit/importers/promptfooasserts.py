@@ -69,18 +69,18 @@ def graded(assertion: Assertion) -> Asserted:
     return Asserted(grader, row.expected, row.note)
 
 
-def in_set(inner: Sequence[Asserted], stated: Mapping[str, Json]) -> Asserted:
+def in_set(inner: Sequence[Asserted], assertion_set: Mapping[str, Json]) -> Asserted:
     """One grader of several: it passes if their mean reaches the threshold; without a threshold, if all
     pass."""
     if not inner:
         raise NotCarried("an empty assert-set", "give it an assertion")
-    threshold = stated.get("threshold")
+    threshold = assertion_set.get("threshold")
     by_mean = threshold is not None
     if threshold is not None and (isinstance(threshold, bool) or not 0 < threshold <= 1):
         raise NotCarried(f"an assert-set with a threshold of {threshold}", "every answer reaches it, or none")
     graders = [{**asserted.grader, "required": not by_mean} for asserted in inner]
     grader = _code("composite", graders=graders, **({"pass_at": threshold} if by_mean else {}))
-    name, weight = stated.get("metric"), stated.get("weight", 1)
+    name, weight = assertion_set.get("metric"), assertion_set.get("weight", 1)
     grader = {"type": "code", **({"name": name} if isinstance(name, str) else {}), **grader}
     return Asserted(grader | ({"weight": weight} if weight != 1 else {}))
 

@@ -39,7 +39,7 @@ class StatedTest:
             **(stated if isinstance(stated, dict) else {}),
         }
 
-    def said(self, key: str) -> Json:
+    def setting(self, key: str) -> Json:
         return self.raw.get(key, self.default.get(key))
 
 
@@ -115,8 +115,8 @@ def _is_circle(path: str, within: Sequence[str], at: Path, reading: Reading) -> 
     return path in within
 
 
-def _paths_of(stated: str, at: Path, reading: Reading) -> Sequence[str]:
-    path = stated.removeprefix(FILE)
+def _paths_of(source: str, at: Path, reading: Reading) -> Sequence[str]:
+    path = source.removeprefix(FILE)
     if path.split(":")[0].endswith(PROGRAMS):
         reading.leave_out(at, f"the tests of {path!r} are made by a program", "write down what it makes")
         return []
@@ -195,13 +195,13 @@ def data_of(path: str, reading: Reading, at: Path) -> Json:
 
 def values_of(test: StatedTest, reading: Reading) -> Iterator[dict[str, Json]]:
     """The variables of a test: a list of values makes a test of each value, unless the test disables it."""
-    stated = test.raw.get("vars")
-    if isinstance(stated, str):
-        stated = data_of(stated.removeprefix(FILE), reading, (*test.at, "vars"))
+    test_values = test.raw.get("vars")
+    if isinstance(test_values, str):
+        test_values = data_of(test_values.removeprefix(FILE), reading, (*test.at, "vars"))
     default = test.default.get("vars")
     if isinstance(default, str):
         default = data_of(default.removeprefix(FILE), reading, ("defaultTest", "vars"))
-    values = {**mapping(default), **mapping(stated)}
+    values = {**mapping(default), **mapping(test_values)}
     values = {name: _loaded(name, value, test, reading) for name, value in values.items()}
     if test.merged("options").get("disableVarExpansion"):
         yield values
@@ -277,26 +277,26 @@ def providers_of(raw: Json, at: Path, reading: Reading, within: tuple[str, ...] 
         ):  # the old form: {id: {config}}
             ((id, config),) = provider.items()
             provider = {"id": id, **(config if isinstance(config, dict) else {})}
-        stated = provider if isinstance(provider, dict) else {"id": provider}
-        if not isinstance(stated.get("id"), str):
+        definition = provider if isinstance(provider, dict) else {"id": provider}
+        if not isinstance(definition.get("id"), str):
             reading.leave_out(provider_at, "a provider without an id", "name a model")
             continue
-        yield provider_of(stated, provider_at, reading)
+        yield provider_of(definition, provider_at, reading)
     if within and raw == []:
         reading.leave_out(at, f"{within[-1]!r}, which names no provider", "name a model")
     if not (listed or within):
         yield Provider("", {})
 
 
-def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provider:
+def provider_of(definition: Mapping[str, Json], at: Path, reading: Reading) -> Provider:
     """The provider as a model of our configuration, or as an echo."""
-    id, config = without_login(str(stated["id"])), stated.get("config")
-    label = without_login(str(stated.get("label") or id))
-    prompt_names = stated.get("prompts")
+    id, config = without_login(str(definition["id"])), definition.get("config")
+    label = without_login(str(definition.get("label") or id))
+    prompt_names = definition.get("prompts")
     prompts = tuple(map(str, prompt_names)) if isinstance(prompt_names, list) else ()
     if id == "echo":
         return Provider(label, {"type": NOBODY.name}, prompts)
-    execution: dict[str, Json] = {"type": "prompt", "model": model_named(stated, reading)}
+    execution: dict[str, Json] = {"type": "prompt", "model": model_named(definition, reading)}
     family = id.split(":")[0]
     if id.startswith((FILE, "exec:", "python:", "javascript:", "golang:", "ruby:", "package:", "http", "ws")):
         message = f"the provider {id!r} is a program or an address of its own"
@@ -309,7 +309,7 @@ def provider_of(stated: Mapping[str, Json], at: Path, reading: Reading) -> Provi
             execution[_SETTINGS[key]] = value
         elif key not in _WITHOUT_CONFIG:
             reading.leave_out((*at, "config", key), f"`{key}` of the provider {label!r}", "")
-    if stated.get("transform"):
+    if definition.get("transform"):
         reading.leave_out(
             (*at, "transform"), "`transform` computes another output", "judge the answer as it is"
         )
@@ -321,13 +321,13 @@ def without_login(id: str) -> str:
     return _LOGIN.sub("", id).partition("?")[0] if "://" in id else id
 
 
-def model_named(stated: Mapping[str, Json], reading: Reading) -> str:
+def model_named(definition: Mapping[str, Json], reading: Reading) -> str:
     """The name of a model in our configuration. How it would be declared there is noted."""
-    id = without_login(str(stated["id"]))
+    id = without_login(str(definition["id"]))
     family, _, remaining = id.partition(":")
     kind, _, model = remaining.partition(":")
     model = model if kind in _KINDS_OF_ASKING and model else remaining
-    name = as_name(without_login(str(stated.get("label") or model or family)))
+    name = as_name(without_login(str(definition.get("label") or model or family)))
     reading.models[name] = None
     if family in _PLAIN_PROVIDERS and model:
         reading.models[name] = {family: model, "key": f"{family}_key"}

@@ -104,9 +104,9 @@ class _Folder:
         order = {".yml": 0, ".csv": 1}
         for file in sorted(names, key=lambda name: (order.get(posixpath.splitext(name)[1], 2), name)):
             stem, suffix = posixpath.splitext(posixpath.basename(file))
-            owners = self._owners.get(stem) or self.guessed(stem)
+            owners = self._owners.get(stem) or self.guess_owner(stem)
             if not owners:
-                if self.looks_owned(stem, suffix):
+                if self.looks_like_value(stem, suffix):
                     message = f"no test of {self._tests.file} is called so, nor names it: which value is it?"
                     self._moving.leave_out(
                         Place(file), message, "compare it with == baseline: pytest writes it"
@@ -121,7 +121,7 @@ class _Folder:
             folder = posixpath.dirname(names[0])
             self._moving.note(f"{folder}: {len(unrelated)} of no test, left as they are: {listed}")
 
-    def guessed(self, stem: str) -> list[OwnerOfFile]:
+    def guess_owner(self, stem: str) -> list[OwnerOfFile]:
         """The test whose name the file name begins with, if the rest can be its parameters: a `_` may have
         been any character."""
         for test in sorted(self._tests.tests, key=lambda test: -len(test.name)):
@@ -130,7 +130,7 @@ class _Folder:
                 return [OwnerOfFile(test, param[:-1], None)]
         return []
 
-    def looks_owned(self, stem: str, suffix: str) -> bool:
+    def looks_like_value(self, stem: str, suffix: str) -> bool:
         """Whether a file is likely a value of a test, and not an input, which may lie there as well."""
         if any(stem.startswith(f"{test.name}_") or stem == test.name for test in self._tests.tests):
             return True
@@ -250,7 +250,7 @@ def _column(cells: list[str], is_frame: bool, number: int) -> list[Json]:
 
 def _tolerance(test: OneTest, is_frame: bool) -> Mapping[str, Json]:
     """The tolerance that the test states, else that of numpy."""
-    default, stated = dict(_DEFAULT_TOLERANCE), dict[str, Any]()
+    default, by_column = dict(_DEFAULT_TOLERANCE), dict[str, Any]()
     for call in test.calls:
         if dotted(call.func) in ("num_regression.check", "dataframe_regression.check"):
             keywords = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -258,20 +258,20 @@ def _tolerance(test: OneTest, is_frame: bool) -> Mapping[str, Json]:
                 if "default_tolerance" in keywords:
                     default = _bounds(PythonReader().read(keywords["default_tolerance"]))
                 if "tolerances" in keywords:
-                    stated = PythonReader().read(keywords["tolerances"])
+                    by_column = PythonReader().read(keywords["tolerances"])
             except LostValue:
                 continue
     rules: dict[str, Json] = {"*": default}
-    if isinstance(stated, dict):
-        for column, bounds in stated.items():
+    if isinstance(by_column, dict):
+        for column, bounds in by_column.items():
             path = render((column,))
             rules[f"*.{path}" if is_frame else f"{path}[*]"] = _bounds(bounds)
     return {"tolerance": rules}
 
 
-def _bounds(stated: Any) -> dict[str, Json]:
+def _bounds(tolerance: Any) -> dict[str, Json]:
     """The tolerance of `{atol: …, rtol: …}`, with numpy's defaults for what is not stated."""
-    bounds = stated if isinstance(stated, dict) else {}
+    bounds = tolerance if isinstance(tolerance, dict) else {}
     return {
         "abs": bounds.get("atol", _DEFAULT_TOLERANCE["abs"]),
         "rel": bounds.get("rtol", _DEFAULT_TOLERANCE["rel"]),

@@ -263,7 +263,7 @@ class _SingleSnapshot:
 
     def json(self, file: str) -> Any:
         (value,) = JSON.load(self._files.text(file), file)
-        kinds = [*self.in_other_words(value)]
+        kinds = [*self.reprs_in(value)]
         if kinds:
             kind_list = ", ".join(dict.fromkeys(kinds))
             self._moving.note(
@@ -271,13 +271,13 @@ class _SingleSnapshot:
             )
         return _as_before(value)
 
-    def in_other_words(self, value: Json) -> Iterator[str]:
+    def reprs_in(self, value: Json) -> Iterator[str]:
         if isinstance(value, str) and _as_before(value) != value:
             name = re.match(r"<?([\w.]+)[(:|]", value)
             yield "a time" if _MOMENT.fullmatch(value) else name[1] if name else "bytes"
         elif isinstance(value, dict | list):
             for item in value.values() if isinstance(value, dict) else value:
-                yield from self.in_other_words(item)
+                yield from self.reprs_in(item)
 
 
 def _as_before(value: Json) -> Json:

@@ -67,7 +67,7 @@ class TestsOfFile:
 
     @cached_property
     def tests(self) -> list[OneTest]:
-        return [*self._found(self.tree.body, (), self._marks(self.tree.body))]
+        return [*self._collect_tests(self.tree.body, (), self._marks(self.tree.body))]
 
     def called(self, classes: Sequence[str], name: str) -> OneTest | None:
         """The test of this name in these classes."""
@@ -122,7 +122,7 @@ class TestsOfFile:
             fixtures += [fixture] if fixture.params is not None else []
         return fixtures
 
-    def _found(
+    def _collect_tests(
         self, body: Sequence[ast.stmt], classes: tuple[str, ...], marks: list[ast.expr]
     ) -> Iterator[OneTest]:
         for node in body:
@@ -130,11 +130,11 @@ class TestsOfFile:
                 yield OneTest(self.file, classes, node, self._params(node, marks))
             elif isinstance(node, ast.ClassDef):
                 class_marks = [*_from_nearest(node.decorator_list), *self._marks(node.body), *marks]
-                yield from self._found(
+                yield from self._collect_tests(
                     [*self._inherited(node), *node.body], (*classes, node.name), class_marks
                 )
             elif isinstance(node, ast.If | ast.Try | ast.With):
-                yield from self._found(node.body, classes, marks)
+                yield from self._collect_tests(node.body, classes, marks)
 
     def _inherited(self, node: ast.ClassDef) -> list[ast.stmt]:
         """The methods of base classes in the same file that the class does not override."""
@@ -174,7 +174,7 @@ class TestsOfFile:
         if len(fixtures) + len(parts) > 1 and fixtures:
             return None  # their order depends on the scopes of the fixtures
         for fixture in fixtures:
-            ids = self._called([fixture.name], fixture.params, fixture.ids) if fixture.is_own else None
+            ids = self._ids_of_values([fixture.name], fixture.params, fixture.ids) if fixture.is_own else None
             if ids is None:
                 return None
             parts.append(ids)
@@ -185,24 +185,26 @@ class TestsOfFile:
         arguments = dict(zip(("argnames", "argvalues"), mark.args, strict=False))
         arguments |= {str(keyword.arg): keyword.value for keyword in mark.keywords}
         names = _names_of(mark)
-        return self._called(names, arguments.get("argvalues"), arguments.get("ids")) if names else None
+        return self._ids_of_values(names, arguments.get("argvalues"), arguments.get("ids")) if names else None
 
-    def _called(self, names: list[str], values: ast.expr | None, stated: ast.expr | None) -> list[str] | None:
+    def _ids_of_values(
+        self, names: list[str], values: ast.expr | None, stated_ids: ast.expr | None
+    ) -> list[str] | None:
         if values is None:
             return None
         try:
-            rows, conversion = self._row(values), dotted(stated) if stated is not None else ""
-            if stated is None or conversion in ("str", "repr"):
+            rows, conversion = self._elements(values), dotted(stated_ids) if stated_ids is not None else ""
+            if stated_ids is None or conversion in ("str", "repr"):
                 ids = [*self._stated_ids(rows, names, conversion)]
             else:
-                ids = [_text_of(id) for id in self._row(stated)]
+                ids = [_text_of(id) for id in self._elements(stated_ids)]
         except (LostValue, TypeError, ValueError, AttributeError):
             return None
         if any(id is None for id in ids) or len(ids) != len(rows):
             return None
         return told_apart([str(id) for id in ids])
 
-    def _row(self, node: ast.expr) -> list[ast.expr]:
+    def _elements(self, node: ast.expr) -> list[ast.expr]:
         node = self._constants.get(dotted(node), node) if isinstance(node, ast.Name) else node
         if isinstance(node, ast.List | ast.Tuple) and not any(
             isinstance(element, ast.Starred) for element in node.elts
@@ -219,14 +221,14 @@ class TestsOfFile:
                     continue
                 cells = row.args
             else:
-                cells = [row] if len(names) == 1 else self._row(row)
+                cells = [row] if len(names) == 1 else self._elements(row)
             words = [
-                self._word(cell, f"{name}{number}", conversion)
+                self._id_of_value(cell, f"{name}{number}", conversion)
                 for name, cell in zip(names, cells, strict=True)
             ]
             yield None if None in words else "-".join(map(str, words))
 
-    def _word(self, node: ast.expr, default: str, conversion: str) -> str | None:
+    def _id_of_value(self, node: ast.expr, default: str, conversion: str) -> str | None:
         """The id that pytest gives one value; None if only the run can tell."""
         node = self._constants.get(dotted(node), node) if isinstance(node, ast.Name) else node
         if isinstance(node, ast.Attribute) and isinstance(

@@ -11,7 +11,7 @@ from baselinekit.grade.graders import grade
 from baselinekit.grade.task import GradeClients
 from baselinekit.importers.drafts import SourceText
 from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
-from baselinekit.importers.nunjucks import Logic, filled
+from baselinekit.importers.nunjucks import TemplateLogic, filled
 from baselinekit.importers.promptfooasserts import Assertion, NotCarried, from_short, graded, typed
 from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.recipes import Observation
@@ -92,7 +92,7 @@ def test_a_name_without_a_value_is_the_empty_text_and_told() -> None:
     "template", ["{% if x %}a{% endif %}", "{{ x | rare }}", "{{ x + 1 }}", "{{env.KEY}}"]
 )
 def test_logic_of_a_template_is_no_text(template: str) -> None:
-    with pytest.raises(Logic):
+    with pytest.raises(TemplateLogic):
         filled(template, {"x": "1"})
 
 
