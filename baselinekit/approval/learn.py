@@ -95,8 +95,8 @@ def propose_learning(
         kept = pending_ids(project.root)
         chosen = [baseline for baseline in chosen if baseline.id in kept]
     if not chosen:
-        what = "no compare has failed since" if wanted.all_failed else "nothing is selected"
-        raise NothingSelected(Problem("BK530", f"there is nothing to learn: {what}", "baselinekit compare"))
+        message = "no compare has failed since" if wanted.all_failed else "nothing is selected"
+        raise NothingSelected(Problem("BK530", f"there is nothing to learn: {message}", "baselinekit compare"))
     here = CaptureEnvironment(project, context.clients)
     session = LearnSession(project, context, times, replaces_handwritten, is_unchanged)
     for baseline in chosen:
@@ -274,8 +274,8 @@ def _left(settled: Sequence[Comparison], told: Sequence[UnlearnablePlace]) -> It
         for difference in comparison.differences:
             if not any(difference.at[: len(path)] == path or difference.path == path for path in known):
                 known.add(difference.at)
-                what = "no placeholder was found that the rules accept in every replay"
-                yield UnlearnablePlace(difference.at, "unresolved", what, "write a rule for it by hand")
+                message = "no placeholder was found that the rules accept in every replay"
+                yield UnlearnablePlace(difference.at, "unresolved", message, "write a rule for it by hand")
 
 
 # What was learnt, written into the files.

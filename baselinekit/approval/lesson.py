@@ -118,8 +118,8 @@ class Lesson:
         if is_leaf and not isinstance(difference.actual, dict | list):
             self._came.setdefault(difference.at, {})[number] = difference.actual
         elif all(place.path != difference.path for place in self.told):
-            what = _WHAT.get(difference.kind, "it differs")
-            self.told.append(UnlearnablePlace(difference.path, "structural", what, ACCEPT))
+            message = _WHAT.get(difference.kind, "it differs")
+            self.told.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
 
     def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """The placeholders, and what varies and cannot be learnt. What is the same in every answer, and not
@@ -182,8 +182,8 @@ class Lesson:
             path, stored, [came.get(number, usual) for number in range(self._times)]
         ):
             now, on_file = (short(self._mask(value, path)) for value in (values[-1], stored))
-            what = f"it is {now} in {self._each}, and {on_file} on file: a change"
-            self.told.append(UnlearnablePlace(path, "unresolved", what, ACCEPT))
+            message = f"it is {now} in {self._each}, and {on_file} on file: a change"
+            self.told.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
             self.is_open |= are_numbers(stored, values[-1])
             return []
         return [stored if is_literal else known[0], *values]
@@ -203,8 +203,8 @@ class Lesson:
                 short(self._mask(text, path), _LONGEST_PART) for text in (part.after, part.before)
             )
             name = f"{part.name}: " if part.name else ""
-            what = f"in it, {name}{now} in {self._each}, and {on_file} on file: a change"
-            self._changed_parts.append(UnlearnablePlace(path, "unresolved", what, ACCEPT))
+            message = f"in it, {name}{now} in {self._each}, and {on_file} on file: a change"
+            self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
             self.is_open |= are_numbers(part.before, part.after)
         answers: list[Json] = list(judged.answers)
         is_new = (
@@ -232,8 +232,8 @@ class Lesson:
         """What a person wrote is a decision: another one needs a word."""
         seen = list(dict.fromkeys(short(self._mask(value, path)) for value in came))
         values = ", ".join(seen[:_MOST_VALUES]) + (", …" if len(seen) > _MOST_VALUES else "")
-        what = f"{written}, written by hand, does not accept {values}"
-        return UnlearnablePlace(path, "unresolved", what, REPLACE)
+        message = f"{written}, written by hand, does not accept {values}"
+        return UnlearnablePlace(path, "unresolved", message, REPLACE)
 
     def _counted_beside(self, volatile: Sequence[Volatile]) -> Iterator[Volatile]:
         """Of a table of named rows in which numbers moved, the other rows whose name says that they count, or

@@ -70,8 +70,8 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     changes = tuple(block_secrets(change, project, seen) for change in found.changes)
     changes += tuple(observed_changes(baseline, seen, len(changes)))
     if not changes:
-        what = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
-        raise InvalidInput(Problem("BK537", what, "change the rule, or fix the target"))
+        message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
+        raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
     keys = {at: how.removeprefix("by ") for at, how in before.arrays.items() if how.startswith("by ")}
     wrong = tuple(new_troubles(baseline, old, seen))
     if wrong:
@@ -221,10 +221,10 @@ def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
     if hidden is None and seen.origin != "kept" and is_masked(change.after) and not is_masked(change.before):
         hidden = change.path
     if hidden is not None:
-        what = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
-        return replace(change, blocked=Problem("BK534", what, _MEND))
-    for path, what in secrets_in(change.after, project.redactor, change.path):
-        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {what}", _MEND))
+        message = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
+        return replace(change, blocked=Problem("BK534", message, _MEND))
+    for path, message in secrets_in(change.after, project.redactor, change.path):
+        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {message}", _MEND))
     return change
 
 
@@ -259,9 +259,9 @@ def describe_rule_changes(before: Matcher, after: Baseline, words: Words) -> Ite
         matcher = compile_baseline(after, words)
     except InvalidInput as error:
         if any(problem.code != "BK224" for problem in error.problems):
-            why = "the new output does not fit the rules"
+            reason = "the new output does not fit the rules"
             raise InvalidInput(
-                *(replace(one, message=f"{why}: {one.message}") for one in error.problems)
+                *(replace(one, message=f"{reason}: {one.message}") for one in error.problems)
             ) from None
         yield from (f"not all of it can be accepted: {problem.message}" for problem in error.problems)
         return
@@ -292,15 +292,15 @@ def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> P
     lost = [lost for change in chosen for lost in change.lost]
     if lost and not permit.drop_placeholders:
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
-        what = f"{lost[0].text} at {render(lost[0].path)} would be lost{more}"
+        message = f"{lost[0].text} at {render(lost[0].path)} would be lost{more}"
         hint = "accept other parts (--path), edit the file by hand, or pass --drop-placeholders"
-        return Problem("BK533", what, hint)
+        return Problem("BK533", message, hint)
     risky = [change for change in chosen if change.risk == "high"]
     if risky and not permit.high_risk:
         more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
-        what = f"{render(risky[0].path)} is a high-risk change ({kind}){more}"
-        return Problem("BK532", what, "if it is meant, pass --allow-high-risk")
+        message = f"{render(risky[0].path)} is a high-risk change ({kind}){more}"
+        return Problem("BK532", message, "if it is meant, pass --allow-high-risk")
     return None
 
 

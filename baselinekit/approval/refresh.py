@@ -47,10 +47,10 @@ def pending_answers(
         if seen is not None:
             pairs.append((baseline, seen))
         elif baseline.id in named:
-            why = "it passed when it was last compared, or none could be kept"
-            what = f"no answer of {baseline.id} is kept: {why}"
+            reason = "it passed when it was last compared, or none could be kept"
+            message = f"no answer of {baseline.id} is kept: {reason}"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
-            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", what, hint)))
+            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", message, hint)))
     return pairs
 
 
@@ -73,11 +73,11 @@ def answers_in_results(
         if result.outcome != "failed":
             continue
         baseline = here.get(result.id)
-        why = _why_not(result, baseline)
+        reason = _why_not(result, baseline)
         if baseline is None and narrowed:
             continue
-        if baseline is None or why:
-            refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {why}", "")))
+        if baseline is None or reason:
+            refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", "")))
         else:
             seen = _seen_in(result, report, name, now)
             pairs.append((baseline, replace(seen, environment=_place_of(result, report, baseline))))
@@ -210,8 +210,8 @@ def propose(project: Project, wanted: RefreshScope, context: RunContext) -> Refr
         here = pending_ids(project.root)
         number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
         which = f" ({list_names(sorted(here))})" if here else ""
-        what = f"refresh which baselines? {number} kept from failed compares{which}"
-        raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
+        message = f"refresh which baselines? {number} kept from failed compares{which}"
+        raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
     with without_collector():
         chosen = select(find_baselines(project, wanted.words), wanted.selection)
         refusals: list[RefreshRefusal] = []
@@ -320,7 +320,7 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
 def _nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope) -> tuple[str, str]:
     if wanted.results is not None:
         return f"nothing failed in {wanted.results[0]}", "it has no answer to accept"
-    what = (
+    message = (
         "no answer of it is kept"
         if len(chosen) == 1
         else f"no answers are kept of these {len(chosen):,} baselines"
@@ -329,6 +329,6 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope)
     kept = sorted(pending_ids(project.root))
     others = f"; what is kept is of {list_names(kept)}" if kept else ""
     return (
-        f"{what}: none has failed since, or what came could not be kept{others}",
+        f"{message}: none has failed since, or what came could not be kept{others}",
         f"{asked}, or refresh --replay",
     )

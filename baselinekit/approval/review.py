@@ -104,11 +104,11 @@ class Knows:
     def problem(self, text: str, members: Sequence[Changed]) -> str:
         """Why a text cannot stand there: it does not fit, or gives something away."""
         seen = [member for member in members if not self._is_hidden(member[1])]
-        why = (
+        reason = (
             placeholder_problem(text, seen, self.words_of) if seen else unreadable(text, self._project.words)
         )
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
-        return why or next((f"it holds {what}" for _, what in secrets), "")
+        return reason or next((f"it holds {what}" for _, what in secrets), "")
 
     def about(self, plan: RefreshPlan, change: Change) -> ChangeContext:
         key = id(plan), change.number
@@ -241,8 +241,8 @@ def decisions_in(
     if isinstance(document, dict) and document.keys() == {"decisions"}:
         document, at = document["decisions"], ("decisions",)
     if not isinstance(document, list):
-        what = "decisions must be a list, or an object with the single key `decisions`"
-        raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", what, _LOOKS, at=at)]}))
+        message = "decisions must be a list, or an object with the single key `decisions`"
+        raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", message, _LOOKS, at=at)]}))
     reading = _DecisionReader(plans, knows, permit)
     for n, one in enumerate(document):
         reading.read(one, (*at, n))
@@ -312,20 +312,20 @@ class _DecisionReader:
             text = _rule((plan, change), one)
         if verb in ("accept", "placeholder"):
             permit = Permit(True, True) if one.get("confirm") else self.permit
-            why = forbidden(plan, {change.number}, permit)
-            if why is not None:
-                hint = 'if it is meant, add "confirm": true' if why.code != "BK534" else why.hint
-                raise _Wrong(f"{plan.baseline.id}: {why.message}", hint, "decision", why.code)
+            reason = forbidden(plan, {change.number}, permit)
+            if reason is not None:
+                hint = 'if it is meant, add "confirm": true' if reason.code != "BK534" else reason.hint
+                raise _Wrong(f"{plan.baseline.id}: {reason.message}", hint, "decision", reason.code)
         self.decided[member] = Decision(verb, text)
 
     def placeholder(self, changed: Changed, one: dict[str, Json]) -> str:
-        why = no_placeholder(changed[1])
-        if why:
-            raise _Wrong(why, "accept or reject it", "decision")
+        reason = no_placeholder(changed[1])
+        if reason:
+            raise _Wrong(reason, "accept or reject it", "decision")
         text = one["value"] if "value" in one else self.knows.offers([changed])[0].text
-        why = self.knows.problem(text, [changed])
-        if why:
-            raise _Wrong(f"{text}: {why}", "", "value" if "value" in one else "decision")
+        reason = self.knows.problem(text, [changed])
+        if reason:
+            raise _Wrong(f"{text}: {reason}", "", "value" if "value" in one else "decision")
         return str(text)
 
     def named(self, member: Member) -> str:
@@ -380,13 +380,13 @@ def _covered(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -
 
 
 def _rule(changed: Changed, one: dict[str, Json]) -> str:
-    why = no_rule(changed[1])
-    if why:
-        raise _Wrong(why, "accept or reject it", "decision")
+    reason = no_rule(changed[1])
+    if reason:
+        raise _Wrong(reason, "accept or reject it", "decision")
     text = str(one.get("value", "")) or rules_for(*changed)[0].text
-    why = rule_problem(text, [changed])
-    if why:
-        raise _Wrong(f"{text}: {why}", "", "value")
+    reason = rule_problem(text, [changed])
+    if reason:
+        raise _Wrong(f"{text}: {reason}", "", "value")
     return text
 
 

@@ -51,8 +51,8 @@ class Unlearnt:
 
     @property
     def problem(self) -> Problem:
-        what = f"{render(self.found.path)} varies: {self.found.what}"
-        return Problem("BK527", what, self.found.hint, self.place)
+        message = f"{render(self.found.path)} varies: {self.found.what}"
+        return Problem("BK527", message, self.found.hint, self.place)
 
 
 @frozen
@@ -277,8 +277,8 @@ def folder_made(root: str, name: str) -> Iterator[None]:
     try:
         os.makedirs(folder, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        what = f"{name} cannot be a folder: a file is in the way"
-        raise InvalidInput(Problem("BK120", what, "move it away, or choose another --group")) from None
+        message = f"{name} cannot be a folder: a file is in the way"
+        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group")) from None
     except OSError as error:
         raise NotRecorded(cannot_write(name, error)) from None
     try:

@@ -103,9 +103,9 @@ class Cluster:
         """Secrets are sent to nobody whom others could overhear."""
         address = self._client.scheduler.address
         if open_to_others := [one for one in (address, *self._client.nthreads()) if not is_closed(one)]:
-            what = f"secrets would travel unencrypted to {', '.join(open_to_others[:3])}"
+            message = f"secrets would travel unencrypted to {', '.join(open_to_others[:3])}"
             hint = "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/many-machines.md"
-            raise Refused(Problem("BK409", what, hint))
+            raise Refused(Problem("BK409", message, hint))
 
     def done(self, work: Work, sealed: Sealed) -> Any:
         """What a worker makes of what is sent. Whose worker is lost is done again, and comes back once."""
@@ -194,10 +194,10 @@ def _fault(error: Exception) -> CannotReplay:
     if type(error).__name__ == "KilledWorker":
         return _lost("each worker that had it was lost")
     if isinstance(error, ImportError):
-        what = "the workers of the cluster cannot import baselinekit"
-        return CannotReplay(Problem("BK361", what, f"install the same version there, {__version__}"))
-    what = f"the cluster could not do a part of this run: {type(error).__name__}"
-    return CannotReplay(Problem("BK361", what, "look at the logs of its scheduler and workers"))
+        message = "the workers of the cluster cannot import baselinekit"
+        return CannotReplay(Problem("BK361", message, f"install the same version there, {__version__}"))
+    message = f"the cluster could not do a part of this run: {type(error).__name__}"
+    return CannotReplay(Problem("BK361", message, "look at the logs of its scheduler and workers"))
 
 
 def _lost(how: str) -> WorkersLost:
@@ -235,9 +235,9 @@ def check_place(text: str) -> None:
     if local and 1 <= int(local[1]) <= _MOST_LOCAL:
         return
     if local or not _ADDRESS.fullmatch(text):
-        what = f"--dask {text!r} is neither the address of a scheduler nor local:N"
+        message = f"--dask {text!r} is neither the address of a scheduler nor local:N"
         hint = f"as in --dask tls://10.0.0.5:8786, or --dask local:4 (1 to {_MOST_LOCAL})"
-        raise InvalidInput(Problem("BK508", what, hint))
+        raise InvalidInput(Problem("BK508", message, hint))
 
 
 @contextmanager
@@ -250,8 +250,8 @@ def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterat
         try:
             import distributed
         except ImportError:
-            what = "--dask needs the package distributed, which is not installed"
-            raise CannotReplay(Problem("BK361", what, _EXTRA)) from None
+            message = "--dask needs the package distributed, which is not installed"
+            raise CannotReplay(Problem("BK361", message, _EXTRA)) from None
         local = LOCAL.fullmatch(place)
         if local:  # Dask may also start one later, in the place of one that has ended
             opened.enter_context(without_main())
@@ -259,9 +259,9 @@ def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterat
         try:
             client = distributed.Client(address, timeout=_PATIENCE.connect, set_as_default=False)
         except Exception as error:
-            what = f"no Dask scheduler answers at {place}: {_why(error)}"
+            message = f"no Dask scheduler answers at {place}: {_why(error)}"
             hint = "check the address; for tls:// Dask's own settings name the certificates"
-            raise CannotReplay(Problem("BK361", what, hint)) from None
+            raise CannotReplay(Problem("BK361", message, hint)) from None
         opened.callback(_closed, client)
         cluster = Cluster(client, is_private, stop)
         if is_private:
@@ -303,8 +303,8 @@ def _begun_here(count: int) -> Iterator[Any]:
     except Exception as error:
         if cluster is not None:
             raise
-        what = f"the workers could not be started: {_why(error)}"
-        raise CannotReplay(Problem("BK361", what, "try a smaller number: --dask local:2")) from None
+        message = f"the workers could not be started: {_why(error)}"
+        raise CannotReplay(Problem("BK361", message, "try a smaller number: --dask local:2")) from None
     finally:
         if cluster is not None:
             with suppress(Exception):

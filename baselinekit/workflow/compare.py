@@ -213,6 +213,6 @@ def with_not_run(
     results: Sequence[Result | None], entries: Sequence[Entry], policy: ComparePolicy, interrupted: bool
 ) -> list[Result]:
     """A result for each baseline: those that were not run are skipped, and say why."""
-    why = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
+    reason = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     pairs = zip(results, entries, strict=True)
-    return [result or unjudged(entry, "skipped", why, verdict="limit") for result, entry in pairs]
+    return [result or unjudged(entry, "skipped", reason, verdict="limit") for result, entry in pairs]

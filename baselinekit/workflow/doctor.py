@@ -162,9 +162,9 @@ def find_short_secrets(project: Project) -> list[Problem]:
     for name, secret in sorted(project.scope.secrets.items()):
         if not 0 < len(secret.value) < SHORTEST_WITHIN:
             continue
-        what = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
-        what += ", so it is masked only as a whole value and not inside a longer text"
-        problem = Problem("BK510", what, f"use a secret of {SHORTEST_WITHIN} characters or more")
+        message = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
+        message += ", so it is masked only as a whole value and not inside a longer text"
+        problem = Problem("BK510", message, f"use a secret of {SHORTEST_WITHIN} characters or more")
         at = _place_of_variable(project, name)
         if at is None or project.config_file is None or project.config_from is not None:
             found.append(problem)
@@ -183,15 +183,15 @@ def _place_of_variable(project: Project, name: str) -> Path | None:
 
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
     """What there is to say about one baseline, and whether it is a note."""
-    for at, what in renamed(baseline.comparison):
-        yield Problem("BK207", what, "write the new name", at=at), True
+    for at, message in renamed(baseline.comparison):
+        yield Problem("BK207", message, "write the new name", at=at), True
     if baseline.baseline is None:
         hint = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True
     else:
         if _has_large_output(project, baseline):
-            what = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
-            yield Problem("BK116", what, "baselinekit doctor --fix moves it", at=("baseline",)), True
+            message = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
+            yield Problem("BK116", message, "baselinekit doctor --fix moves it", at=("baseline",)), True
         known = baseline.baseline  # a run elsewhere uses the output of another variant
         outputs = [baseline] if known.output is not ABSENT else []
         for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(known.variants)))):

@@ -122,8 +122,8 @@ def missing_driver(git: Git) -> Problem | None:
             return None
     except InvalidInput:
         return None
-    what = f"{ATTRIBUTES} names a merge driver that this clone does not have"
-    return Problem("BK543", what, "run this once in each clone: baselinekit init --git")
+    message = f"{ATTRIBUTES} names a merge driver that this clone does not have"
+    return Problem("BK543", message, "run this once in each clone: baselinekit init --git")
 
 
 def _settings(words: Sequence[str]) -> dict[str, str]:

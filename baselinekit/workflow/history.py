@@ -344,9 +344,9 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
         raise NothingSelected(Problem("BK509", "no run is kept here yet", "baselinekit compare"))
     chosen = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
     if not chosen:
-        what = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
+        message = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
         raise NothingSelected(
-            Problem("BK509", what, nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
+            Problem("BK509", message, nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
         )
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen)
     return History(tuple(runs), trends, tuple(unreadable))

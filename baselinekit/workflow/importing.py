@@ -256,7 +256,7 @@ def _refuse_status(draft: DraftRecipe, status: int) -> None:
     before = draft.status
     if draft.is_vouched and (before is None or before >= 400):
         return
-    what = f"the answer is {status}{f', where the file has {before}' if before else ''}"
+    message = f"the answer is {status}{f', where the file has {before}' if before else ''}"
     hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
     if status in (401, 403):
         hint = "it needs other credentials than the document states; or pass --allow-error-status"
@@ -266,7 +266,7 @@ def _refuse_status(draft: DraftRecipe, status: int) -> None:
         hint = "save the file again, or pass --allow-error-status"
     elif status == 404:
         hint = "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
-    raise CannotReplay(Problem("BK521", f"{what}: it is not stored as known-good", hint))
+    raise CannotReplay(Problem("BK521", f"{message}: it is not stored as known-good", hint))
 
 
 def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:

@@ -1,4 +1,4 @@
-"""One baseline, replayed and judged; and the report of all of them, without secrets and kept for later."""
+"""Replay and judge one baseline; mask the report of a run and keep it."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -37,26 +37,26 @@ from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.project import CaptureEnvironment, Project, drift_of
 
-if TYPE_CHECKING:  # where all passes, nothing is kept
+if TYPE_CHECKING:  # only needed when something fails
     from baselinekit.model.changes import Seen
 
 CHECKS_AT = (*EXECUTION, CHECKS)
 _JUDGE = "judge"
 _MOST_ROUNDS = 50
-"""Answers can bring rows together that leave other questions open."""
+"""An answer can pair rows anew, which raises new questions."""
 
 
 def check(baseline: Baseline, setting: Setting) -> None:
-    """Raise what a replay and its comparison would raise before anybody is asked."""
+    """Raise the errors of a replay and its comparison that can be found without asking anything."""
     replaying.check(baseline.current, setting)
     if baseline.current.checks:
         _check_checks(baseline.current, setting)
     rules = baseline.comparison
-    asked = {rules.method, *(rule.method for rule in rules.fields.values())}
-    if "judge" in asked:
+    methods = {rules.method, *(rule.method for rule in rules.fields.values())}
+    if "judge" in methods:
         setting.clients.models.check(_JUDGE)
-    if "embedding" in asked:
-        setting.clients.similar([("", "")])  # which only reads the model
+    if "embedding" in methods:
+        setting.clients.similar([("", "")])  # which only loads the model
 
 
 def _check_checks(recipe: Recipe, setting: Setting) -> None:
@@ -71,25 +71,25 @@ def _check_checks(recipe: Recipe, setting: Setting) -> None:
 
 
 def observe(recipe: Recipe, setting: Setting) -> Observation:
-    """The recipe replayed, with `checks` and `quality_scores` in the output where it asks for them."""
+    """Replay the recipe; its output gets `checks` and `quality_scores` where it asks for them."""
     observation = replaying.replay(recipe, setting)
     checks = outcomes_of_checks(recipe, observation, setting) if recipe.checks else {}
-    graded = observation if recipe.scores is None else _graded(observation, recipe.scores, setting)
+    graded = observation if recipe.scores is None else _add_scores(observation, recipe.scores, setting)
     if not checks:
         return graded
-    told: dict[str, Json] = {name: FAILED if why else PASSED for name, why in checks.items()}
-    output = {**_parts(observation.output), CHECKS: told}
+    outcomes: dict[str, Json] = {name: FAILED if reason else PASSED for name, reason in checks.items()}
+    output = {**_as_dict(observation.output), CHECKS: outcomes}
     output |= {SCORES: graded.output[SCORES]} if recipe.scores is not None else {}
-    return replace(graded, output=output, failed_checks={name: why for name, why in checks.items() if why})
+    return replace(graded, output=output, failed_checks={k: v for k, v in checks.items() if v})
 
 
 def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
-    """Why each check of an answer fails; nothing where it passes. One that cannot judge is an error."""
+    """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
     from baselinekit.grade.checks import checked
     from baselinekit.grade.task import GradeClients
 
-    stated = setting.scope.expand(recipe.checks, CHECKS_AT)
-    recipe = replace(recipe, execution=replace(recipe.execution, checks=stated))
+    checks = setting.scope.expand(recipe.checks, CHECKS_AT)
+    recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))
     grades = checked(recipe, observation, GradeClients(mask=setting.redactor.mask))
     for grade in grades:
         if grade.outcome == "error":
@@ -97,48 +97,49 @@ def outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Settin
     return {grade.grader: "" if grade.outcome == "passed" else grade.reason for grade in grades}
 
 
-def _parts(output: Json) -> dict[str, Json]:
+def _as_dict(output: Json) -> dict[str, Json]:
     return dict(output) if isinstance(output, dict) else {"text": output}
 
 
-def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
+def _add_scores(observation: Observation, scores: Scores, setting: Setting) -> Observation:
     from baselinekit.replaying.files import rubric_of
 
     output = observation.output
-    answered = output.get("text", output) if isinstance(output, dict) else output
-    text = answered if isinstance(answered, str) else pretty(answered, "  ")
-    question, read = _scoring(scores, rubric_of(scores, setting), text)
+    content = output.get("text", output) if isinstance(output, dict) else output
+    text = content if isinstance(content, str) else pretty(content, "  ")
+    question, read_reply = _prepare_scoring(scores, rubric_of(scores, setting), text)
     answer = setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
     environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
-    return replace(observation, output={**_parts(output), SCORES: read(answer.text)}, environment=environment)
+    output = {**_as_dict(output), SCORES: read_reply(answer.text)}
+    return replace(observation, output=output, environment=environment)
 
 
-def _scoring(
+def _prepare_scoring(
     scores: Scores, rubric: dict[str, str], text: str
 ) -> tuple[Ask, Callable[[str], dict[str, Json]]]:
-    """What a judge is asked, and how its reply is read."""
+    """Return what a judge is asked, and the function that reads its reply."""
     if scores.form == "line":
         from baselinekit.grade.by_line import SCORE, ScoreLine, score_question
 
         ((name, meaning),) = rubric.items()
-        asked = score_question(ScoreLine(meaning, scores.model), text)
-        return asked.ask, lambda reply: {name: int(SCORE.read(reply, asked.texts)[0])}
+        question = score_question(ScoreLine(meaning, scores.model), text)
+        return question.ask, lambda reply: {name: int(SCORE.read(reply, question.texts)[0])}
     from baselinekit.grade.judging import read_scores, rubric_question
 
     return rubric_question(text, rubric, scores), lambda reply: read_scores(reply, text, rubric, scores)
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
-    """The grades in an output, by criterion, where there are any."""
+    """Return the scores in an output, by criterion; none where it has none."""
     output = observation.output
-    given = output.get(SCORES) if isinstance(output, dict) else None
-    if not isinstance(given, dict) or not all(map(is_number, given.values())):
+    scores = output.get(SCORES) if isinstance(output, dict) else None
+    if not isinstance(scores, dict) or not all(map(is_number, scores.values())):
         return {}
-    return {name: value if isinstance(value, int) else float(value) for name, value in given.items()}
+    return {name: value if isinstance(value, int) else float(value) for name, value in scores.items()}
 
 
 def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
-    """The comparison without open questions: what it asks is answered, and it is made again."""
+    """Compare, answer the questions that the comparison leaves open, and compare again until none is left."""
     answers: dict[SimilarityQuestion, tuple[float, str]] = {}
     comparison = matcher.compare(observation)
     for _ in range(_MOST_ROUNDS):
@@ -146,25 +147,25 @@ def compare_settled(matcher: Matcher, observation: Observation, setting: Setting
             return comparison
         answers |= answer(list(comparison.questions), setting)
         comparison = matcher.compare(observation, answers)
-    what = "its texts can be paired in too many ways"
-    raise cannot("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}")
+    message = "its texts can be paired in too many ways"
+    raise cannot("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
 
 
 def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
-    """Embeddings answer what is asked of them, a judge the rest."""
-    near = [question for question in questions if question.method == "embedding"]
-    pairs = [(question.expected, question.actual) for question in near]
+    """Answer the questions for embeddings by embeddings, all others by a judge."""
+    by_embedding = [question for question in questions if question.method == "embedding"]
+    pairs = [(question.expected, question.actual) for question in by_embedding]
     scores = setting.clients.similar(pairs)
-    answers = {question: (score, "") for question, score in zip(near, scores, strict=True)}
-    left = [question for question in questions if question not in answers]
-    return answers | dict(zip(left, ask_judge(left, setting), strict=True))
+    answers = {question: (score, "") for question, score in zip(by_embedding, scores, strict=True)}
+    remaining = [question for question in questions if question not in answers]
+    return answers | dict(zip(remaining, ask_judge(remaining, setting), strict=True))
 
 
 def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
     from baselinekit.grade.judging import meaning_question, read_similarity
 
     ask = setting.clients.models.ask
-    asks = [
+    requests = [
         replace(
             meaning_question(question.expected, question.actual, _JUDGE),
             turn=setting.turn,
@@ -172,7 +173,7 @@ def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tup
         )
         for question in questions
     ]
-    answers = setting.clients.together([partial(ask, one) for one in asks])
+    answers = setting.clients.together([partial(ask, request) for request in requests])
     return [
         read_similarity(answer.text, question.expected, question.actual)
         for question, answer in zip(questions, answers, strict=True)
@@ -181,15 +182,14 @@ def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tup
 
 _VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
-
 OUT_OF_BUDGET = "BK620"
 _LONGEST_LINE = 300
 
 
 @frozen
-class Tried:
-    """What one replay came to, and what goes with it if that is also what the run says: what came (`seen`) is
-    kept for a refresh, or nothing is pending any more (`settles`)."""
+class ReplayResult:
+    """The result of one replay, and what follows if the run comes to the same result: the new output (`seen`)
+    is kept for a refresh, or the one that is pending is dropped (`settles`)."""
 
     result: Result
     seen: "Callable[[], Seen] | None" = None
@@ -198,8 +198,8 @@ class Tried:
 
 @frozen
 class JudgedBaseline:
-    """What a run says of a baseline, and what is to be written for it. `warning`: why what came cannot be
-    kept."""
+    """The result of a baseline in a run, and what is to be written for it. `warning`: why the new output
+    cannot be kept."""
 
     result: Result
     pending: "Seen | None" = None
@@ -209,14 +209,14 @@ class JudgedBaseline:
 
 @frozen
 class Repeating:
-    """How often each baseline is replayed, and the share of its replays that has to pass."""
+    """How often each baseline is replayed, and the share of its replays that must pass."""
 
     times: int = 1
     rate: float = 1.0
 
 
 class BaselineRunner:
-    """Judges baselines, from several threads at once."""
+    """Judges baselines; several threads may use it at once."""
 
     def __init__(
         self, environment: CaptureEnvironment, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
@@ -228,12 +228,12 @@ class BaselineRunner:
         self._explain = explain
         self._timestamp = timestamp
 
-    def judged(self, baseline: Baseline, replay: Callable[[], Tried]) -> JudgedBaseline:
-        """What is said of a baseline. What nobody expected is the error of this baseline, with its file: the
-        others are judged."""
+    def judge(self, baseline: Baseline, replay: Callable[[], ReplayResult]) -> JudgedBaseline:
+        """Replay a baseline and judge it. An unexpected exception becomes the error of this baseline, so that
+        the others are still judged."""
         try:
             tried = replay()
-        except Exception as error:  # without whom it asks: to word that may be what went wrong
+        except Exception as error:  # without its target: describing that may be what failed
             problem = fault_of_ours(error).problems[0]
             reason = self._project.redactor.mask(problem.with_hint)
             return JudgedBaseline(self._result(baseline, outcome="error", reason=reason, code=problem.code))
@@ -243,13 +243,13 @@ class BaselineRunner:
             return JudgedBaseline(tried.result, tried.seen())
         except BaselinekitError as error:
             return JudgedBaseline(tried.result, warning=error.problems[0].message)
-        except Exception as error:  # the verdict stands
+        except Exception as error:  # the verdict stays valid
             return JudgedBaseline(tried.result, warning=str(fault_of_ours(error)))
 
-    def tried(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> Tried:
-        """One replay of one baseline, which of several is told by its turn. Nothing is kept yet."""
+    def replay_once(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> ReplayResult:
+        """Replay a baseline once; `turn` says which of several replays this is. Nothing is kept yet."""
         if (result := self._without_replay(baseline)) is not None:
-            return Tried(result)
+            return ReplayResult(result)
         try:
             if matcher is None:
                 matcher = compile_baseline(baseline, self._project.words_of(baseline))
@@ -258,16 +258,16 @@ class BaselineRunner:
             comparison = compare_settled(matcher, observation, setting)
         except OutOfBudget as error:
             problem = error.problems[0]
-            return Tried(
+            return ReplayResult(
                 self._result(baseline, outcome="skipped", reason=problem.with_hint, code=problem.code)
             )
         except BaselinekitError as error:
-            return Tried(self._error(baseline, error))
+            return ReplayResult(self._error_result(baseline, error))
         kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._explain else ()))
         facts: dict[str, Any] = {
             "notes": (
                 *(report.what for report in comparison.reports if report.kind in kinds),
-                *(f"{name}: {why}" for name, why in observation.failed_checks.items()),
+                *(f"{name}: {reason}" for name, reason in observation.failed_checks.items()),
                 *(() if comparison.passed else self._text_judged(baseline, comparison, observation)),
             ),
             "seconds": observation.seconds,
@@ -276,38 +276,38 @@ class BaselineRunner:
             "scores": scores_of(observation),
         }
         if not comparison.passed:
-            result = self._failed(baseline, matcher, comparison, observation, facts)
-            return Tried(result, partial(self._seen, baseline, comparison, observation))
+            result = self._failed_result(baseline, matcher, comparison, observation, facts)
+            return ReplayResult(result, partial(self._seen, baseline, comparison, observation))
         unfit = [report for report in comparison.reports if report.kind in UNFIT]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].what, hint, at=unfit[0].at))
-            return Tried(self._error(baseline, fault), settles=True)
-        return Tried(self._result(baseline, outcome="passed", **facts), settles=True)
+            return ReplayResult(self._error_result(baseline, fault), settles=True)
+        return ReplayResult(self._result(baseline, outcome="passed", **facts), settles=True)
 
     def _text_judged(
         self, baseline: Baseline, comparison: Comparison, observation: Observation
     ) -> Iterator[str]:
-        """The text whose checks or scores are compared, where it is another one and is not compared itself:
-        whoever approves them has to see it."""
+        """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
+        person who approves them must see it."""
         recipe, known = baseline.current, baseline.baseline
         is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
         if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
             return
         before = known.output if known else None
-        text, stored = (
-            one.get("text") if isinstance(one, dict) else None for one in (observation.output, before)
+        new_text, old_text = (
+            value.get("text") if isinstance(value, dict) else None for value in (observation.output, before)
         )
-        if isinstance(text, str) and text != stored:
+        if isinstance(new_text, str) and new_text != old_text:
             mask = self._project.redactor.mask
-            yield f"its text now: {clipped(' '.join(text.split()), _LONGEST_LINE, mask)}"
+            yield f"its text now: {clipped(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
 
     def _without_replay(self, baseline: Baseline) -> Result | None:
-        """The result of what needs no replay."""
+        """Return the result of a baseline that needs no replay, None if it needs one."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
-        if own := kind_of(baseline.current).own_command(baseline.current):
-            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(own)}")
+        if test_command := kind_of(baseline.current).own_command(baseline.current):
+            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(test_command)}")
             target = target_of(baseline.current, self._project)
             return self._result(baseline, outcome="skipped", reason=reason, target=target)
         if baseline.baseline is None:
@@ -319,7 +319,7 @@ class BaselineRunner:
             return self._result(baseline, outcome="unscored", reason=reason, code="BK233")
         return None
 
-    def _failed(
+    def _failed_result(
         self,
         baseline: Baseline,
         matcher: Matcher,
@@ -327,12 +327,12 @@ class BaselineRunner:
         observation: Observation,
         facts: Mapping[str, Any],
     ) -> Result:
-        from baselinekit.workflow.pending import note_of_natures  # only what failed has any
+        from baselinekit.workflow.pending import note_of_natures  # only failures have notes
 
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
         differences = tuple(self._spots(baseline, comparison.differences, redactor))
-        # After the values: the lines are masked as these were, by what the redactor has met.
+        # After the values: the lines are masked by what the redactor has seen in these.
         lines = redactor.mask_lines(matcher.explain(comparison) if self._explain else [])
         if note := note_of_natures(baseline, comparison, self._clients.now()):
             facts = {**facts, "verdict": VOLATILE, "notes": (*facts["notes"], note)}
@@ -349,7 +349,7 @@ class BaselineRunner:
             **facts,
         )
 
-    def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
+    def _error_result(self, baseline: Baseline, error: BaselinekitError) -> Result:
         problem = shown(error, self._project.redactor.mask).problems[0]
         return self._result(
             baseline,
@@ -361,7 +361,7 @@ class BaselineRunner:
             target=target_of(baseline.current, self._project),
         )
 
-    def _result(self, baseline: Baseline, **found: object) -> Result:
+    def _result(self, baseline: Baseline, **fields: object) -> Result:
         return Result(
             id=baseline.id,
             file=baseline.source.file,
@@ -369,13 +369,13 @@ class BaselineRunner:
             name=baseline.name,
             criticality=baseline.metadata.criticality,
             recipe_hash=recipe_hash(baseline.current),
-            **{"line": None, **found},  # type: ignore[arg-type]  # the callers above name fields of Result
+            **{"line": None, **fields},  # type: ignore[arg-type]  # callers name fields of Result
         )
 
     def _spots(
         self, baseline: Baseline, differences: tuple[Difference, ...], redactor: Redactor
     ) -> Iterator[Spot]:
-        """The differences as they are reported. Their lines are found when nothing is written any more."""
+        """Yield the differences as they are reported. Their lines are found after all writing is done."""
         mask = redactor.mask_value
         scope = self._project.words_of(baseline).scope
         for difference in differences:
@@ -398,7 +398,7 @@ class BaselineRunner:
 
     @staticmethod
     def _with_values(difference: Difference, scope: Scope) -> Json:
-        """A text with `<<var(name)>>` in it as it was compared: what a variable stands for is no change."""
+        """Return the expected text as it was compared: with the values in place of `<<var(name)>>`."""
         expected = difference.expected
         if not isinstance(expected, str) or not isinstance(difference.actual, str):
             return expected
@@ -407,53 +407,53 @@ class BaselineRunner:
         )
 
     def _seen(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> "Seen":
-        """What came back, for whoever approves exactly what was seen."""
-        from baselinekit.workflow.pending import seen_of  # where all passes, nothing is kept
+        """Return the new output, so that a refresh can approve exactly this one."""
+        from baselinekit.workflow.pending import seen_of  # only needed when something fails
 
         return seen_of(self._environment, baseline, comparison, observation, self._timestamp())
 
 
-def keep_seen(root: str, pending: "Seen | None", settled: str, why: str = "") -> str:
-    """What came is kept for a refresh, or forgotten of the id that is `settled`; why not, if that cannot be.
-    A checkout that cannot be written is no reason to fail."""
+def keep_seen(root: str, pending: "Seen | None", settled: str, reason: str = "") -> str:
+    """Keep the new output for a refresh, or drop the kept one of the id that is `settled`. Return a warning
+    if that fails: a checkout that cannot be written does not make the run fail."""
     try:
         if pending is not None:
             save_pending(root, pending)
         elif settled:
             drop_pending(root, settled)
     except BaselinekitError as error:
-        why = error.problems[0].message
+        reason = error.problems[0].message
     except Exception as error:
-        why = str(fault_of_ours(error))
-    return f"the new output could not be kept for a refresh: {why}" if why else ""
+        reason = str(fault_of_ours(error))
+    return f"the new output could not be kept for a refresh: {reason}" if reason else ""
 
 
 def target_of(recipe: Recipe, project: Project) -> str:
-    """Whom a recipe asks, in one line, with the address where there is one."""
+    """Describe in one line whom a recipe asks, with the address if there is one."""
     kind = kind_of(recipe)
     base_url = kind.base_url(recipe, project.override_base_url, project.base_url)
-    asked = kind.target(recipe, partial(_expanded, project), base_url)
-    return clipped(_expanded(project, asked), _LONGEST_LINE, already_masked)
+    target = kind.target(recipe, partial(_expanded, project), base_url)
+    return clipped(_expanded(project, target), _LONGEST_LINE, already_masked)
 
 
 def _expanded(project: Project, text: str) -> str:
-    """With what the variables stand for, secrets aside."""
+    """Replace the variables in a text by their values; secrets are masked."""
     with suppress(InvalidInput):  # a variable of a flow is only known while it runs
         text = as_text(project.scope.expand(text))
     return project.redactor.mask(text)
 
 
 def mask_report(report: Report, redactor: Redactor) -> Report:
-    """Ids and file names stay: by them everything is found. What came back is masked where it is judged."""
+    """Mask a report, except ids and file names: everything is found by them. Outputs are masked already."""
     mask = redactor.mask_value
     against, earlier = report.against, report.earlier
     if against is not None:
-        revised = [
+        changes = [
             replace(one, how=mask(one.how), approved_by=mask(one.approved_by), reason=mask(one.reason))
             for one in against.changes
         ]
-        against = replace(against, changes=tuple(revised))
-    if earlier is not None:  # it may come from a file of anybody's
+        against = replace(against, changes=tuple(changes))
+    if earlier is not None:  # it may come from any file
         cases = [replace(case, why=mask(case.why)) for case in earlier.cases]
         earlier = replace(earlier, run=mask(earlier.run), cases=tuple(cases))
     return replace(
@@ -470,7 +470,7 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
 
 
 def mask_result(result: Result, redactor: Redactor) -> Result:
-    """Of nearly all nothing is to be masked, and to copy them for that would take as long as to look."""
+    """Mask a result. Most need none and are not copied: a copy takes as long as the search."""
     mask = redactor.mask_value
     changed: dict[str, Any] = {}
     for key in ("name", "reason", "target", "notes", "environment_drift"):
@@ -490,8 +490,8 @@ def mask_result(result: Result, redactor: Redactor) -> Result:
 
 
 def keep_report(root: str, report: Report) -> bool:
-    """Keep the results of a run, without the outputs: those that failed are pending anyway. A run of nothing
-    is no history, and a checkout that cannot be written fails nothing."""
+    """Keep the results of a run, without the outputs: those that failed are pending anyway. An empty run is
+    not kept, and a checkout that cannot be written does not make the run fail."""
     if not report.results:
         return False
     try:

@@ -79,9 +79,9 @@ def check_configuration(project: Project, paths: Sequence[str]) -> None:
     problems = []
     for there, path in others.items():
         config = os.path.relpath(there, operator.cwd)
-        what = f"{path} belongs to the project of {config}, which is not the configuration that counts here"
+        message = f"{path} belongs to the project of {config}, which is not the configuration that counts here"
         hint = f"cd {shlex.quote(os.path.dirname(config))}, or add --config {shlex.quote(config)}"
-        problems.append(Problem("BK511", what, hint))
+        problems.append(Problem("BK511", message, hint))
     if problems:
         raise InvalidInput(*problems)
 

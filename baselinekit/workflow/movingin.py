@@ -125,8 +125,8 @@ class _Gathered:
         before = self._new.get(moved.file)
         if before is not None:
             if not same_json(_output(before.record), _output(moved.record)):
-                what = f"a second value for {moved.file}, whose first is that of {before.place}"
-                self.lose(moved.place, what, "remove what is not used any more")
+                message = f"a second value for {moved.file}, whose first is that of {before.place}"
+                self.lose(moved.place, message, "remove what is not used any more")
             return
         state = _there(moved, self.project)
         self._known += state == "known"
@@ -229,8 +229,8 @@ def _told_apart(
             ):
                 again += 1
             else:
-                what = f"{draft.id}: the request of {place}, answered otherwise"
-                left.append(LeftOut(draft.line, what, "a baseline holds one answer: the first", file))
+                message = f"{draft.id}: the request of {place}, answered otherwise"
+                left.append(LeftOut(draft.line, message, "a baseline holds one answer: the first", file))
         files[file] = replace(cassette.imported, drafts=tuple(kept))
     return files, again
 

@@ -58,10 +58,10 @@ def refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], 
 
 
 def _taken(id: str, known: str, by: str, hint: str, source: Source, project: Project) -> Problem:
-    what = f"the id {id!r} is taken by {by}"
+    message = f"the id {id!r} is taken by {by}"
     if known != id:
-        what = f"the id {id!r} is {known!r} in different case, which is taken by {by}"
-    return Problem("BK113", what, hint, locate(source, ("id",), project.root))
+        message = f"the id {id!r} is {known!r} in different case, which is taken by {by}"
+    return Problem("BK113", message, hint, locate(source, ("id",), project.root))
 
 
 def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:

@@ -150,5 +150,5 @@ def find_unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[l
         if one.id in passed_over
     ]
     rest = len(left) - len(found)
-    why = "are in none of these runs" if whole else "were not run, and no run covered everything"
-    return found, [f"{many(rest, 'baseline')} {why}: nothing is reported about them"] if rest else []
+    reason = "are in none of these runs" if whole else "were not run, and no run covered everything"
+    return found, [f"{many(rest, 'baseline')} {reason}: nothing is reported about them"] if rest else []

@@ -46,8 +46,8 @@ class Sealed:
 
     def unsealed(self) -> Any:
         if self._version != __version__:
-            what = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
-            raise CannotReplay(Problem("BK361", what, "install the same version on both"))
+            message = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
+            raise CannotReplay(Problem("BK361", message, "install the same version on both"))
         return pickle.loads(zlib.decompress(self._packed))
 
     def __repr__(self) -> str:
@@ -212,9 +212,9 @@ def gathered(paths: Iterable[str], stated: Mapping[str, bytes]) -> tuple[SentFil
             continue
         size += len(found[path].data)
         if size > MOST_BYTES:
-            what = f"the files that it uses have more than {MOST_BYTES:,} bytes together"
+            message = f"the files that it uses have more than {MOST_BYTES:,} bytes together"
             hint = "name fewer or smaller files in it, or do it here, without --dask"
-            raise CannotReplay(Problem("BK362", f"a part of this run cannot be sent: {what}", hint))
+            raise CannotReplay(Problem("BK362", f"a part of this run cannot be sent: {message}", hint))
     return tuple(found.values())
 
 

@@ -1,5 +1,5 @@
-"""Several processes work on the chunks of a run. Each of them is a lane of its own, so that whoever is killed
-takes no more with it than its own chunk, which is done again."""
+"""Several processes work on the chunks of a run. Each process is a lane of its own: if it is killed, only its
+own chunk is lost, and is done again."""
 
 import multiprocessing
 import os
@@ -32,20 +32,21 @@ LOST = "BK360"
 ASKED_ELSEWHERE = "BK621"
 _TRIES = 4
 _TRIES_TOGETHER = 2
-"""How often something is tried, for what ends a process may be nothing of its own; and how often together
-with all of its chunk."""
+"""How often an entry is tried, as its process may end for another reason; and how often together with its
+whole chunk."""
 
 _MOST_READ = 256
-"""Files that a lane reads at a time: to compile each of many by itself takes a fifth longer."""
+"""Files that a lane reads at a time: to read and compile each by itself takes a fifth longer."""
 
 _MOST_JUDGED = 64
 _SLOTS = 2
 _SHARED = 10
-"""One chunk in so many, the last ones of each lane, goes to whichever lane has nothing to do: it reads them
-again, which takes longer than to judge what has been read."""
+"""One chunk in so many, the last ones of each lane, goes to any idle lane. It has to read the files again,
+which takes longer than to judge baselines that are read already."""
 
 _LEAST_PARTS = 4
-"""Of what each lane does, so that all of them end at about the same time."""
+"""The parts that the work of a lane is divided into at least, so that all lanes end at about the same
+time."""
 
 _FAILURES = ("failed", "error")
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -56,7 +57,7 @@ _CANCEL = b"cancel"
 
 
 class Worker(Protocol):
-    """What `build` gives, in the process that is to work."""
+    """What `build` returns in the process that does the work."""
 
     def cancel(self) -> None: ...
 
@@ -64,23 +65,23 @@ class Worker(Protocol):
 
 
 Build = Callable[[], Worker]
-"""A function that can be sent to another process: of a module, or a `partial` of one."""
+"""A function that can be pickled: a function of a module, or a `partial` of one."""
 
 _workers: list[Worker] = []
-"""The one of this process, once it is built."""
+"""The worker of this process, once it is built."""
 _cancelled = threading.Event()
 
 
-def _begin(control: Connection) -> None:
-    """It hears no signal: whoever sends the chunks does, and says so. What it starts hears them again."""
+def _start_worker(control: Connection) -> None:
+    """Ignore signals: the main process handles them, and tells the workers. Child processes do get them."""
     for number in _ENDING:
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-    threading.Thread(target=_obey, args=(control,), daemon=True).start()
+    threading.Thread(target=_follow_control, args=(control,), daemon=True).start()
 
 
-def _obey(control: Connection) -> None:
-    """Cancel when that is said. When nobody is there any more to say anything, end."""
+def _follow_control(control: Connection) -> None:
+    """Cancel on request. End this process when the main process is gone."""
     with suppress(EOFError, OSError):
         while control.recv_bytes() == _CANCEL:
             _cancel()
@@ -96,17 +97,17 @@ def _cancel() -> None:
         worker.cancel()
 
 
-def _build(build: Build) -> None:
+def _build_worker(build: Build) -> None:
     _workers.append(build())
-    if _cancelled.is_set():  # before there was anybody to hear it
+    if _cancelled.is_set():  # the request came before the worker existed
         _cancel()
 
 
-def _call(method: str, arguments: tuple[Any, ...]) -> Any:
+def _call_worker(method: str, arguments: tuple[Any, ...]) -> Any:
     return getattr(_workers[0], method)(*arguments)
 
 
-def _close() -> None:
+def _close_worker() -> None:
     _workers[0].close()
 
 
@@ -114,15 +115,15 @@ def _close() -> None:
 
 
 class LaneLost(Exception):
-    """The process of a lane has ended, and what it had begun is lost."""
+    """The process of a lane has ended, and the work it had begun is lost."""
 
 
 class WorkerLane:
-    """One process, which does one thing after the other: whoever calls it holds its `lock`."""
+    """One process, which does one thing after the other: its caller holds the `lock`."""
 
     def __init__(self, build: Build, number: int):
         self.number = number
-        self._build = build
+        self._build_worker = build
         self.lock = threading.Lock()
         self._control: Connection | None = None
         self._is_cancelled = False
@@ -132,9 +133,9 @@ class WorkerLane:
         context = multiprocessing.get_context("spawn")
         reader, control = context.Pipe(duplex=False)
         try:
-            self._executor = ProcessPoolExecutor(1, context, _begin, (reader,))
-            with _deaf(), without_main():
-                self._ready: Future[None] = self._executor.submit(_build, self._build)
+            self._executor = ProcessPoolExecutor(1, context, _start_worker, (reader,))
+            with _block_signals(), without_main():
+                self._ready: Future[None] = self._executor.submit(_build_worker, self._build_worker)
         except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
             control.close()
             raise cannot(LOST, f"no process can be started here: {error}", "--processes 1") from None
@@ -145,43 +146,43 @@ class WorkerLane:
             self.cancel()
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What a method of the worker gives; the process is started for the first one. LaneLost: it has
-        ended, and what it had begun is lost."""
+        """Call a method of the worker and return its result; the first call starts the process. Raises
+        LaneLost if the process has ended."""
         if self._control is None:
             self.begin()
         try:
             self._ready.result()
-            return self._executor.submit(_call, method, arguments).result()
+            return self._executor.submit(_call_worker, method, arguments).result()
         except BrokenProcessPool:
             self.abandon()
             raise LaneLost from None
 
     def cancel(self) -> None:
-        """Also of a process that is only about to begin."""
+        """Cancel the worker, also if its process has not started yet."""
         self._is_cancelled = True
         if (control := self._control) is not None:
             with suppress(OSError):
                 control.send_bytes(_CANCEL)
 
     def abandon(self) -> None:
-        """Let it end as soon as it can, whatever it does. That is waited for: the interpreter would in its
-        end, and there it may stumble over a pipe that is closed at that moment."""
+        """End the process as soon as possible, whatever it does, and wait for it: the interpreter would wait
+        at its exit, where it may fail on a pipe that is just being closed."""
         control, self._control = self._control, None
         if control is not None:
             control.close()
             self._executor.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:
-        """Nothing is under way any more."""
+        """End the process when no work is under way any more."""
         if self._control is not None:
             with suppress(BrokenProcessPool):
-                self._executor.submit(_close).result()
+                self._executor.submit(_close_worker).result()
             self.abandon()
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """What is started meanwhile hears no signal until it says otherwise."""
+def _block_signals() -> Iterator[None]:
+    """Block signals, also in processes started meanwhile, until these unblock them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
@@ -191,13 +192,13 @@ def _deaf() -> Iterator[None]:
 
 _starting = threading.Lock()
 _mains: list[ModuleType] = []
-"""What was the main module, once for each who hides it."""
+"""The hidden main modules, one for each caller that hides it."""
 
 
 @contextmanager
 def without_main() -> Iterator[None]:
-    """A process that is started meanwhile does not import the main module, of which it needs nothing: where
-    that is somebody's script it would be run again from its first line."""
+    """Keep processes that are started meanwhile from importing the main module, which they do not need: a
+    user's script would be run again from its first line."""
     with _starting:
         _mains.append(_mains[-1] if _mains else sys.modules["__main__"])
         sys.modules["__main__"] = ModuleType("__main__")
@@ -212,9 +213,9 @@ def without_main() -> Iterator[None]:
 
 @frozen
 class Terms(Generic[Item, Judged]):
-    """What there is to know of what is judged, whatever it is. `code`: of what kept it from being judged;
-    `is_failure`: whether it counts among those after which a run ends; `lost`: the error of one that ends its
-    process again and again; `could_not`: that of one that could not be sent, or not be done there."""
+    """How lanes read and make results, whatever is judged. `code`: the code of the error that kept it from
+    being judged; `is_failure`: whether it counts for --maxfail; `lost`: the error of an item that ends its
+    process again and again; `could_not`: the error of one that could not be sent, or not be done there."""
 
     code: Callable[[Judged], str | None]
     is_failure: Callable[[Item, Judged], bool]
@@ -223,8 +224,8 @@ class Terms(Generic[Item, Judged]):
 
 
 class Lanes(Generic[Item, Judged]):
-    """What the engines of several processes have in common: `builds` has one for each. `terms`: how they look
-    at what is judged."""
+    """What the engines of several processes have in common. `builds` has a function for each process; `terms`
+    says how to read and make results."""
 
     def __init__(
         self,
@@ -255,13 +256,13 @@ class Lanes(Generic[Item, Judged]):
             lane.cancel()
 
     def judge_in(self, home: WorkerLane, chunk: Chunk[Item], in_any: bool = False) -> ChunkDone[Judged]:
-        """As far as leases go; what one of them does not cover is done with the next. `in_any`: by another
-        lane as well, if that one is free and its own is not."""
+        """Judge a chunk, as far as leases allow; what one lease does not cover is done with the next.
+        `in_any`: another lane may do it if that one is free and `home` is not."""
         judging = Judging(chunk.entries, self._terms)
         while judging.left and not self._is_over:
             elsewhere = judging.is_elsewhere
             with self.free_lane(self.lanes[0] if elsewhere else home, in_any and not elsewhere) as lane:
-                if not self._is_over:  # the lane may have been waited for
+                if not self._is_over:  # that may have changed while waiting for the lane
                     self._judge_next(lane, chunk, judging)
         return ChunkDone(tuple(judging.judged), judging.seen)
 
@@ -273,7 +274,7 @@ class Lanes(Generic[Item, Judged]):
         numbers = judging.next
         part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
         with self._leases.lease(lane.number, judging.is_short) as lease:
-            if self._is_over:  # the lease may have been waited for
+            if self._is_over:  # that may have changed while waiting for the lease
                 return
             try:
                 done: ChunkDone[Judged] = lane.call("judge", part, lease)
@@ -286,7 +287,7 @@ class Lanes(Generic[Item, Judged]):
 
     @contextmanager
     def free_lane(self, home: WorkerLane, in_any: bool = True) -> Iterator[WorkerLane]:
-        """A lane that nobody else calls meanwhile."""
+        """Hold a lane that nobody else calls meanwhile."""
         lanes = [home, *(self.lanes if in_any else ())]
         lane = next((lane for lane in lanes if lane.lock.acquire(blocking=False)), None)
         if lane is None:
@@ -299,8 +300,9 @@ class Lanes(Generic[Item, Judged]):
 
 
 class ProcessEngine(Lanes[Entry, JudgedBaseline]):
-    """The engine of a compare in several processes, each of which replays at most `jobs` at once. What a lane
-    has read it keeps, and judges. It has two slots: while one waits, what it gave before is written."""
+    """The engine of a compare in several processes, each of which replays at most `jobs` at once. A lane
+    keeps and judges what it has read. It has two slots: while one waits, the results of the other are
+    written."""
 
     def __init__(
         self, builds: Sequence[Build], jobs: int, leases: Leases, gather: Callable[[Gathered], None]
@@ -314,18 +316,18 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         self._unfit: list[Unfit] = []
 
     def read(self, files: Sequence[str], wanted: Test | None) -> ReadFiles:
-        """Each lane takes the next files as soon as it has done with those before."""
+        """Read files: each lane takes the next ones as soon as it is done with those before."""
         most = max(1, min(_MOST_READ, -(-len(files) // (_LEAST_PARTS * len(self.lanes)))))
         parts = [list(files[start : start + most]) for start in range(0, len(files), most)]
 
         def read(part: list[str]) -> tuple[WorkerLane, ReadFiles, list[Unfit]]:
             with self.free_lane(self.lanes[0]) as lane:
-                return (lane, *self._insisting(lane, "read", part, wanted))
+                return (lane, *self._call_until_done(lane, "read", part, wanted))
 
         found = ReadFiles()
         with ThreadPoolExecutor(len(self.lanes)) as threads:
-            for part, (lane, one, unfit) in zip(parts, threads.map(read, parts), strict=True):
-                found.add(one)
+            for part, (lane, part_found, unfit) in zip(parts, threads.map(read, parts), strict=True):
+                found.add(part_found)
                 self._unfit += unfit
                 self._lane_of |= dict.fromkeys(part, lane.number)
         if wanted is not None:
@@ -333,35 +335,35 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         return found
 
     def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
-        """Those of a file in the lane that has read it, as far as that has not been done."""
+        """Prepare the entries that are not checked yet, each in the lane that has read its file."""
         late = [entry for entry in entries if key_of(entry) not in self._checked]
 
-        def prepare(number: int, few: list[Entry]) -> list[Unfit]:
+        def prepare(number: int, lane_entries: list[Entry]) -> list[Unfit]:
             with self.free_lane(self.lanes[number], in_any=False) as lane:
-                found: list[Unfit] = self._insisting(lane, "prepare", few)
+                found: list[Unfit] = self._call_until_done(lane, "prepare", lane_entries)
             return found
 
-        of_lanes = self._of_lanes(late)
+        by_lane = self._group_by_lane(late)
         with ThreadPoolExecutor(len(self.lanes)) as threads:
-            for found in threads.map(prepare, of_lanes, of_lanes.values()):
+            for found in threads.map(prepare, by_lane, by_lane.values()):
                 self._unfit += found
         places = {_place(entry.source): number for number, entry in enumerate(entries)}
-        unfit = [one for one in self._unfit if _place(one.source) in places]
-        return sorted(unfit, key=lambda one: places[_place(one.source)])
+        unfit = [problem for problem in self._unfit if _place(problem.source) in places]
+        return sorted(unfit, key=lambda problem: places[_place(problem.source)])
 
     def chunks(self, entries: Sequence[Entry]) -> list[Chunk[Entry]]:
-        """Those of each lane in their order, then those of whichever is free, and last what claims
-        something."""
+        """Return the chunks of each lane in their order, then those for any idle lane, and last the entries
+        that claim something."""
         free = [entry for entry in entries if entry.claim is None]
-        each = -(-len(free) // len(self.lanes))
-        most = max(self._jobs, min(_MOST_JUDGED, each // _LEAST_PARTS))
+        per_lane = -(-len(free) // len(self.lanes))
+        most = max(self._jobs, min(_MOST_JUDGED, per_lane // _LEAST_PARTS))
         most += -most % self._jobs  # all threads of a lane have something to do to the end
         numbers = {key_of(entry): number for number, entry in enumerate(entries)}
         chunks, last = list[Chunk[Entry]](), list[Chunk[Entry]]()
-        for lane, few in self._levelled(self._of_lanes(free), each).items():
-            parts = [tuple(few[start : start + most]) for start in range(0, len(few), most)]
+        for lane, lane_entries in self._level_out(self._group_by_lane(free), per_lane).items():
+            parts = [tuple(lane_entries[start : start + most]) for start in range(0, len(lane_entries), most)]
             bound = len(parts) - max(1, len(parts) // _SHARED)
-            # of the chunks of one lane no more are begun than it has slots; no recipe can claim that
+            # a lane works on no more chunks than it has slots; no recipe can claim such a name
             chunks += [
                 Chunk(part, f"\0lane {lane} {n % _SLOTS}") for n, part in enumerate(parts[: max(0, bound)])
             ]
@@ -369,58 +371,58 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
         for some in (chunks, last):
             some.sort(key=lambda chunk: numbers[key_of(chunk.entries[0])])
         claiming = [entry for entry in entries if entry.claim is not None]
-        alike = groupby(claiming, lambda entry: (entry.claim, self._home_of(entry)))
-        return [*chunks, *last, *(Chunk(tuple(few), claim) for (claim, _), few in alike)]
+        groups = groupby(claiming, lambda entry: (entry.claim, self._home_of(entry)))
+        return [*chunks, *last, *(Chunk(tuple(group), claim) for (claim, _), group in groups)]
 
-    def _levelled(self, of_lanes: dict[int, list[Entry]], most: int) -> dict[int, list[Entry]]:
-        """Who was quick at reading gives to others what is more than its part: they read that again."""
-        surplus = [entry for few in of_lanes.values() for entry in few[most:]]
-        levelled = {lane.number: of_lanes.get(lane.number, [])[:most] for lane in self.lanes}
-        for lane, few in levelled.items():
-            missing = most - len(few)
-            more, surplus = surplus[:missing], surplus[missing:]
-            few += more
-            self._moved |= {key_of(entry): lane for entry in more}
+    def _level_out(self, by_lane: dict[int, list[Entry]], most: int) -> dict[int, list[Entry]]:
+        """Move what exceeds the share of a lane to lanes that have less; these read it again."""
+        surplus = [entry for lane_entries in by_lane.values() for entry in lane_entries[most:]]
+        levelled = {lane.number: by_lane.get(lane.number, [])[:most] for lane in self.lanes}
+        for lane, lane_entries in levelled.items():
+            missing = most - len(lane_entries)
+            moved, surplus = surplus[:missing], surplus[missing:]
+            lane_entries += moved
+            self._moved |= {key_of(entry): lane for entry in moved}
         return levelled
 
     def _home_of(self, entry: Entry) -> int:
         return self._moved.get(key_of(entry), self._lane_of.get(entry.source.file, 0))
 
-    def _of_lanes(self, entries: Sequence[Entry]) -> dict[int, list[Entry]]:
-        """By the lane that has read their file; what none has read they share, file by file."""
+    def _group_by_lane(self, entries: Sequence[Entry]) -> dict[int, list[Entry]]:
+        """Group entries by the lane that has read their file; unread files are divided among the lanes."""
         lanes = len(self.lanes)
         unread = dict.fromkeys(
             entry.source.file for entry in entries if entry.source.file not in self._lane_of
         )
         self._lane_of |= {file: number * lanes // len(unread) for number, file in enumerate(unread)}
-        found: dict[int, list[Entry]] = {}
+        by_lane: dict[int, list[Entry]] = {}
         for entry in entries:
-            found.setdefault(self._lane_of[entry.source.file], []).append(entry)
-        return found
+            by_lane.setdefault(self._lane_of[entry.source.file], []).append(entry)
+        return by_lane
 
     def judge(self, chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
-        """By the lane that has read their files, where it has something to do to the end."""
+        """Judge a chunk in the lane that has read its files; one without a claim may go to an idle lane."""
         return self.judge_in(self.lanes[self._home_of(chunk.entries[0])], chunk, chunk.claim is None)
 
-    def _insisting(self, lane: WorkerLane, method: str, *arguments: Any) -> Any:
-        """What nobody can be told is lost: it is asked for again."""
+    def _call_until_done(self, lane: WorkerLane, method: str, *arguments: Any) -> Any:
+        """Call a method until it succeeds: there is no result that could say that it was lost."""
         for _ in range(_TRIES):
             with suppress(LaneLost):
                 return lane.call(method, *arguments)
-        what = f"a process that was to read files ended {_TRIES} times: killed, or out of memory"
-        raise cannot(LOST, what, "start fewer: --processes 1")
+        message = f"a process that was to read files ended {_TRIES} times: killed, or out of memory"
+        raise cannot(LOST, message, "start fewer: --processes 1")
 
 
 def _place(source: Source) -> tuple[str, int, Path]:
     return source.file, source.document, source.at
 
 
-def _lost(entry: Entry, what: str) -> JudgedBaseline:
+def _lost(entry: Entry, message: str) -> JudgedBaseline:
     hint = f"see what happens without --processes: baselinekit compare --id {quote(entry.id)}"
-    return JudgedBaseline(unjudged(entry, "error", f"{what}: {hint}", code=LOST))
+    return JudgedBaseline(unjudged(entry, "error", f"{message}: {hint}", code=LOST))
 
 
-def _could_not(entry: Entry, problem: Problem) -> JudgedBaseline:
+def _failed(entry: Entry, problem: Problem) -> JudgedBaseline:
     return JudgedBaseline(unjudged(entry, "error", problem.with_hint, code=problem.code))
 
 
@@ -428,14 +430,14 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
     code=lambda judged: judged.result.code,
     is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
     lost=_lost,
-    could_not=_could_not,
+    could_not=_failed,
 )
 
 
 class Judging(Generic[Item, Judged]):
-    """How far a chunk is done. `left`: the numbers of the entries that another lease, or another lane, may
-    bring further. `is_short`: the lease was too small for one of them; `is_elsewhere`: another lane's part of
-    what a model answers is needed."""
+    """How far a chunk is done. `left`: the numbers of the entries that are to be done with another lease, or
+    in another lane. `is_short`: the lease was too small for one of them; `is_elsewhere`: the lane that asks
+    the model is needed."""
 
     def __init__(self, entries: Sequence[Item], terms: Terms[Item, Judged]):
         self._entries, self._terms = entries, terms
@@ -447,38 +449,39 @@ class Judging(Generic[Item, Judged]):
 
     @property
     def next(self) -> list[int]:
-        """All that are left. Where a process ended with them twice, one by one: whoever ends it takes no
-        others along."""
+        """The numbers of the next part: all that are left, or only one if a process has ended twice with
+        them, so that the entry that ends it is found."""
         return self.left if self._lost[self.left[0]] < _TRIES_TOGETHER else self.left[:1]
 
     def divide(self) -> None:
-        """From now on one by one."""
+        """Do the entries one by one from now on."""
         self._lost.update(dict.fromkeys(self.left, _TRIES_TOGETHER))
 
     def lose(self, numbers: Sequence[int]) -> None:
-        """The process that judged these has ended."""
+        """Note that the process that judged these has ended."""
         self._lost.update(numbers)
         if self._lost[numbers[0]] < _TRIES:
             return
-        what = f"the process that was to judge it ended {_TRIES} times: killed, or out of memory"
-        self.take(numbers, ChunkDone((self._terms.lost(self._entries[numbers[0]], what),)))
+        message = f"the process that was to judge it ended {_TRIES} times: killed, or out of memory"
+        self.take(numbers, ChunkDone((self._terms.lost(self._entries[numbers[0]], message),)))
 
     def failures(self, numbers: Sequence[int], done: ChunkDone[Judged]) -> int:
         pairs = zip(numbers, done.judged, strict=True)
         return sum(
-            one is not None and self._terms.is_failure(self._entries[number], one) for number, one in pairs
+            judged is not None and self._terms.is_failure(self._entries[number], judged)
+            for number, judged in pairs
         )
 
     def take(self, numbers: Sequence[int], done: ChunkDone[Judged]) -> None:
         had_all = self.is_short
         self.seen = self.seen or done.seen
-        for number, one in zip(numbers, done.judged, strict=True):
-            self.judged[number] = one
-        codes = [None if one is None else self._terms.code(one) for one in done.judged]
+        for number, judged in zip(numbers, done.judged, strict=True):
+            self.judged[number] = judged
+        codes = [None if judged is None else self._terms.code(judged) for judged in done.judged]
         self.is_short, self.is_elsewhere = OUT_OF_BUDGET in codes, ASKED_ELSEWHERE in codes
         settled = {
             number
-            for number, one, code in zip(numbers, done.judged, codes, strict=True)
-            if one is not None and code != ASKED_ELSEWHERE and (had_all or code != OUT_OF_BUDGET)
+            for number, judged, code in zip(numbers, done.judged, codes, strict=True)
+            if judged is not None and code != ASKED_ELSEWHERE and (had_all or code != OUT_OF_BUDGET)
         }
         self.left = [number for number in self.left if number not in settled]

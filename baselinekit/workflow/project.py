@@ -1,4 +1,4 @@
-"""The project as one run sees it: the configuration, what the operator said, where the run takes place."""
+"""The project as a run sees it: its configuration, the operator's options, and where the run takes place."""
 
 import os
 import threading
@@ -29,14 +29,14 @@ from baselinekit.store.project import load_config, nearest_config, project_root,
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
-if TYPE_CHECKING:  # most runs read no such file
+if TYPE_CHECKING:  # most runs do not need these
     from baselinekit.programs.gitaddress import FetchedFile
     from baselinekit.suites.targets import Targets
 
 
 @frozen
 class Operator:
-    """What the command line and the user's own environment say: the most trusted input."""
+    """The options of the command line and the user's environment: the most trusted input."""
 
     cwd: str
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -52,12 +52,12 @@ class Operator:
     work: Callable[[], float] = lambda: 0.0
     config_from: str | None = None
     execute: Execute | None = None
-    """What runs git, where the configuration is to be that of another commit."""
+    """Runs git, if the configuration of another commit is to be used."""
     targets: str | None = None
-    """A file of targets, before all others; `target`: whom to ask instead of those that eval files name."""
+    """A file of targets that goes before all others; `target`: whom to ask instead of those in eval files."""
     target: str | None = None
     file_values: Mapping[str, Json] = field(default_factory=dict)
-    """What env files say that have been read already: some can be read only once."""
+    """The variables of env files that are read already: some files can be read only once."""
 
 
 @frozen
@@ -78,27 +78,27 @@ class Project:
     environment: str | None = None
     config_from: str | None = None
     typed: Mapping[str, Json] = field(default_factory=dict)
-    """The variables that the operator typed, which are inputs where a prompt has inputs of their names."""
+    """The variables of the command line. They are also inputs of a prompt that has inputs of their names."""
     named_targets: "Targets | None" = None
-    """What the operator or the configuration says of targets; `target`: whom the operator wants asked."""
+    """The targets of the operator and of the configuration; `target`: the one that the operator chose."""
     target: str | None = None
     executions: Mapping[str, Execution] = field(default_factory=dict)
-    """Those of them that the operator or the configuration names."""
+    """The targets that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file names by an address of a git repository."""
     operator: Operator | None = field(default=None, repr=False)
-    """Whose words it was opened by: by the same words another process opens it."""
+    """The options that the project was opened with: another process opens it with the same ones."""
 
     @property
     def targets(self) -> "Targets":
-        """Whom eval files can ask by a name."""
+        """The targets that eval files can refer to by name."""
         from baselinekit.suites.targets import Targets  # a compare reads no eval files
 
         named = self.named_targets or Targets(declared=self.scope.declared)
         return replace(named, models=frozenset(self.models), chosen=self.target)
 
     def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
-        """What surrounds a recipe whose file is in `folder`; none of its paths leads out of `within`."""
+        """Return the setting of a recipe whose file is in `folder`; its paths may not leave `within`."""
         surroundings = Surroundings(
             self.root,
             os.path.join(self.root, folder),
@@ -119,11 +119,11 @@ class Project:
         return replace(self.setting(os.path.dirname(baseline.source.file), clients), asker=baseline.id)
 
     def claim(self, recipe: Recipe) -> str | None:
-        """What nobody else may use while it is replayed."""
+        """Return what nothing else may use while the recipe is replayed."""
         return kind_of(recipe).claim(recipe, self.config.http.serial)
 
     def words_of(self, baseline: Baseline) -> Words:
-        """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
+        """Return what placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
         words = replace(self.words, regex_budget=RegexBudget(self.words.regex_budget.clock))
         base = kind_of(baseline.current).base_url(baseline.current, self.override_base_url, self.base_url)
         if base is None or "base_url" in self.scope.values:
@@ -133,74 +133,74 @@ class Project:
         return replace(words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
 
     def allowing(self, url: str) -> "Project":
-        """The project in which the operator has named this origin and wants it asked."""
+        """Return the project with this origin named and allowed by the operator."""
         return replace(self, trust=self.trust.allowing(url))
 
     def naming(self, url: str) -> "Project":
-        """The project in which the operator has named this origin as well."""
+        """Return the project with this origin named by the operator as well."""
         return replace(self, trust=self.trust.naming(url))
 
     def granting(self, timeout: float | None) -> "Project":
-        """The project in which the operator has typed how long it may take."""
+        """Return the project with the timeout that the operator typed."""
         return replace(self, ceilings=self.ceilings.granting(timeout))
 
     def trusting_any_certificate(self) -> "Project":
-        """The project in which the operator has typed that any certificate will do."""
+        """Return the project without certificate checks, as the operator typed."""
         http = replace(self.config.http, verify=False)
         config, ceilings = replace(self.config, http=http), replace(self.ceilings, verify=False)
         return replace(self, config=config, ceilings=ceilings)
 
     def way_back(self, group: str, path: str = "") -> str:
-        """The way from the folder of a new baseline to where the operator is, or to what is named there."""
+        """Return the path from the folder of a new baseline to the operator's folder, or to `path` in it."""
         there = os.path.normpath(os.path.join(os.path.realpath(self.cwd), path))
         return os.path.relpath(there, os.path.join(self.root, self.folders[0], group))
 
     @property
     def eval_folders(self) -> list[str]:
-        """Where evals are looked for when nobody names a place."""
-        named = self.config.evals
-        return [named] if isinstance(named, str) else list(named)
+        """The folders that are searched for evals unless paths are given."""
+        folders = self.config.evals
+        return [folders] if isinstance(folders, str) else list(folders)
 
     @property
     def folders(self) -> list[str]:
-        """Where baselines are looked for when nobody names a place."""
-        named = self.config.baselines
-        return [named] if isinstance(named, str) else list(named)
+        """The folders that are searched for baselines unless paths are given."""
+        folders = self.config.baselines
+        return [folders] if isinstance(folders, str) else list(folders)
 
 
 def open_project(operator: Operator) -> Project:
     """Read the configuration and settle what a run may use: variables, secrets, hosts, programs."""
-    path, config = _configuration(operator)
+    path, config = _load_configuration(operator)
     root = os.path.realpath(project_root(path, operator.cwd))
     set_limits(root, config.limits)
     chosen = _environment(config, operator.environment)
-    for key, stated in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
-        for folder in [stated] if isinstance(stated, str) else stated:
+    for key, setting in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
+        for folder in [setting] if isinstance(setting, str) else setting:
             check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
-    operator = replace(operator, env_files=(), file_values=_env_files(operator))
+    operator = replace(operator, env_files=(), file_values=_read_env_files(operator))
     scope = _scope(config, chosen, operator)
     keys = {model.key for model in config.models.values() if model.key in scope.values}
     secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
     values = {name: value for name, value in scope.values.items() if name not in keys}
     scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
     targets, scope = _targets(operator, config, path, root, scope)
-    asked = [] if targets is None else list(targets.readable())
-    described = {one.name: one.model for one in asked if one.model is not None} | config.models
+    readable = [] if targets is None else list(targets.readable())
+    described = {target.name: target.model for target in readable if target.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
-    named = (
+    addresses = (
         *scope.values.values(),
         base_url,
         operator.base_url,
         *(model.base_url for model in models.values()),
-        *(_expanded(address, scope) for one in asked for address in one.addresses()),
+        *(_expanded(address, scope) for target in readable for address in target.addresses()),
     )
     names_hosts = config.allow_hosts is not None or operator.allow_hosts
     trust = Trust(
         allow_hosts=(*(config.allow_hosts or ()), *operator.allow_hosts) if names_hosts else None,
-        named_origins=origins_in(named),
+        named_origins=origins_in(addresses),
         allow_exec=operator.allow_exec,
-        configured_origins=_configured(config, scope),
+        configured_origins=_configured_origins(config, scope),
         ci=in_ci(operator.environ),
     )
     return Project(
@@ -225,7 +225,7 @@ def open_project(operator: Operator) -> Project:
         typed=operator.variables,
         named_targets=targets,
         target=operator.target,
-        executions={one.name: one.execution for one in asked},
+        executions={target.name: target.execution for target in readable},
         operator=operator,
     )
 
@@ -233,7 +233,7 @@ def open_project(operator: Operator) -> Project:
 def _targets(
     operator: Operator, config: Config, config_file: str | None, root: str, scope: Scope
 ) -> "tuple[Targets | None, Scope]":
-    """What is said of targets, if anything is, and the variables with those that they ask for."""
+    """Return the targets, None if there are none, and the variables, with those that targets need."""
     if operator.targets is None and not config.targets:
         return None, scope
     from baselinekit.suites.targets import Targets
@@ -245,8 +245,8 @@ def _targets(
     return with_named(targets, config, config_file, root, scope, operator.environ, file, now)
 
 
-def _configuration(operator: Operator) -> tuple[str | None, Config]:
-    """Where it stands and what it says: now, or with --config-from at a commit, whatever stands there now."""
+def _load_configuration(operator: Operator) -> tuple[str | None, Config]:
+    """Return the path and content of the configuration, as it is now or at the commit of --config-from."""
     if operator.config_from is None or operator.execute is None:
         path = operator.config or nearest_config(operator.cwd)
         return path, load_config(path) if path else Config()
@@ -258,20 +258,20 @@ def _configuration(operator: Operator) -> tuple[str | None, Config]:
     return at_revision.find_config(git, commit, operator.config) or (None, Config())
 
 
-def _configured(config: Config, scope: Scope) -> frozenset[str]:
-    """Every origin that stands anywhere in the configuration, also in an environment that was not chosen, or
-    that the operator's own environment gives one of its variables."""
+def _configured_origins(config: Config, scope: Scope) -> frozenset[str]:
+    """Return every origin in the configuration, also in environments that were not chosen, and those that its
+    variables get from the operator's environment."""
     environments = config.environments.values()
-    stated: list[Json] = [config.base_url, *(one.base_url for one in environments)]
-    variables = [config.variables, *(one.variables for one in environments)]
-    stated += [getattr(value, "value", value) for some in variables for value in some.values()]
-    stated += [secret.value for secret in scope.secrets.values()]
-    stated += [skill.http.url for skill in config.skills.values() if skill.http is not None]
-    return origins_in(_expanded(value, scope) if isinstance(value, str) else None for value in stated)
+    values: list[Json] = [config.base_url, *(environment.base_url for environment in environments)]
+    variables = [config.variables, *(environment.variables for environment in environments)]
+    values += [getattr(value, "value", value) for mapping in variables for value in mapping.values()]
+    values += [secret.value for secret in scope.secrets.values()]
+    values += [skill.http.url for skill in config.skills.values() if skill.http is not None]
+    return origins_in(_expanded(value, scope) if isinstance(value, str) else None for value in values)
 
 
 def _expanded(text: str, scope: Scope) -> Json:
-    """With the variables of this run; what needs those of another environment names nothing here."""
+    """Expand the variables in a text; None if it needs a variable that this run does not have."""
     try:
         return scope.expand(text, ()) if "{{" in text else text
     except InvalidInput:
@@ -282,20 +282,20 @@ def _environment(config: Config, name: str | None) -> Environment:
     if name is None:
         return Environment()
     if name not in config.environments:
-        known = list(config.environments)
-        named = f"there are {', '.join(known)}" if known else "declare `environments:`"
-        hint = nearest(name, known) or named
+        names = list(config.environments)
+        choices = f"there are {', '.join(names)}" if names else "declare `environments:`"
+        hint = nearest(name, names) or choices
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return config.environments[name]
 
 
 def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
-    """Command line, then env files, then the chosen environment, then the configuration."""
+    """Collect the variables: command line, then env files, then the environment, then the configuration."""
     values: dict[str, Json] = {}
     secrets: dict[str, Secret] = {}
     unset: dict[str, str] = {}
-    for name, stated in {**config.variables, **chosen.variables}.items():
-        variable = stated if isinstance(stated, Variable) else Variable(value=stated)
+    for name, spec in {**config.variables, **chosen.variables}.items():
+        variable = spec if isinstance(spec, Variable) else Variable(value=spec)
         value = variable.value
         if variable.from_env is not None:
             if variable.from_env not in operator.environ:
@@ -317,7 +317,7 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
         values.pop(name, None)
         unset.pop(name, None)
         declared = {**config.variables, **chosen.variables}.get(name)
-        hosts = tuple(declared.hosts) if isinstance(declared, Variable) else ()  # it may go where it might
+        hosts = tuple(declared.hosts) if isinstance(declared, Variable) else ()  # those it was declared for
         secrets[name] = Secret(_secret(name, given, operator.environ), hosts)
     return Scope(values, secrets, unset)
 
@@ -325,34 +325,34 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
 def _secret(name: str, given: str | None, environ: Mapping[str, str]) -> str:
     value = environ.get(name) if given is None else given
     if not value:
-        what = f"the secret {name} has no value" if given is not None else f"{name} is not in the environment"
-        raise InvalidInput(Problem("BK506", what, f"export {name}=…, or pass --secret {name}=…"))
+        text = f"the secret {name} has no value" if given is not None else f"{name} is not in the environment"
+        raise InvalidInput(Problem("BK506", text, f"export {name}=…, or pass --secret {name}=…"))
     return value
 
 
-def _env_files(operator: Operator) -> dict[str, Json]:
-    """What they say, those that have been read before among them."""
+def _read_env_files(operator: Operator) -> dict[str, Json]:
+    """Return the variables of all env files, also of those that were read before."""
     values = dict(operator.file_values)
     for path in operator.env_files:
         try:
             with open(path, encoding="utf-8") as file:
                 values.update(parse_env_file(file.read(), path))
         except UnicodeDecodeError:
-            what = f"the env file {path} is not UTF-8 text"
-            raise InvalidInput(Problem("BK502", what, "save it as UTF-8")) from None
+            message = f"the env file {path} is not UTF-8 text"
+            raise InvalidInput(Problem("BK502", message, "save it as UTF-8")) from None
         except OSError as error:
-            what = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
-            raise InvalidInput(Problem("BK502", what, "check the name")) from None
+            message = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
+            raise InvalidInput(Problem("BK502", message, "check the name")) from None
     return values
 
 
-# Where a run takes place, and which of a baseline's known-good outputs is meant for such a place.
+# Where a run takes place, and which of a baseline's known-good outputs is the one for that environment.
 
-_CHOSEN = "environment"  # what the operator chose with --environment; everything else is found out
+_CHOSEN_NAME = "environment"  # chosen with --environment; all other facts are detected
 
 
 class CaptureEnvironment:
-    """Asked once, and only when somebody needs it: git and the programs of the project take their time."""
+    """The environment of the run. It is detected once and only on demand: git and other programs are slow."""
 
     def __init__(self, project: Project, clients: Clients):
         self.project = project
@@ -361,126 +361,126 @@ class CaptureEnvironment:
         self.seen: dict[str, Json] = {}
 
     def environment(self) -> dict[str, Json]:
-        """What a capture would note about this place, flat: `git.commit`, `platform`, what is declared."""
+        """Return the environment as a capture records it, flat: `git.commit`, `platform` and so on."""
         with self._lock:
             if not self.seen:
                 from baselinekit.replaying.environment import capture_environment
 
                 project = self.project
-                found = capture_environment(
+                environment = capture_environment(
                     project.root, project.config.environment, self.clients.execute, project.folders
                 )
-                self.seen = project.redactor.mask_value(found)
+                self.seen = project.redactor.mask_value(environment)
             return flatten(self.seen)
 
     def chosen(self, baseline: Baseline) -> Baseline:
-        """The baseline with the output that is meant for here: the first variant that fits, else its own."""
-        known = baseline.baseline
-        if known is None or not known.variants:
+        """Return the baseline with the output for this environment: the first fitting variant, or its own."""
+        stored = baseline.baseline
+        if stored is None or not stored.variants:
             return baseline
         facts = self._facts()
         problems = [
             problem
-            for number, variant in enumerate(known.variants)
-            for name, wanted in variant.when.items()
-            for problem in self._unknown(name, wanted, facts, ("baseline", "variants", number, "when", name))
+            for number, variant in enumerate(stored.variants)
+            for name, value in variant.when.items()
+            for problem in self._problems(name, value, facts, ("baseline", "variants", number, "when", name))
         ]
         if problems:
             raise InvalidInput(*problems)
-        for number, variant in enumerate(known.variants):
-            if _fits(variant, facts):
+        for number, variant in enumerate(stored.variants):
+            if _is_fitting(variant, facts):
                 return as_variant(baseline, number)
         return baseline
 
     def describe_for(self, baseline: Baseline) -> str:
-        """This place, as far as the variants of a baseline tell places apart."""
-        known = baseline.baseline
-        names = {name: None for variant in (known.variants if known else ()) for name in variant.when}
+        """Describe this environment by the names that the variants of a baseline depend on."""
+        stored = baseline.baseline
+        names = {name: None for variant in (stored.variants if stored else ()) for name in variant.when}
         facts = self._facts()
         return ", ".join(
             f"{name}: {'none' if facts.get(name) is None else as_text(facts[name])}" for name in names
         )
 
     def _facts(self) -> dict[str, Json]:
-        return {**self.environment(), _CHOSEN: self.project.environment}
+        return {**self.environment(), _CHOSEN_NAME: self.project.environment}
 
-    def _unknown(self, name: str, wanted: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
-        """What no place has is a slip of the pen; a place without git has none of git's names."""
+    def _problems(self, name: str, value: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
+        """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
         if name not in facts and not name.startswith("git."):
             others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
             hint = nearest(name, facts) or others
             yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
-        known = self.project.config.environments
-        for one in map(as_text, _listed(wanted) if name == _CHOSEN else ()):
-            if "*" not in one and one not in known:
-                hint = nearest(one, known) or "declare it under `environments:` of the configuration"
-                yield Problem("BK232", f"there is no environment {one!r}", hint, at=at)
+        environments = self.project.config.environments
+        for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
+            if "*" not in glob and glob not in environments:
+                hint = nearest(glob, environments) or "declare it under `environments:` of the configuration"
+                yield Problem("BK232", f"there is no environment {glob!r}", hint, at=at)
 
 
 def as_variant(baseline: Baseline, number: int) -> Baseline:
-    """The baseline with one of its variants in the place of its own output."""
-    known = baseline.baseline
-    assert known is not None
-    variant = known.variants[number]
-    stated = replace(
-        known,
+    """Return the baseline with the output of one of its variants in place of its own."""
+    stored = baseline.baseline
+    assert stored is not None
+    variant = stored.variants[number]
+    chosen_output = replace(
+        stored,
         output=variant.output,
         output_file=variant.output_file,
-        captured_at=variant.captured_at or known.captured_at,
-        environment=variant.environment or known.environment,
+        captured_at=variant.captured_at or stored.captured_at,
+        environment=variant.environment or stored.environment,
     )
-    return replace(baseline, baseline=stated, variant=number)
+    return replace(baseline, baseline=chosen_output, variant=number)
 
 
 def flatten(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    flat: dict[str, Json] = {}
     for key, value in values.items():
-        found |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
 
 
-def _fits(variant: Variant, facts: Mapping[str, Json]) -> bool:
+def _is_fitting(variant: Variant, facts: Mapping[str, Json]) -> bool:
     return all(
         facts.get(name) is not None
-        and any(fnmatchcase(as_text(facts[name]), as_text(one)) for one in _listed(wanted))
-        for name, wanted in variant.when.items()
+        and any(fnmatchcase(as_text(facts[name]), as_text(pattern)) for pattern in _as_list(expected))
+        for name, expected in variant.when.items()
     )
 
 
-def _listed(wanted: Json) -> list[Json]:
-    return wanted if isinstance(wanted, list) else [wanted]
+def _as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
 
 
-# What around a baseline is not as it was when it was captured.
+# How the environment has changed since a baseline was captured.
 
 _NO_DRIFT = ("git.dirty", "git.branch")
-"""What says nothing of a difference. Files of earlier versions name a branch."""
+"""These explain no difference. Files of earlier versions contain a branch."""
 
 
 def drift_of(
     here: CaptureEnvironment, baseline: Baseline, observation: Observation
 ) -> dict[str, tuple[Json, Json]]:
-    """Of what is known of both times: around this run, and of where the answer came from (model, prompt)."""
+    """Return the environment values, also those of the answer, that differ from the ones of the capture."""
     before = flatten(baseline.baseline.environment if baseline.baseline else {})
     if not before:
         return {}
-    learnt = here.project.redactor.mask_value(dict(observation.environment))
-    now = {**here.environment(), **flatten(learnt)}
-    known = {key: (value, now[key]) for key, value in before.items() if key in now and key not in _NO_DRIFT}
-    return {key: both for key, both in known.items() if both[0] != both[1]}
+    answer_environment = here.project.redactor.mask_value(dict(observation.environment))
+    now = {**here.environment(), **flatten(answer_environment)}
+    common = {key: (value, now[key]) for key, value in before.items() if key in now and key not in _NO_DRIFT}
+    return {key: pair for key, pair in common.items() if pair[0] != pair[1]}
 
 
-# What is noted beside a known-good output: where it came from, and what it took.
+# What is recorded beside a known-good output: its environment, and its time, cost and tokens.
 
 
 def environment_of(
     project: Project, baseline: Baseline, observation: Observation, around: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """The place of a run, `around` it, with the address that was asked and what only the answer tells."""
+    """Return the environment `around` a run, with the address that was asked and what the answer says."""
     mask = project.redactor.mask_value
     environment = {**around}
     git = environment.get("git")
-    if isinstance(git, dict):  # a branch is soon gone, and every other one would name another
+    if isinstance(git, dict):  # a branch is short-lived, and differs on every checkout
         environment["git"] = {key: value for key, value in git.items() if key != "branch"}
     base_url = project.words_of(baseline).scope.values.get("base_url")
     if isinstance(base_url, str) and kind_of(baseline.current).asks_address:
@@ -489,12 +489,12 @@ def environment_of(
 
 
 def observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
-    """What it took, as far as a rule will ask for it."""
+    """Return the time, cost and tokens of a replay, if a rule limits them."""
     usage = observation.usage
-    took: dict[str, Json] = {}
+    observed: dict[str, Json] = {}
     if rules.latency is not None:
-        took["seconds"] = round(observation.seconds, 3)
+        observed["seconds"] = round(observation.seconds, 3)
     if rules.cost is not None:
         cost = None if usage.cost_usd is None else float(usage.cost_usd)
-        took |= {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
-    return {name: value for name, value in took.items() if value is not None}
+        observed |= {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+    return {name: value for name, value in observed.items() if value is not None}

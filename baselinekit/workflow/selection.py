@@ -237,8 +237,8 @@ def parse_shard(text: str) -> Shard:
             Problem("BK508", f"--shard {text}: from 1 to {MOST:,} shards", "as in --shard 2/4")
         )
     if not 1 <= number <= of:
-        what = f"--shard {text}: the shards of {of} are {f'1/{of} to {of}/{of}' if of > 1 else '1/1'}"
-        raise InvalidInput(Problem("BK508", what, "they are counted from 1"))
+        message = f"--shard {text}: the shards of {of} are {f'1/{of} to {of}/{of}' if of > 1 else '1/1'}"
+        raise InvalidInput(Problem("BK508", message, "they are counted from 1"))
     return Shard(number, of)
 
 

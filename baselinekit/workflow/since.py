@@ -56,8 +56,8 @@ def select_touched(
     changed = settings_changed(project, git, start or commit)
     general = sorted(changed.keys() - set(_BY_NAME))
     if general:
-        what = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
-        return chosen, (*notes, f"{what}, so that all baselines are compared")
+        message = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
+        return chosen, (*notes, f"{message}, so that all baselines are compared")
     suspects = [one for one in chosen if not os.path.isabs(one.source.file) and _own(one, project, names)]
     before = at_revision.cases(git, start or commit, {one.source.file for one in suspects})
     edited = {

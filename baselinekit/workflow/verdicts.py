@@ -14,7 +14,7 @@ from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.refresh.learning import TICK, is_moment
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
-from baselinekit.workflow.judging import Repeating, Tried
+from baselinekit.workflow.judging import Repeating, ReplayResult
 
 # What several replays of one baseline say together: one result, with a verdict beside its outcome. The
 # outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
@@ -169,11 +169,11 @@ class Pause:
     sleep: Callable[[float], None] = lambda seconds: None
 
 
-def replay_repeatedly(attempt: Callable[[int], Tried], how: Repeating, pause: Pause) -> Tried:
+def replay_repeatedly(attempt: Callable[[int], ReplayResult], how: Repeating, pause: Pause) -> ReplayResult:
     """The replays one after the other, each with its turn: at once they would disturb each other. What
     another replay would not change is asked for once; where a time differs, a clock has to tick before the
     next."""
-    tries: list[Tried] = []
+    tries: list[ReplayResult] = []
     for turn in range(how.times):
         tries.append(attempt(turn))
         last = tries[-1].result
@@ -183,12 +183,12 @@ def replay_repeatedly(attempt: Callable[[int], Tried], how: Repeating, pause: Pa
             pause.sleep(TICK)
     first = tries[0].result
     if len(tries) < how.times and pause.stopped():
-        why = f"interrupted after {len(tries)} of {how.times} replays"
-        return Tried(replace(_plain(first), reason=why, verdict="limit"))
+        reason = f"interrupted after {len(tries)} of {how.times} replays"
+        return ReplayResult(replace(_plain(first), reason=reason, verdict="limit"))
     result = combine([tried.result for tried in tries], how.rate)
     like = [tried for tried in tries if tried.result.outcome == result.outcome]
     is_settled = like and not (result.outcome == "failed" and result.verdict in UNDECIDED)
-    return replace(like[0], result=result) if is_settled else Tried(result)
+    return replace(like[0], result=result) if is_settled else ReplayResult(result)
 
 
 def _plain(result: Result) -> Result:

@@ -86,7 +86,7 @@ def test_while_it_is_made_ready(desk: Desk) -> None:
     judge = BaselineRunner(here, False, False, ways.clock.timestamp)
 
     def judged(pair: Any) -> Any:
-        return judge.judged(pair[0], lambda: judge.tried(*pair)).result
+        return judge.judge(pair[0], lambda: judge.replay_once(*pair)).result
 
     results = [judged(pair) for pair in prepared]
     assert [(result.id, result.outcome, result.code) for result in results] == [
@@ -107,7 +107,7 @@ def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
     here = CaptureEnvironment(desk.project, ways.clients)
     judge = BaselineRunner(here, False, False, no_time)
     ((baseline, matcher),) = prepare(here, load(["baselines/a.yaml"], str(desk.folder)))
-    told = judge.judged(baseline, lambda: judge.tried(baseline, matcher))
+    told = judge.judge(baseline, lambda: judge.replay_once(baseline, matcher))
     assert (told.result.outcome, told.pending) == ("failed", None)
     assert "BK399" in told.warning
 

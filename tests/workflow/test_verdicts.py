@@ -12,7 +12,7 @@ from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
 from baselinekit.report.wording import describe_reason
-from baselinekit.workflow.judging import Repeating, Tried
+from baselinekit.workflow.judging import Repeating, ReplayResult
 from baselinekit.workflow.verdicts import Pause, combine, replay_repeatedly
 
 
@@ -147,9 +147,11 @@ def test_the_verdict_in_words(results: list[Result], said: str) -> None:
     assert describe_reason(combine(results)) == said
 
 
-def tries(results: list[Result]) -> Callable[[int], Tried]:
+def tries(results: list[Result]) -> Callable[[int], ReplayResult]:
     """Each with something pending, which names its turn."""
-    return lambda turn: Tried(results[turn], lambda: Seen("x", str(turn), None, "2024-01-15T10:30:00Z"))
+    return lambda turn: ReplayResult(
+        results[turn], lambda: Seen("x", str(turn), None, "2024-01-15T10:30:00Z")
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,9 +175,9 @@ def test_at_most_one_replay_is_kept_and_none_that_is_undecided(
 def test_what_no_replay_would_change_is_asked_for_once() -> None:
     asked: list[int] = []
 
-    def attempt(turn: int) -> Tried:
+    def attempt(turn: int) -> ReplayResult:
         asked.append(turn)
-        return Tried(result("unscored", code="BK223"))
+        return ReplayResult(result("unscored", code="BK223"))
 
     assert replay_repeatedly(attempt, Repeating(5), Pause()).result.outcome == "unscored"
     assert asked == [0]
