@@ -27,7 +27,7 @@ from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.paths import render
 from baselinekit.tree.places import with_values
-from baselinekit.workflow.asking import Asked, Replays, observe_each
+from baselinekit.workflow.asking import ReplayJob, Replays, observe_each
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.judging import check, compare_settled
@@ -96,7 +96,9 @@ def propose_learning(
         chosen = [baseline for baseline in chosen if baseline.id in kept]
     if not chosen:
         message = "no compare has failed since" if wanted.all_failed else "nothing is selected"
-        raise NothingSelected(Problem("BK530", f"there is nothing to learn: {message}", "baselinekit compare"))
+        raise NothingSelected(
+            Problem("BK530", f"there is nothing to learn: {message}", "baselinekit compare")
+        )
     here = CaptureEnvironment(project, context.clients)
     session = LearnSession(project, context, times, replaces_handwritten, is_unchanged)
     for baseline in chosen:
@@ -139,7 +141,8 @@ class LearnSession:
 
     def run(self, jobs: int) -> LearnProposal:
         asked = [
-            Asked(baseline.current, setting, self._times, pauses=True) for baseline, _, setting in self._asked
+            ReplayJob(baseline.current, setting, self._times, pauses=True)
+            for baseline, _, setting in self._asked
         ]
         replays = observe_each(asked, self._context, jobs)
         plans = [self._plan_of(number, came) for number, came in enumerate(replays)]

@@ -1,5 +1,5 @@
-"""Recipes replayed several times for one capture: which go together, when each is asked again, and what is
-handed on as soon as it is whole."""
+"""Recipes replayed several times for one capture: which of them run together, when each is replayed again,
+and how the results are passed on as soon as they are complete."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +15,13 @@ from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import observe
 
 _TURNS_OF_A_THREAD = 8
-"""How many requests of a group each thread takes: so few are lost when a run is interrupted."""
+"""How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
 
 
 @frozen
-class Asked:
-    """A recipe that is to be replayed `times` times. `pauses`: whether a clock ticks before each replay, and
-    not only before the second one."""
+class ReplayJob:
+    """A recipe that is to be replayed `times` times. `pauses`: whether a clock must tick before each replay,
+    and not only before the second one."""
 
     recipe: Recipe
     setting: Setting
@@ -30,32 +30,32 @@ class Asked:
 
 
 Replays = list[Observation] | BaselinekitError
-"""What a recipe gave each time, or why it did not."""
+"""The observations of a recipe, one for each replay, or the error that prevented one."""
 
 
-def observe_each(asked: Sequence[Asked], context: RunContext, jobs: int = 1) -> list[Replays]:
-    """Each recipe replayed so many times: all of them once, then all of them again, so that many wait for one
-    tick of a clock and not each for its own. Replays of one recipe never overlap, and what writes runs alone.
-    Each replay is a turn of its own, so that no kept answer of a model is given twice."""
-    rounds = _Rounds(asked, context, jobs)
-    for _ in rounds.ended([range(len(asked))]):
+def observe_each(replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1) -> list[Replays]:
+    """Replay each recipe so many times: all of them once, then all of them again, so that they share the wait
+    for one tick of a clock. Replays of one recipe never overlap, and what writes runs alone. Each replay has
+    its own turn, so that no cached answer of a model is used twice."""
+    rounds = _Rounds(replay_jobs, context, jobs)
+    for _ in rounds.finish_groups([range(len(replay_jobs))]):
         pass
     return rounds.results
 
 
 def observe_as_they_come(
-    asked: Sequence[Asked], context: RunContext, jobs: int = 1
+    replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1
 ) -> Iterator[list[tuple[int, Replays]]]:
-    """The same in groups, each handed on as soon as its replays are there, so that it can be kept whatever
-    becomes of the rest. What only reads comes first: what writes would change its answers between two
-    replays. What writes is a group by itself, for to send it again is not the same."""
-    rounds = _Rounds(asked, context, jobs)
-    beside = [n for n, one in enumerate(asked) if _goes_beside_others(one)]
-    alone = [[n] for n, one in enumerate(asked) if not _goes_beside_others(one)]
+    """Do the same in groups, each yielded as soon as its replays are done, so that it can be stored whatever
+    happens to the others. Recipes that only read come first: a write could change their answers between two
+    replays. Each write is a group by itself, as it cannot simply be sent again."""
+    rounds = _Rounds(replay_jobs, context, jobs)
+    parallel = [n for n, job in enumerate(replay_jobs) if _is_parallel(job)]
+    alone = [[n] for n, job in enumerate(replay_jobs) if not _is_parallel(job)]
     size = jobs * _TURNS_OF_A_THREAD
-    together = [beside[start : start + size] for start in range(0, len(beside), size)]
+    together = [parallel[start : start + size] for start in range(0, len(parallel), size)]
     for groups in (together, alone):
-        for numbers in rounds.ended(groups):
+        for numbers in rounds.finish_groups(groups):
             yield [(number, rounds.results[number]) for number in numbers]
 
 
@@ -67,56 +67,59 @@ class _Group:
 
 
 class _Rounds:
-    """Groups that are asked again and again. While one waits for a clock to tick, the next one is asked."""
+    """Groups that are replayed again and again. While one waits for a clock to tick, the next one is
+    replayed."""
 
-    def __init__(self, asked: Sequence[Asked], context: RunContext, jobs: int):
-        self._asked, self._context, self._jobs = asked, context, jobs
-        self._told = context.advance(sum(one.times for one in asked))
-        self.results: list[Replays] = [[] for _ in asked]
+    def __init__(self, replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int):
+        self._replay_jobs, self._context, self._jobs = replay_jobs, context, jobs
+        self._advance = context.advance(sum(job.times for job in replay_jobs))
+        self.results: list[Replays] = [[] for _ in replay_jobs]
 
-    def ended(self, groups: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
-        """Each group when it has had all its replays."""
+    def finish_groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
+        """Yield each group when it has had all its replays."""
         fresh, waiting = deque(map(_Group, groups)), deque[_Group]()
         seconds = self._context.clock.seconds
         while fresh or waiting:
             if waiting and (not fresh or waiting[0].ready <= seconds()):
                 group = waiting.popleft()
-                if (left := group.ready - seconds()) > 0:
-                    self._context.clients.sleep(left)
+                if (seconds_left := group.ready - seconds()) > 0:
+                    self._context.clients.sleep(seconds_left)
             else:
                 group = fresh.popleft()
             self.ask(group)
             group.turn += 1
-            if further := self.left(group):
-                ticks = group.turn == 1 or any(self._asked[n].pauses for n in further)
+            if remaining := self.remaining_numbers(group):
+                ticks = group.turn == 1 or any(self._replay_jobs[n].pauses for n in remaining)
                 group.ready = seconds() + TICK if ticks else 0.0
                 waiting.append(group)
             else:
                 yield group.numbers
 
-    def left(self, group: _Group) -> list[int]:
+    def remaining_numbers(self, group: _Group) -> list[int]:
         return [
             n
             for n in group.numbers
-            if group.turn < self._asked[n].times and isinstance(self.results[n], list)
+            if group.turn < self._replay_jobs[n].times and isinstance(self.results[n], list)
         ]
 
     def ask(self, group: _Group) -> None:
-        left = self.left(group)
+        numbers = self.remaining_numbers(group)
 
         def replay(number: int) -> Observation | BaselinekitError:
-            one = self._asked[number]
+            job = self._replay_jobs[number]
             try:
-                observed = observe(one.recipe, replace(one.setting, turn=group.turn))
+                observation = observe(job.recipe, replace(job.setting, turn=group.turn))
             except BaselinekitError as error:
-                self._told("error")
-                return _of_turn(error, group.turn, one.times)
-            self._told("passed")
-            return observed
+                self._advance("error")
+                return _with_turn(error, group.turn, job.times)
+            self._advance("passed")
+            return observation
 
-        together = [n for n in left if _goes_beside_others(self._asked[n])]
-        answers = dict(zip(together, _at_once(replay, together, self._jobs, self._context), strict=True))
-        for number in left:
+        together = [n for n in numbers if _is_parallel(self._replay_jobs[n])]
+        answers = dict(
+            zip(together, _replay_in_threads(replay, together, self._jobs, self._context), strict=True)
+        )
+        for number in numbers:
             answer = answers[number] if number in answers else replay(number)
             kept = self.results[number]
             if isinstance(answer, BaselinekitError):
@@ -125,19 +128,19 @@ class _Rounds:
                 kept.append(answer)
 
 
-def _goes_beside_others(one: Asked) -> bool:
-    kind = kind_of(one.recipe)
-    return kind.only_reads(one.recipe) and kind.claim(one.recipe, one.setting.http.serial) is None
+def _is_parallel(job: ReplayJob) -> bool:
+    kind = kind_of(job.recipe)
+    return kind.only_reads(job.recipe) and kind.claim(job.recipe, job.setting.http.serial) is None
 
 
-def _at_once(
+def _replay_in_threads(
     replay: Callable[[int], Observation | BaselinekitError],
     numbers: Sequence[int],
     jobs: int,
     context: RunContext,
 ) -> list[Observation | BaselinekitError]:
-    """In new threads, which have connections of their own: what a service says of its connection (its number,
-    a port) is not the same in two rounds."""
+    """Replay in new threads, which open new connections: what a service says about its connection (a number,
+    a port) then differs between two rounds."""
     if not numbers:
         return []
     with context.stop.heard():
@@ -147,9 +150,9 @@ def _at_once(
     return [answer for answer in done if answer is not None]
 
 
-def _of_turn(error: BaselinekitError, turn: int, times: int) -> BaselinekitError:
-    """An error that only a later replay met says so."""
+def _with_turn(error: BaselinekitError, turn: int, times: int) -> BaselinekitError:
+    """Say in an error which replay met it, if it was not the first."""
     if turn == 0:
         return error
-    again = f"replay {turn + 1} of {times}: "
-    return type(error)(*(replace(one, message=again + one.message) for one in error.problems))
+    prefix = f"replay {turn + 1} of {times}: "
+    return type(error)(*(replace(problem, message=prefix + problem.message) for problem in error.problems))

@@ -1,4 +1,4 @@
-"""capture: replay a recipe, once or several times, and write down what came back as the known-good output."""
+"""capture: replay a recipe, once or several times, and store its output as the known-good one."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ from baselinekit.workflow.project import Project
 
 @frozen
 class Learnt:
-    """A path that varies, what stands there now, and where in the file."""
+    """A path that varies, its placeholder, and its place in the file."""
 
     found: Volatile
     place: Place | None
@@ -44,7 +44,7 @@ class Learnt:
 
 @frozen
 class Unlearnt:
-    """A path that varies and that nothing stands for, so that a compare will fail there."""
+    """A path that varies but that no placeholder fits, so that a compare will fail there."""
 
     found: UnlearnablePlace
     place: Place | None
@@ -57,7 +57,7 @@ class Unlearnt:
 
 @frozen
 class Captured:
-    """What was written where, and what the replays taught."""
+    """What was written to which file, and what the replays taught."""
 
     id: str
     file: str
@@ -70,15 +70,15 @@ class Captured:
     lookalikes: tuple[Volatile, ...] = ()
 
 
-def told(project: Project, known_good: KnownGood, id: str, file: str) -> Captured:
-    """What there is to tell, each place with its line in the file that was written."""
+def summarize_capture(project: Project, known_good: KnownGood, id: str, file: str) -> Captured:
+    """Summarize what was captured, each place with its line in the file that was written."""
     lesson = known_good.lesson
-    paths = (*(one.places[0] for one in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
+    paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
     places: Sequence[Place | None] = ()
     if paths:
-        (written,) = (known for known in load(project, [f"{project.root}/{file}"]) if known.id == id)
-        wanted: list[Path] = [("baseline", "output", *path) for path in paths]
-        places = locate_all(written.source, wanted, project.root)
+        (written,) = (baseline for baseline in load(project, [f"{project.root}/{file}"]) if baseline.id == id)
+        output_paths: list[Path] = [("baseline", "output", *path) for path in paths]
+        places = locate_all(written.source, output_paths, project.root)
     return Captured(
         id,
         file,
@@ -94,7 +94,7 @@ def told(project: Project, known_good: KnownGood, id: str, file: str) -> Capture
 
 @frozen
 class NewBaseline:
-    """A record that is to become a file: everything but its output, and the folder where it goes."""
+    """A record that is to become a file: everything but its output, and the folder of the file."""
 
     record: dict[str, Any]
     draft: Baseline
@@ -105,19 +105,19 @@ class NewBaseline:
 def capture_new(
     project: Project, record: dict[str, Any], options: CaptureOptions, context: RunContext
 ) -> Captured:
-    """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
+    """Capture a new file. `record` holds everything but the output: id, current, comparison, metadata."""
     new = named_new(project, record, options)
-    with folder_made(project.root, new.folder), without_collector():  # of a large answer all objects stay
+    with folder_made(project.root, new.folder), without_collector():  # all objects of an answer stay alive
         check_new(project, new, context)
-        asked = [(new.draft, new.folder)]
-        ((_, known_good),) = next(observe_known_good(project, asked, options, context))
+        drafts = [(new.draft, new.folder)]
+        ((_, known_good),) = next(observe_known_good(project, drafts, options, context))
         if isinstance(known_good, BaselinekitError):
             raise known_good
         return write_known_good(project, new, known_good, options)
 
 
 def named_new(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
-    """What a capture would ask for, with the id that it would get, or why it cannot have one."""
+    """Return the new baseline with the id that a capture would give it; raise if it cannot have one."""
     new = new_baseline(project, record, options)
     id = name_new(new.draft, project, options.id_is_chosen)
     writing.check_names(id, new.group)
@@ -135,7 +135,7 @@ def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptio
 
 
 def check_new(project: Project, new: NewBaseline, context: RunContext) -> None:
-    """Whether it can be asked and written at all, before anything is asked. Its folder is there."""
+    """Raise if it cannot be asked or written, before anything is asked. Its folder exists already."""
     writing.check_folder(project.root, new.folder)
     check(new.draft, project.setting(new.folder, context.clients))
 
@@ -148,13 +148,13 @@ def write_known_good(
     limit = project.config.inline_limit
     file = writing.write_new(record, new.group, project.root, project.folders[0], limit, schema)
     known_good = replace(known_good, notes=(*known_good.notes, *notes))
-    return told(project, known_good, new.draft.id, file)
+    return summarize_capture(project, known_good, new.draft.id, file)
 
 
 def completed_record(
     project: Project, draft: Baseline, record: dict[str, Any], version: str | None, known_good: KnownGood
 ) -> tuple[dict[str, Any], list[str]]:
-    """The record in the order of its file, with its output and the rules that go with it; and notes."""
+    """Return the record in the order of its file, with its output and the rules for it; and notes."""
     output, kind = known_good.lesson.output, draft.current.kind
     comparison = {"type": default_type(output, kind)} | record.get("comparison", {})
     singles = ordered_singles(output, comparison["type"] == "exact")
@@ -166,7 +166,7 @@ def completed_record(
     ]
     is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     if is_text and draft.comparison.type is None and "judge" in project.models:
-        notes.append(SUGGESTION)  # a model words things differently from time to time: a judge can tell
+        notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
     current = record["current"]
     if known_good.execution:
         current = {**current, "execution": {**current["execution"], **known_good.execution}}
@@ -182,8 +182,8 @@ def completed_record(
 
 @frozen
 class CapturedTogether:
-    """Several captures. `left`: how many were not reached, because somebody stopped it or nothing can be
-    written any more."""
+    """The results of several captures. `left`: how many were not reached, because the run was interrupted or
+    nothing can be written any more."""
 
     done: Sequence[Captured]
     errors: list[BaselinekitError]
@@ -192,9 +192,9 @@ class CapturedTogether:
 
 
 Keep = Callable[[int, KnownGood], Captured]
-"""Writes what is known-good of a draft, which it is told by its number."""
+"""Writes the known-good output of the draft with this number."""
 Blame = Callable[[int, BaselinekitError], BaselinekitError]
-"""An error with the place of the draft that it befell."""
+"""Adds to an error the place of the draft with this number."""
 
 
 def capture_each(
@@ -205,19 +205,21 @@ def capture_each(
     keep: Keep,
     blame: Blame,
 ) -> CapturedTogether:
-    """Each group is written as soon as it has been asked: whatever ends this early, what is written stays,
-    and the same command captures the rest."""
+    """Write each group as soon as it has been replayed: if the run ends early, the written files stay, and
+    the same command captures the others."""
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
 
     def so_far(is_interrupted: bool = False) -> CapturedTogether:
-        left = len(drafts) - len(done) - len(errors)
+        remaining = len(drafts) - len(done) - len(errors)
         in_order = [errors[number] for number in sorted(errors)]
-        return CapturedTogether([done[number] for number in sorted(done)], in_order, left, is_interrupted)
+        return CapturedTogether(
+            [done[number] for number in sorted(done)], in_order, remaining, is_interrupted
+        )
 
     try:
         for group in observe_known_good(project, drafts, options, context):
-            with context.stop.heard():  # no file is half told of
+            with context.stop.heard():  # so that every written file is reported
                 for number, known_good in group:
                     try:
                         if isinstance(known_good, BaselinekitError):
@@ -235,30 +237,30 @@ def capture_each(
 
 
 def _ends_all(error: BaselinekitError) -> bool:
-    """Whether nothing can be written: on a full disk the next file has no place either."""
+    """Whether nothing can be written any more: a full disk has no room for the next file either."""
     return isinstance(error, NotRecorded) and any(problem.code == "BK120" for problem in error.problems)
 
 
 def capture_all(
     project: Project, drafts: Sequence[Baseline], options: CaptureOptions, context: RunContext
 ) -> CapturedTogether:
-    """The `baseline:` of files that have a recipe and no output yet; the rest of the files stays as it is.
-    What can be captured is, and what cannot is told with its place."""
+    """Add the `baseline:` to files that have a recipe and no output yet; the files stay the same otherwise.
+    Capture as many as possible; the errors of the others have their place."""
 
     def keep(number: int, known_good: KnownGood) -> Captured:
         draft, limit = drafts[number], project.config.inline_limit
         writing.add_baseline(draft.source, known_good.mapping, project.root, limit)
-        return told(project, known_good, draft.id, draft.source.file)
+        return summarize_capture(project, known_good, draft.id, draft.source.file)
 
     def blame(number: int, error: BaselinekitError) -> BaselinekitError:
         return type(error)(*locate_problems(drafts[number], error.problems, project.root))
 
-    asked = [(draft, os.path.dirname(draft.source.file)) for draft in drafts]
-    return capture_each(project, asked, options, context, keep, blame)
+    drafts_with_folders = [(draft, os.path.dirname(draft.source.file)) for draft in drafts]
+    return capture_each(project, drafts_with_folders, options, context, keep, blame)
 
 
 def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
-    """Whether the recipe of a file can work at all, before anything is asked."""
+    """Raise if the recipe of a file cannot work, before anything is asked."""
     try:
         check(draft, project.setting_of(draft, context.clients))
     except (InvalidInput, Refused) as error:
@@ -267,13 +269,13 @@ def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
 
 @contextmanager
 def folder_made(root: str, name: str) -> Iterator[None]:
-    """The folder of a baseline that is still to be written: what it runs finds it there, and finds there what
-    it needs. If nothing comes of it, no empty folder is left that was not there."""
-    folder = above = os.path.join(root, name)
+    """Create the folder of a baseline that is still to be written: its program may need it. If that fails, no
+    folder is left that was not there before."""
+    folder = parent = os.path.join(root, name)
     missing = []
-    while not os.path.isdir(above):
-        missing.append(above)
-        above = os.path.dirname(above)
+    while not os.path.isdir(parent):
+        missing.append(parent)
+        parent = os.path.dirname(parent)
     try:
         os.makedirs(folder, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -285,18 +287,19 @@ def folder_made(root: str, name: str) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(OSError):
-            for made in missing:
-                os.rmdir(made)
+            for created in missing:
+                os.rmdir(created)
         raise
 
 
 def group_of(draft: Baseline, project: Project) -> str:
-    """The folder of a new baseline: the host that it asks, the skill or the program that it runs."""
+    """Return the folder of a new baseline: named by the host that it asks, or the skill or program that it
+    runs."""
     base_url = project.words_of(draft).scope.values.get("base_url")
     return kind_of(draft.current).group(draft.current, base_url)
 
 
-# Which hosts of new baselines the configuration has to name, before CI asks them.
+# The hosts of new baselines that the configuration must name before they can be asked in CI.
 
 
 _PORTS = {"http": 80, "https": 443}
@@ -305,28 +308,28 @@ _PORTS = {"http": 80, "https": 443}
 def unnamed_origins(
     project: Project, recipes: Iterable[Recipe], look: Callable[[str, int], Sequence[str]]
 ) -> list[str]:
-    """The origins that a compare in CI would not ask, as people write them. What has no address here says
-    nothing of the one that it has there."""
+    """Return the origins, as people write them, that a compare in CI would refuse to ask. A host that does
+    not resolve here may resolve there."""
     trust = replace(project.trust, ci=True)
-    found = []
+    origins = []
     for url in dict.fromkeys(url for recipe in recipes for url in addresses_asked(project, recipe)):
         parts = urlsplit(url)
         try:
-            known = look(parts.hostname or "", parts.port or _PORTS[parts.scheme])
+            addresses = look(parts.hostname or "", parts.port or _PORTS[parts.scheme])
         except (OSError, ValueError, KeyError):
-            known = []
+            addresses = []
         try:
             trust.check_request(url)
-            for address in known:
+            for address in addresses:
                 trust.check_address(url, address)
         except Refused:
-            where = origin(url)  # as people write it: without the port that goes without saying
-            found.append(where.removesuffix(f":{_PORTS[where.partition('://')[0]]}"))
-    return list(dict.fromkeys(found))
+            url_origin = origin(url)  # as people write it: without the default port
+            origins.append(url_origin.removesuffix(f":{_PORTS[url_origin.partition('://')[0]]}"))
+    return list(dict.fromkeys(origins))
 
 
 def addresses_asked(project: Project, recipe: Recipe) -> Iterator[str]:
-    """Where the recipe says that its requests go. An address that the operator gave in its place is given
+    """Yield the URLs that the recipe sends requests to. With --base-url there are none to check: it is passed
     again."""
     if project.override_base_url is not None:
         return
@@ -336,5 +339,5 @@ def addresses_asked(project: Project, recipe: Recipe) -> Iterator[str]:
             if isinstance(url, str) and url:
                 origin(url)
                 yield url
-        except BaselinekitError:  # what only a run can know
+        except BaselinekitError:  # needs a value that only a run has
             continue

@@ -1,5 +1,5 @@
-"""Work on the machines of a Dask cluster: which they are, what may be sent to them, and what is done when one
-is lost. This is the only file that knows Dask."""
+"""Work on the machines of a Dask cluster: its workers, what may be sent to them, and what to do when one is
+lost. No other file knows Dask."""
 
 import atexit
 import itertools
@@ -28,23 +28,23 @@ from baselinekit.workflow.processes import without_main
 
 LOCAL = lazy_pattern(r"local:(\d{1,3})")
 _ADDRESS = lazy_pattern(r"(?:(?:tcp|tls|ws|wss|ucx)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}/?")
-_CLOSED = ("tls", "wss", "inproc")
-"""Ways on which nobody in between can read."""
+_ENCRYPTED = ("tls", "wss", "inproc")
+"""Schemes whose traffic nobody in between can read."""
 
 _MOST_LOCAL = 512
-_TIMES = 3
-"""How often a part of a run is begun anew where all the workers that might do it are gone. Where one of
-several is gone Dask itself does so, as often as the scheduler is told to."""
+_TRIES = 3
+"""How often a part of a run is started again when all the workers that may do it are lost. When only some are
+lost, Dask itself does so, as often as its scheduler is configured to."""
 
 _EXTRA = "pip install 'baselinekit[dask]'"
 
 Work = Callable[[str, Sealed], Sealed]
-"""Done on a worker: the run that it belongs to, and what is sent -> a value, or a Problem."""
+"""Runs on a worker: gets the name of its run and what was sent, and returns a value or a Problem."""
 
 
 @frozen
 class Patience:
-    """Seconds: `looks` between two looks at whether the workers that may do a part are still there."""
+    """Time limits in seconds. `looks`: the time between two checks whether the workers are still there."""
 
     connect: float = 10.0
     find_workers: float = 60.0
@@ -56,16 +56,16 @@ _PATIENCE = Patience()
 
 
 class WorkersLost(CannotReplay):
-    """Each worker that had it was lost."""
+    """All workers that had this part were lost."""
 
 
 class Cancelled(Exception):
-    """Nobody waits for it any more."""
+    """The run was cancelled, and nobody waits for the result."""
 
 
 class Cluster:
-    """Workers, reached by a client of Dask. `is_private`: secrets are sent as well, which go only to workers
-    that are reached with nobody in between. `stop`: what a worker calls to end a run."""
+    """The workers of a cluster, reached by a Dask client. `is_private`: secrets are sent too, and only to
+    workers whose connection nobody can read. `stop`: the function that ends a run on a worker."""
 
     def __init__(
         self,
@@ -85,31 +85,31 @@ class Cluster:
         self._stopped_at: float | None = None
 
     def workers(self) -> list[str]:
-        """The addresses of those that may be sent something; waits until there is one."""
+        """Return the addresses of the usable workers; wait until there is one."""
         until = time.monotonic() + self._patience.find_workers
         while True:
-            known = self._client.nthreads()
-            there = [one for one in known if not self._is_private or is_closed(one)]
-            if known and not there:
+            addresses = self._client.nthreads()
+            usable = [address for address in addresses if not self._is_private or is_closed(address)]
+            if addresses and not usable:
                 self.check_private()
-            if there or self._stopped_at is not None:
-                return sorted(there)
+            if usable or self._stopped_at is not None:
+                return sorted(usable)
             if time.monotonic() > until:
                 hint = "start one (dask worker ADDRESS), or look at the scheduler's log"
                 raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
             time.sleep(self._patience.looks / 2)
 
     def check_private(self) -> None:
-        """Secrets are sent to nobody whom others could overhear."""
+        """Refuse to send secrets over connections that others could read."""
         address = self._client.scheduler.address
-        if open_to_others := [one for one in (address, *self._client.nthreads()) if not is_closed(one)]:
-            message = f"secrets would travel unencrypted to {', '.join(open_to_others[:3])}"
+        if unencrypted := [node for node in (address, *self._client.nthreads()) if not is_closed(node)]:
+            message = f"secrets would travel unencrypted to {', '.join(unencrypted[:3])}"
             hint = "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/many-machines.md"
             raise Refused(Problem("BK409", message, hint))
 
     def done(self, work: Work, sealed: Sealed) -> Any:
-        """What a worker makes of what is sent. Whose worker is lost is done again, and comes back once."""
-        for _ in range(_TIMES):
+        """Return what a worker makes of what is sent. If its worker is lost, it is done again."""
+        for _ in range(_TRIES):
             workers = self.workers()
             with self._lock:
                 if self._stopped_at is not None:
@@ -125,17 +125,17 @@ class Cluster:
                 )
                 self._under_way.add(future)
             try:
-                answer = self._awaited(future, workers)
+                answer = self._wait_for(future, workers)
             finally:
                 with self._lock:
                     self._under_way.discard(future)
                 future.release()
             if answer is not None:
-                return _said(answer)
-        raise _lost("the workers that had it were lost three times")
+                return _open_answer(answer)
+        raise _lost_error("the workers that had it were lost three times")
 
-    def _awaited(self, future: Any, workers: list[str]) -> Sealed | None:
-        """None where it has to be begun anew."""
+    def _wait_for(self, future: Any, workers: list[str]) -> Sealed | None:
+        """Wait for the answer; None if it has to be started again."""
         while True:
             try:
                 answer: Sealed = future.result(timeout=self._patience.looks)
@@ -151,48 +151,48 @@ class Cluster:
                 if self._stopped_at is not None:
                     raise Cancelled from None
                 return None
-            except Exception as error:  # Dask's own, and what its workers could not even begin
-                raise _fault(error) from None
+            except Exception as error:  # errors of Dask itself, and of workers that could not begin
+                raise _as_error(error) from None
 
     @property
     def is_cancelled(self) -> bool:
         return self._stopped_at is not None
 
     def cancel(self) -> None:
-        """The workers are told to stop and hand back what they have; who does not answer is left."""
+        """Tell the workers to stop and hand back what they have; those that do not answer are left alone."""
         with self._lock:
             self._stopped_at = self._stopped_at or time.monotonic()
-            left = list(self._under_way)
-        telling = threading.Thread(target=self._tell, name="cancel", daemon=True)
+            futures = list(self._under_way)
+        telling = threading.Thread(target=self._tell_workers, name="cancel", daemon=True)
         telling.start()
-        for future in left:
+        for future in futures:
             if future.status == "pending" and not self._is_held(future):
                 with suppress(Exception):
                     future.cancel()
-        telling.join(self._patience.stop)  # a worker that is lost may never answer
+        telling.join(self._patience.stop)  # a lost worker may never answer
 
-    def _tell(self) -> None:
+    def _tell_workers(self) -> None:
         with suppress(Exception):
             self._client.run(self._stop, self.run, on_error="ignore")
 
     def _is_held(self, future: Any) -> bool:
-        """Whether a worker has it: then it comes back soon."""
+        """Whether a worker is busy with it: then it comes back soon."""
         try:
             return bool(any(future.key in keys for keys in self._client.processing().values()))
         except Exception:
             return True
 
 
-def _said(answer: Sealed) -> Any:
+def _open_answer(answer: Sealed) -> Any:
     value = answer.unsealed()
     if isinstance(value, Problem):
         raise CannotReplay(value)
     return value
 
 
-def _fault(error: Exception) -> CannotReplay:
+def _as_error(error: Exception) -> CannotReplay:
     if type(error).__name__ == "KilledWorker":
-        return _lost("each worker that had it was lost")
+        return _lost_error("each worker that had it was lost")
     if isinstance(error, ImportError):
         message = "the workers of the cluster cannot import baselinekit"
         return CannotReplay(Problem("BK361", message, f"install the same version there, {__version__}"))
@@ -200,24 +200,24 @@ def _fault(error: Exception) -> CannotReplay:
     return CannotReplay(Problem("BK361", message, "look at the logs of its scheduler and workers"))
 
 
-def _lost(how: str) -> WorkersLost:
+def _lost_error(detail: str) -> WorkersLost:
     hint = "look at the workers' logs: they may lack memory; -j 1 lets each do one at a time"
-    return WorkersLost(Problem("BK362", f"this part of the run was not done: {how}", hint))
+    return WorkersLost(Problem("BK362", f"this part of the run was not done: {detail}", hint))
 
 
 def is_closed(address: str) -> bool:
-    """Whether nobody else can read what goes to an address: encrypted, or never off this machine."""
+    """Whether nobody else can read what is sent to an address: it is encrypted, or stays on this machine."""
     scheme, _, rest = address.rpartition("://")
-    if scheme in _CLOSED:
+    if scheme in _ENCRYPTED:
         return True
     host = urlsplit(f"//{rest}").hostname or ""
     return host == "localhost" or network_of_host(host) is NetworkKind.LOOPBACK
 
 
 def scratch() -> str | None:
-    """The folder that a worker has for its files, which Dask clears away after a worker that was killed; None
-    where this is none."""
-    if (dask := sys.modules.get("distributed")) is None:  # which every worker has loaded
+    """Return the folder for a worker's files, which Dask removes when a worker is killed; None outside of
+    one."""
+    if (dask := sys.modules.get("distributed")) is None:  # every worker has loaded it
         return None
     try:
         folder: str = dask.get_worker().local_directory
@@ -226,11 +226,11 @@ def scratch() -> str | None:
     return folder
 
 
-# How a cluster is reached, or one is begun on this machine.
+# Connecting to a cluster, or starting one on this machine.
 
 
 def check_place(text: str) -> None:
-    """What --dask is given: the address of a scheduler, or how many workers are to be started here."""
+    """Check the value of --dask: the address of a scheduler, or the number of workers to start here."""
     local = LOCAL.fullmatch(text)
     if local and 1 <= int(local[1]) <= _MOST_LOCAL:
         return
@@ -242,27 +242,27 @@ def check_place(text: str) -> None:
 
 @contextmanager
 def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterator[Cluster]:
-    """The cluster at a place, until this ends."""
+    """Connect to the cluster at a place, until this context ends."""
     check_place(place)
-    with ExitStack() as opened:
-        opened.enter_context(_silence())
-        atexit.register(_remove_folders)  # before Dask says what it does at the end, and so after that
+    with ExitStack() as stack:
+        stack.enter_context(_silence_logs())
+        atexit.register(_remove_folders)  # registered before Dask's exit handlers, so it runs after them
         try:
             import distributed
         except ImportError:
             message = "--dask needs the package distributed, which is not installed"
             raise CannotReplay(Problem("BK361", message, _EXTRA)) from None
         local = LOCAL.fullmatch(place)
-        if local:  # Dask may also start one later, in the place of one that has ended
-            opened.enter_context(without_main())
-        address = opened.enter_context(_begun_here(int(local[1]))) if local else place
+        if local:  # Dask may also start a worker later, to replace one that has ended
+            stack.enter_context(without_main())
+        address = stack.enter_context(_start_local(int(local[1]))) if local else place
         try:
             client = distributed.Client(address, timeout=_PATIENCE.connect, set_as_default=False)
         except Exception as error:
-            message = f"no Dask scheduler answers at {place}: {_why(error)}"
+            message = f"no Dask scheduler answers at {place}: {_first_line(error)}"
             hint = "check the address; for tls:// Dask's own settings name the certificates"
             raise CannotReplay(Problem("BK361", message, hint)) from None
-        opened.callback(_closed, client)
+        stack.callback(_close_client, client)
         cluster = Cluster(client, is_private, stop)
         if is_private:
             cluster.check_private()
@@ -270,25 +270,25 @@ def reached(place: str, is_private: bool, stop: Callable[[str], None]) -> Iterat
         yield cluster
 
 
-def _closed(client: Any) -> None:
+def _close_client(client: Any) -> None:
     with suppress(Exception):
         client.close(timeout=_PATIENCE.stop)
 
 
-def _why(error: Exception) -> str:
-    """The first line of it, which is Dask's or the system's and holds nothing of ours."""
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error of Dask or the system, which contains nothing of the project."""
     return " ".join(str(error).split("\n", 1)[0].split()) or type(error).__name__
 
 
 @contextmanager
-def _begun_here(count: int) -> Iterator[Any]:
-    """Workers of this machine, a process each, that nobody else reaches."""
+def _start_local(count: int) -> Iterator[Any]:
+    """Start workers on this machine, a process each, that nobody else can reach."""
     import distributed
 
     _folders.append(folder := tempfile.mkdtemp(prefix="baselinekit-dask-"))
     cluster = None
     try:
-        with _undisturbed():
+        with _delay_signals():
             cluster = distributed.LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -303,7 +303,7 @@ def _begun_here(count: int) -> Iterator[Any]:
     except Exception as error:
         if cluster is not None:
             raise
-        message = f"the workers could not be started: {_why(error)}"
+        message = f"the workers could not be started: {_first_line(error)}"
         raise CannotReplay(Problem("BK361", message, "try a smaller number: --dask local:2")) from None
     finally:
         if cluster is not None:
@@ -313,27 +313,30 @@ def _begun_here(count: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Dask cannot end what it has not finished starting: a signal that comes meanwhile is heard at the end of
-    this. A Ctrl-C goes to all programs of a terminal, and is kept from the workers for good: this process
-    tells them to stop. A SIGTERM is not, for it is how Dask ends them."""
-    resource_tracker.ensure_running()  # else a worker starts it, and lets all signals through again
-    came: list[int] = []
+def _delay_signals() -> Iterator[None]:
+    """Delay signals until the end of this context: Dask cannot end what it has not finished starting. A
+    Ctrl-C goes to all programs of a terminal; it stays blocked in the workers, as this process tells them to
+    stop. A SIGTERM does not, because Dask ends them with it."""
+    resource_tracker.ensure_running()  # otherwise a worker starts it, which unblocks all signals
+    received: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
-    heard = signal.signal(signal.SIGTERM, lambda number, _: came.append(number)) if is_main else None
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
+    old_handler = (
+        signal.signal(signal.SIGTERM, lambda number, _: received.append(number)) if is_main else None
+    )
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
     try:
         yield
     finally:
         if is_main:
-            signal.signal(signal.SIGTERM, heard)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if came:
+            signal.signal(signal.SIGTERM, old_handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+        if received:
             signal.raise_signal(signal.SIGTERM)
 
 
 _folders: list[str] = []
-"""Of workers of this machine: after a Ctrl-C while they were being started Dask ends them last of all."""
+"""The folders of workers on this machine: after a Ctrl-C during their start, Dask ends them at the very
+end."""
 
 
 def _remove_folders() -> None:
@@ -342,11 +345,11 @@ def _remove_folders() -> None:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """What Dask logs is for who runs the cluster: what matters here is told by our own messages. After a
-    Ctrl-C that goes for what it does at the very end as well."""
+def _silence_logs() -> Iterator[None]:
+    """Silence Dask's logs, which are meant for the operators of the cluster: our own messages say what
+    matters here. After a Ctrl-C they stay silent until the process ends."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
-    before = [logger.level for logger in loggers]
+    levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
     is_interrupted = False
@@ -356,12 +359,13 @@ def _silence() -> Iterator[None]:
         is_interrupted = True
         raise
     finally:
-        for logger, level in zip(loggers, before, strict=True):
+        for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(logger.level if is_interrupted else level)
 
 
 def parts_of(entries: Iterable[Any], workers: int, most: int = 64) -> list[list[Any]]:
-    """Equal parts, several for each worker, so that none waits long for the last; none larger than `most`."""
-    listed = list(entries)
-    size = max(1, min(most, -(-len(listed) // (4 * workers))))
-    return [listed[start : start + size] for start in range(0, len(listed), size)]
+    """Divide into equal parts, several for each worker, so that none waits long for the last; none is larger
+    than `most`."""
+    items = list(entries)
+    size = max(1, min(most, -(-len(items) // (4 * workers))))
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,4 +1,4 @@
-"""compare: replay what is on file, set it against what comes back, write down how it went."""
+"""compare: replay the baselines on file, compare their outputs with the stored ones, record the verdicts."""
 
 import gc
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import IsWanted, Selection, Share, select, stamp_shard
 
 _FEWEST_FILES = 500
-"""Of fewer, all are read, whatever is selected: that takes a tenth of a second."""
+"""A project with fewer files is always read whole, which takes a tenth of a second."""
 
 _VERDICTS = {"passed": True, "failed": False}
 
@@ -55,8 +55,8 @@ class ComparePolicy:
 
 @frozen
 class ComparePlan:
-    """What a compare is about. `coverage`: what of the project that is, for whoever finds orphans by it.
-    `chunks`: of the share, those that are wanted first before the others."""
+    """What a compare covers. `coverage`: which part of the project that is, needed to find orphans. `chunks`:
+    those of the share, with the ones that are wanted first at the front."""
 
     notes: tuple[str, ...]
     share: Share
@@ -73,8 +73,8 @@ def compare(
     command: str = "",
     elsewhere: BaselineEngine | None = None,
 ) -> Report:
-    """Plan, work on the chunks of the plan, in threads or `elsewhere`, finish. What is wrong in any file is
-    reported before anything is replayed."""
+    """Plan the run, work on the chunks of the plan in threads or `elsewhere`, and finish. Errors in any file
+    are reported before anything is replayed."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = AtOnce(context.clients, policy.jobs)
     environment = CaptureEnvironment(project, at_once.clients)
@@ -82,7 +82,7 @@ def compare(
     with elsewhere or Here(worker, policy.jobs, context.cancel) as engine:
         with without_collector():
             plan = make_plan(project, paths, selection, policy, context, engine, worker)
-            gc.freeze()  # all that was made stays until the end: there is no use in looking through it
+            gc.freeze()  # all these objects stay until the end: collecting would be wasted
         with context.stop.heard(), at_once, collected_seldom():
             finishing = Finishing(project, plan, policy, context)
             entries, recorder = plan.share.entries, finishing.recorder
@@ -117,47 +117,47 @@ def make_plan(
     engine: BaselineEngine,
     worker: ChunkWorker,
 ) -> ComparePlan:
-    """Which baselines are compared, each of them compiled and checked, and in which chunks."""
-    found, shard = find_files(project, paths), selection.shard
-    files, wanted = [*found.files], IsWanted(selection)
+    """Select the baselines, compile and check each of them, and divide them into chunks."""
+    discovery, shard = find_files(project, paths), selection.shard
+    files, wanted = [*discovery.files], IsWanted(selection)
     if selection.since is not None:
-        read = worker.read(files, None)
+        files_read = worker.read(files, None)
     elif selection.is_narrow and len(files) >= _FEWEST_FILES:
         from baselinekit.store.index import FileIndex
         from baselinekit.workflow.narrowing import read_selected
 
-        read = read_selected(FileIndex(project.root), found, not paths, selection, engine.read)
+        files_read = read_selected(FileIndex(project.root), discovery, not paths, selection, engine.read)
     else:
-        read = engine.read(files, wanted)
-    read.problems += same_ids(read.entries, project.root)
-    broken = read.error
+        files_read = engine.read(files, wanted)
+    files_read.problems += same_ids(files_read.entries, project.root)
+    broken = files_read.error
     try:
-        selected = select(read.entries, selection)
-    except NothingSelected:  # a complaint of its own, unless there is a graver one
+        selected = select(files_read.entries, selection)
+    except NothingSelected:  # an error of its own, unless there is a worse one
         if broken is None:
             raise
         selected = []
-    notes = passed_over_notes(found.passed_over)
+    notes = passed_over_notes(discovery.passed_over)
     if selection.since is not None:
         from baselinekit.programs.git import Git
         from baselinekit.workflow.since import select_touched
 
         git = Git(context.clients.execute, project.root)
-        touched, said = select_touched(project, git, selection.since, worker.baselines(selected))
-        notes += said
+        touched, touched_notes = select_touched(project, git, selection.since, worker.baselines(selected))
+        notes += touched_notes
         ids = {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     share = Share(selected, shard and stamp_shard(shard, project, selected, policy.strict_rules))
     complain(broken, engine.prepare(share.entries), project.root)
     turns = selection.in_turn([entry.id for entry in share.entries])
     chunks = engine.chunks([share.entries[number] for number in turns])
-    coverage = selection.coverage(paths, len(read.entries) + read.others - len(selected))
+    coverage = selection.coverage(paths, len(files_read.entries) + files_read.others - len(selected))
     return ComparePlan(notes, share, chunks, coverage)
 
 
 class Finishing:
-    """What becomes of the chunks: each verdict goes to the recorder as soon as it is known, and what failed
-    is kept for a refresh."""
+    """Handles the results of chunks: each verdict goes to the recorder as soon as it is known, and the output
+    of a failed baseline is kept for a refresh."""
 
     def __init__(self, project: Project, plan: ComparePlan, policy: ComparePolicy, context: RunContext):
         entries = plan.share.entries
@@ -173,7 +173,7 @@ class Finishing:
         self._failures = 0
 
     def run(self, engine: BaselineEngine) -> list[Result | None]:
-        """The results in the order of the files; None where none was run."""
+        """Return the results in the order of the files; None for those that were not run."""
 
         def work(chunk: Chunk[Entry]) -> ChunkDone[JudgedBaseline]:
             done = engine.judge(chunk)
@@ -183,7 +183,7 @@ class Finishing:
                     results[key_of(entry)] = judged.result
             return done
 
-        results: dict[Key, Result] = {}  # also of a chunk whose worker was told to stop
+        results: dict[Key, Result] = {}  # also those of a chunk whose worker was told to stop
         pool = ThreadPool(engine.slots, work, engine.cancel, self._context.stop, lambda chunk: chunk.claim)
         try:
             pool.run(self._plan.chunks, self._goes_on_after)
@@ -192,12 +192,12 @@ class Finishing:
         return [results.get(key_of(entry)) for entry in self._plan.share.entries]
 
     def _write(self, entry: Entry, judged: JudgedBaseline) -> None:
-        """The verdict is recorded, and what came is kept."""
+        """Record the verdict, and keep the new output."""
         settled = judged.result.id if judged.settles else ""
         if warning := keep_seen(self._root, judged.pending, settled, judged.warning):
             self.warnings.add(warning)
         if self._policy.record != "never":
-            noise = judged.result.verdict == "noise"  # which says nothing of the target
+            noise = judged.result.verdict == "noise"  # which says nothing about the target
             self.recorder.add(entry.source, None if noise else _VERDICTS.get(judged.result.outcome))
 
     def _goes_on_after(self, done: ChunkDone[JudgedBaseline]) -> bool:
@@ -212,7 +212,7 @@ class Finishing:
 def with_not_run(
     results: Sequence[Result | None], entries: Sequence[Entry], policy: ComparePolicy, interrupted: bool
 ) -> list[Result]:
-    """A result for each baseline: those that were not run are skipped, and say why."""
+    """Return a result for each baseline: those that were not run are skipped, with the reason."""
     reason = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     pairs = zip(results, entries, strict=True)
     return [result or unjudged(entry, "skipped", reason, verdict="limit") for result, entry in pairs]

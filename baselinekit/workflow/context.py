@@ -18,20 +18,21 @@ from baselinekit.replaying.settings import Clients
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# Whose turn it is when many recipes are replayed at once, and what became of those before. Recipes that
-# only read go side by side. One that writes would show in what others read meanwhile, so it comes after
-# all of them, and alone; those that share a named resource never meet.
+# The order in which recipes are replayed, and their results. Recipes that only read run at the same time.
+# One that writes could change what others read meanwhile, so it runs after all of them, and alone; those
+# that share a named resource never run at the same time.
 
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 
 Claim = Callable[[Item], str | None]
-"""What nobody else may use while an item is worked on: None: nothing, ALONE: everything, else a resource."""
+"""Returns what nothing else may use while an item is worked on: None for nothing, ALONE for everything, or a
+resource."""
 
 
 class Turns(Generic[Item, Done]):
-    """`take` gives the items to whichever threads ask, in their order as far as their claims allow."""
+    """`take` gives the items to the threads that ask, in their order as far as their claims allow."""
 
     def __init__(self, items: Sequence[Item], finished: Callable[[Done], bool], claim: Claim[Item]):
         self.results: list[Done | None] = [None] * len(items)
@@ -43,7 +44,8 @@ class Turns(Generic[Item, Done]):
         self._waiting = _Waiting([claim(item) for item in items])
 
     def take(self, work: Callable[[Item], Done], is_stopped: Callable[[], bool]) -> None:
-        """One item after the other, until none is left or the end is called. One that raises ends it all."""
+        """Work on one item after the other, until none is left or the work is stopped. An exception ends
+        all."""
         try:
             while (turn := self._turn()) is not None:
                 try:
@@ -51,14 +53,14 @@ class Turns(Generic[Item, Done]):
                         return
                     self._keep(turn, work(self._items[turn]))
                 finally:
-                    if self._waiting.are_claims:
+                    if self._waiting.has_claims:
                         self._release(turn)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Nothing is begun any more, and nothing kept."""
+        """Start no more items, and keep no more results."""
         with self._lock:
             self._waiting.clear()
             self._is_open = False
@@ -66,9 +68,9 @@ class Turns(Generic[Item, Done]):
 
     def _turn(self) -> int | None:
         with self._lock:
-            if not self._waiting.are_claims:
+            if not self._waiting.has_claims:
                 return self._waiting.free.popleft() if self._waiting.free else None
-            while self._waiting.are_left():
+            while self._waiting.has_items():
                 turn = self._waiting.next()
                 if turn is not None:
                     return turn
@@ -90,14 +92,14 @@ class Turns(Generic[Item, Done]):
 
 
 class _Waiting:
-    """The numbers of the items that nobody has taken yet, and what those claim that are taken. `free`: those
-    that claim nothing."""
+    """The numbers of the items that nobody has taken yet, and the resources in use. `free`: the items that
+    claim nothing."""
 
     def __init__(self, claims: Sequence[str | None]):
         self._claims = claims
         self.free: deque[int] = deque()
         self._alone: deque[int] = deque()
-        self._of: dict[str, deque[int]] = {}
+        self._by_resource: dict[str, deque[int]] = {}
         self._busy: set[str] = set()
         self._under_way = 0
         for number, claim in enumerate(claims):
@@ -106,29 +108,29 @@ class _Waiting:
             elif claim == ALONE:
                 self._alone.append(number)
             else:
-                self._of.setdefault(claim, deque()).append(number)
-        self.are_claims = len(self.free) < len(claims)
+                self._by_resource.setdefault(claim, deque()).append(number)
+        self.has_claims = len(self.free) < len(claims)
 
-    def are_left(self) -> bool:
-        return bool(self.free or self._alone or self._of)
+    def has_items(self) -> bool:
+        return bool(self.free or self._alone or self._by_resource)
 
     def clear(self) -> None:
         self.free.clear()
         self._alone.clear()
-        self._of.clear()
+        self._by_resource.clear()
 
     def next(self) -> int | None:
-        """The first that may begin; None: all that are left have to wait."""
-        idle = [(waiting[0], name) for name, waiting in self._of.items() if name not in self._busy]
+        """Return the first item that may begin, None if all that are left have to wait."""
+        idle = [(waiting[0], name) for name, waiting in self._by_resource.items() if name not in self._busy]
         first, name = min(idle, default=(None, ""))
         if self.free and (first is None or self.free[0] < first):
             number = self.free.popleft()
         elif first is not None:
-            number = self._of[name].popleft()
-            if not self._of[name]:
-                del self._of[name]
+            number = self._by_resource[name].popleft()
+            if not self._by_resource[name]:
+                del self._by_resource[name]
             self._busy.add(name)
-        elif self._alone and not self._of and not self._under_way:
+        elif self._alone and not self._by_resource and not self._under_way:
             number = self._alone.popleft()
         else:
             return None
@@ -140,16 +142,12 @@ class _Waiting:
         self._busy.discard(self._claims[number] or "")
 
 
-# What a run needs besides its project: clients, time, threads to work in, and a way to stop.
-
-
-# Work in threads, results in order: output never depends on which finished first. And how a run is
-# stopped.
+# Work in threads, with results in the order of the items, whichever finishes first; and how a run is stopped.
 
 
 class Stop:
-    """Whether somebody wants the run to end. While it `is_heard`, that is a message and no exception, which
-    could strike between any two steps and leave a lock locked. The handler of a signal may `ask`."""
+    """Whether the run is to end. While it `is_heard`, a signal only sets a flag and raises no exception,
+    which could strike between any two steps and leave a lock locked. A signal handler may call `ask`."""
 
     def __init__(self) -> None:
         self.is_heard = False
@@ -173,12 +171,11 @@ class Stop:
 
 
 class ThreadPool(Generic[Item, Done]):
-    """`work` is done for each item by at most `jobs` threads; `finished` is told of each result, one at a
-    time, and answers whether to go on. Whoever asks to `stop` has what is under way cancelled (`cancel`) and
-    what is done kept. What items `claim` keeps them apart (`Turns`).
-
-    The threads take the items themselves: to be handed each one by another thread, and to hand it back, took
-    a fifth of the processor time of a run of quick requests."""
+    """Does `work` for each item in at most `jobs` threads; `finished` gets each result, one at a time, and
+    returns whether to go on. On a `stop`, the work under way is cancelled (`cancel`) and the results so far
+    are kept. Items with the same `claim` do not run at the same time (`Turns`). The threads take the items
+    themselves: to pass each item to a thread and back took a fifth of the processor time of a run of quick
+    requests."""
 
     def __init__(
         self,
@@ -195,26 +192,26 @@ class ThreadPool(Generic[Item, Done]):
         self._stop = stop
 
     def run(self, items: Sequence[Item], finished: Callable[[Done], bool]) -> list[Done | None]:
-        """The results in the order of the items; None where the work was never done."""
+        """Return the results in the order of the items; None where the work was not done."""
         turns = Turns(items, finished, self._claim)
-        ended: SimpleQueue[bool] = SimpleQueue()  # its `put` may interrupt its `get`
+        ended: SimpleQueue[bool] = SimpleQueue()  # a signal handler may call its `put` during a `get`
         self._stop.wake = lambda: ended.put(False)
-        failed: list[BaseException] = []
+        errors: list[BaseException] = []
 
         def worker() -> None:
             try:
                 turns.take(self._work, self._stop.is_set)
             except BaseException as error:
-                failed.append(error)
+                errors.append(error)
             finally:
                 ended.put(True)
 
         threads: list[threading.Thread] = []
         try:
             try:
-                left = _begin(worker, min(self._jobs, len(items)), threads)
-                while left and not self._stop.is_set():
-                    left -= ended.get()
+                running = _start_threads(worker, min(self._jobs, len(items)), threads)
+                while running and not self._stop.is_set():
+                    running -= ended.get()
             finally:
                 turns.close()
             if self._stop.is_set():
@@ -222,33 +219,34 @@ class ThreadPool(Generic[Item, Done]):
         finally:
             for thread in threads:
                 thread.join()
-        if failed:
-            raise failed[0]
+        if errors:
+            raise errors[0]
         return turns.results
 
 
-def _begin(worker: Callable[[], None], wanted: int, threads: list[threading.Thread]) -> int:
-    """How often somebody will tell of an end. A busy machine may give fewer threads: those that it gives do
-    all there is, and where it gives none it is done here."""
-    for _ in range(wanted):
+def _start_threads(worker: Callable[[], None], count: int, threads: list[threading.Thread]) -> int:
+    """Start the threads and return how many workers will report their end. A busy machine may give fewer
+    threads, which then do all the work; if it gives none, the work is done in this thread."""
+    for _ in range(count):
         thread = threading.Thread(target=worker, name="replay")
         try:
             thread.start()
         except RuntimeError:
             break
         threads.append(thread)
-    if wanted and not threads:
+    if count and not threads:
         worker()
         return 1
     return len(threads)
 
 
-# The questions of one answer, asked at the same time. Whoever asks, a replay or a comparison: of a run
-# no more than `-j` questions are on their way, and of those a model gets as many as its entry allows.
+# Several questions to models at the same time. A run sends no more than `-j` questions at once, for replays
+# and comparisons together; each model gets as many of them as its entry allows.
 
 
 class AtOnce:
-    """Around a run. The threads that ask wait for nobody but a client, so those that wait for them go on."""
+    """Asks models in threads, for the time of a run. These threads only wait for a client, so that the
+    threads which wait for them can always go on."""
 
     def __init__(self, clients: Clients, jobs: int):
         self._models = clients.models
@@ -275,47 +273,47 @@ class AtOnce:
         self._models.check(name)
 
     def together(self, calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
-        """What each gives. Where one fails, those that have not begun are left out."""
+        """Return the result of each call. If one fails, those that have not begun are cancelled."""
         if len(calls) == 1:
             return [calls[0]()]
-        begun = [self._begun(call) for call in calls]
+        futures = [self._submit(call) for call in calls]
         try:
-            return [future.result() for future in begun]
+            return [future.result() for future in futures]
         finally:
-            for future in begun:
+            for future in futures:
                 future.cancel()
 
-    def _begun(self, call: Callable[[], Answer]) -> "Future[Answer]":
-        """In a thread. A busy machine may have none to give: then another one finds it in the queue, or it is
-        made here, whichever comes first."""
+    def _submit(self, call: Callable[[], Answer]) -> "Future[Answer]":
+        """Submit a call. If the machine can start no thread, an existing one takes it from the queue or this
+        thread makes it, whichever comes first."""
         from concurrent.futures import Future, ThreadPoolExecutor  # most runs ask no model
 
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._jobs, thread_name_prefix="asking")
         future: Future[Answer] = Future()
-        first = threading.Lock()
+        once = threading.Lock()
 
-        def make() -> None:
-            if first.acquire(blocking=False) and future.set_running_or_notify_cancel():
+        def run_call() -> None:
+            if once.acquire(blocking=False) and future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
                 except BaseException as error:
                     future.set_exception(error)
 
         try:
-            self._threads.submit(make)
+            self._threads.submit(run_call)
         except RuntimeError:
-            make()
+            run_call()
         return future
 
 
-# The run context: what a run needs of the world besides its clients.
+# The run context: what a run needs besides its project.
 
 
 @frozen
 class Clock:
-    """The present, in the forms that a run writes it."""
+    """The current time, in the forms in which a run writes it."""
 
     timestamp: Callable[[], str]
     seconds: Callable[[], float]
@@ -323,7 +321,7 @@ class Clock:
 
 @frozen
 class RunContext:
-    """What a run needs of the world besides the clients: how it is cancelled, the time, and whom to tell."""
+    """What a run needs besides its project: clients, a way to cancel it, the time, and a progress display."""
 
     clients: Clients
     cancel: Callable[[], None]

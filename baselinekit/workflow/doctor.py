@@ -38,14 +38,15 @@ from baselinekit.workflow.project import CaptureEnvironment, Project, as_variant
 _LONGEST_INPUT = 60
 USUAL = Config()
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
-"""No base_url, a variable without a value: right for a file that says so little on purpose."""
+"""No base_url, a variable without a value: not wrong in a file that leaves these to the operator on
+purpose."""
 
 
 @frozen
 class Findings:
     """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
-    permission. `shape`: what is wrong with prompt folders that run all the same. `cases`, `gates` and
-    `prompts`: how many of evals were looked at, where there are any."""
+    permission. `shape`: problems of prompt folders that do not stop a run. `cases`, `gates` and `prompts`:
+    how many of the evals were checked."""
 
     checked: int
     problems: tuple[Problem, ...]
@@ -58,8 +59,8 @@ class Findings:
 
 
 def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
-    """Everything that a compare would say before its first request, told apart by who can mend it. Of a file
-    that was looked at only what is wrong with it is kept, and the ids."""
+    """Collect everything that a compare would report before its first request, divided by who can fix it. Of
+    a checked file only the problems and the ids are kept in memory."""
     found = LoadedFiles()
     problems: list[Problem] = []
     notes: list[Problem] = []
@@ -71,8 +72,8 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
             found.read(file, project.root)
             for placed, is_note in _placed_problems(project, found.baselines, clients, firsts):
                 (notes if is_note else problems).append(placed)
-            named += [NamedRecord(one.id, one.source) for one in found.baselines]
-            drafts += sum(one.baseline is None for one in found.baselines)
+            named += [NamedRecord(baseline.id, baseline.source) for baseline in found.baselines]
+            drafts += sum(baseline.baseline is None for baseline in found.baselines)
             found.baselines.clear()
             found.sizes.clear()
     problems = [*found.problems, *same_ids(named, project.root), *found.refused, *problems]
@@ -83,18 +84,18 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
 
 
 def _missing_folders(project: Project) -> list[Problem]:
-    """Those that the configuration names and nobody has made: a name may be misspelt, or nothing be captured
-    yet. What is not stated need not be there."""
+    """Return the folders that the configuration names and that do not exist: their name may be misspelt, or
+    nothing may be captured yet. Default folders need not exist."""
     config, missing = project.config, []
-    for key, stated, usual in (
+    for key, setting, default in (
         ("baselines", config.baselines, USUAL.baselines),
         ("evals", config.evals, USUAL.evals),
     ):
-        if stated == usual:
+        if setting == default:
             continue
-        for number, folder in enumerate([stated] if isinstance(stated, str) else stated):
+        for number, folder in enumerate([setting] if isinstance(setting, str) else setting):
             if not os.path.isdir(os.path.join(project.root, folder)):
-                at: Path = (key,) if isinstance(stated, str) else (key, number)
+                at: Path = (key,) if isinstance(setting, str) else (key, number)
                 hint = "check the name" + ("; the first capture makes it" if key == "baselines" else "")
                 missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=at))
     if not missing or project.config_file is None or project.config_from is not None:
@@ -104,7 +105,7 @@ def _missing_folders(project: Project) -> list[Problem]:
 
 @frozen
 class NamedRecord:
-    """A baseline of which only this is still known."""
+    """What is kept of a baseline whose file has been checked."""
 
     id: str
     source: Source
@@ -113,8 +114,8 @@ class NamedRecord:
 def _placed_problems(
     project: Project, baselines: Sequence[Baseline], clients: Clients, firsts: tuple[FirstOfEach, FirstOfEach]
 ) -> Iterator[tuple[Problem, bool]]:
-    """What there is to say about the baselines of one file, each with its place, and whether it is a note."""
-    kept = [
+    """Yield the problems of the baselines in one file, each with its place, and whether it is a note."""
+    problems_of_baselines = [
         (
             baseline,
             [
@@ -125,40 +126,47 @@ def _placed_problems(
         )
         for baseline in baselines
     ]
-    wanted = [(baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in kept]
-    for (_, pairs), placed in zip(kept, locate_each_problem(wanted, project.root), strict=True):
+    to_locate = [
+        (baseline.source, [problem for problem, _ in pairs]) for baseline, pairs in problems_of_baselines
+    ]
+    for (_, pairs), placed in zip(
+        problems_of_baselines, locate_each_problem(to_locate, project.root), strict=True
+    ):
         for (_, is_note), problem in zip(pairs, placed, strict=True):
             yield problem, is_note
 
 
 def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[MovedOutput], list[Problem]]:
-    """Put outputs that `capture` would have written beside their file there; and which of them stay."""
-    chosen: list[tuple[str, str]] = []
+    """Move the large outputs to files beside their file, as `capture` writes them; and return why others
+    stay."""
+    large: list[tuple[str, str]] = []
     for file in find_files(project, paths).files:
         loaded = LoadedFiles()
         loaded.read(file, project.root)
-        chosen += [(file, one.id) for one in loaded.baselines if _has_large_output(project, one)]
-    return move_all(project.root, chosen, project.config.inline_limit)
+        large += [
+            (file, baseline.id) for baseline in loaded.baselines if _has_large_output(project, baseline)
+        ]
+    return move_all(project.root, large, project.config.inline_limit)
 
 
 def _has_large_output(project: Project, baseline: Baseline) -> bool:
-    known, limit = baseline.baseline, project.config.inline_limit
-    if known is None:
+    stored, limit = baseline.baseline, project.config.inline_limit
+    if stored is None:
         return False
-    try:  # what is not large in any form need not be written to know that
+    try:  # a small file cannot hold a large output: no need to serialize it
         size = os.path.getsize(os.path.join(project.root, baseline.source.file))
     except OSError:
         return False
-    return size * _YAML_PER_BYTE > limit and has_large(known, limit)
+    return size * _YAML_PER_BYTE > limit and has_large(stored, limit)
 
 
 _YAML_PER_BYTE = 4
-"""How much more a value of JSON in one line may take as indented YAML."""
+"""How much larger a value can be as indented YAML than as JSON in one line."""
 
 
 def find_short_secrets(project: Project) -> list[Problem]:
-    """Secrets that are masked only as whole values, each where the configuration declares it."""
-    found, declared = [], []
+    """Return the secrets that are masked only as whole values, with the place of their declaration."""
+    unplaced, declared = [], []
     for name, secret in sorted(project.scope.secrets.items()):
         if not 0 < len(secret.value) < SHORTEST_WITHIN:
             continue
@@ -167,11 +175,11 @@ def find_short_secrets(project: Project) -> list[Problem]:
         problem = Problem("BK510", message, f"use a secret of {SHORTEST_WITHIN} characters or more")
         at = _place_of_variable(project, name)
         if at is None or project.config_file is None or project.config_from is not None:
-            found.append(problem)
+            unplaced.append(problem)
         else:
             declared.append(replace(problem, at=at))
     placed = place_in_config(project.root, project.config_file or "", declared) if declared else []
-    return [*placed, *found]
+    return [*placed, *unplaced]
 
 
 def _place_of_variable(project: Project, name: str) -> Path | None:
@@ -182,7 +190,7 @@ def _place_of_variable(project: Project, name: str) -> Path | None:
 
 
 def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
-    """What there is to say about one baseline, and whether it is a note."""
+    """Yield the problems of one baseline, and whether each is a note."""
     for at, message in renamed(baseline.comparison):
         yield Problem("BK207", message, "write the new name", at=at), True
     if baseline.baseline is None:
@@ -192,14 +200,16 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
         if _has_large_output(project, baseline):
             message = f"the output of {baseline.id} is large: it is read many times faster from a file beside"
             yield Problem("BK116", message, "baselinekit doctor --fix moves it", at=("baseline",)), True
-        known = baseline.baseline  # a run elsewhere uses the output of another variant
-        outputs = [baseline] if known.output is not ABSENT else []
-        for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(known.variants)))):
+        stored = baseline.baseline  # in another environment another variant is used
+        outputs = [baseline] if stored.output is not ABSENT else []
+        for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(stored.variants)))):
             try:
                 compile_baseline(variant, project.words_of(baseline))
             except BaselinekitError as error:
-                yield from ((p, False) for p in error.problems if p.code not in ASKED_OF_OPERATOR)
-            except Exception as error:  # what nobody expected is said of this one
+                yield from (
+                    (problem, False) for problem in error.problems if problem.code not in ASKED_OF_OPERATOR
+                )
+            except Exception as error:  # an unexpected exception is a problem of this baseline
                 yield fault_of_ours(error).problems[0], False
     try:
         check(baseline, project.setting_of(baseline, clients))
@@ -209,15 +219,15 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
 
 
 def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
-    """What a prompt or a skill is given, and by what it is graded."""
-    given, file = kind_of(recipe).inputs(recipe)
-    for name, value in given.items():
+    """Describe the inputs of a prompt or a skill, and its graders."""
+    inputs, file = kind_of(recipe).inputs(recipe)
+    for name, value in inputs.items():
         text = as_text(value)
         yield f"  input     {name}: {clipped(text, _LONGEST_INPUT, mask, counted=False)}"
     if file:
         yield f"  inputs    {file}"
-    for stated in recipe.checks:
-        for name, value in stated.items():
+    for entry in recipe.checks:
+        for name, value in entry.items():
             yield f"  check     {name}: {clipped(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
     scores = recipe.scores
     if scores is not None:
@@ -226,21 +236,22 @@ def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
 
 
 def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
-    """Where texts may be worded otherwise, and who says how alike they are: the method and what it is for."""
-    stated: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
-    for text, rule in stated:
+    """Describe the fields whose texts may be worded differently, and the method that compares them."""
+    rules_by_path: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
+    for text, rule in rules_by_path:
         if rule.type == "semantic" or rule.method:
             method = rule.method or rules.method or ""
-            least = least_similarity(method) if rule.min_similarity is None else rule.min_similarity
+            minimum = least_similarity(method) if rule.min_similarity is None else rule.min_similarity
             name = OLD_NAMES.get(method or "words", method or "words")
-            yield text, f"{least:g} at least, {name} ({PURPOSE[name]})"
+            yield text, f"{minimum:g} at least, {name} ({PURPOSE[name]})"
 
 
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
-    """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
+    """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
+    placeholders."""
     ((baseline, matcher),) = prepare(CaptureEnvironment(project, clients), [baseline])
     if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
-        matcher = compile_baseline(baseline, project.words_of(baseline))  # and says what nobody expected
+        matcher = compile_baseline(baseline, project.words_of(baseline))  # raises an unexpected exception
     if matcher is None:
         yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
         return
@@ -248,33 +259,33 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"
     yield f"  asks      {target_of(baseline.current, project)}"
-    known = baseline.baseline
-    if known is not None and baseline.variant is not None:
-        fits = known.variants[baseline.variant].when
-        yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in fits.items())}"
-    if known is not None and known.captured_at:
-        yield f"  captured  {known.captured_at}"
+    stored = baseline.baseline
+    if stored is not None and baseline.variant is not None:
+        condition = stored.variants[baseline.variant].when
+        yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in condition.items())}"
+    if stored is not None and stored.captured_at:
+        yield f"  captured  {stored.captured_at}"
     yield from describe_inputs(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
-    for text, how in describe_similarity(baseline.comparison):
-        yield f"  similar   {text}: {how}"
-    for path, how in matcher.arrays.items():
-        yield f"  array     {render(path)}: {_ARRAYS.get(how, how)}"
-    met = {rule.at for rule in matcher.hits}
+    for text, mode in describe_similarity(baseline.comparison):
+        yield f"  similar   {text}: {mode}"
+    for path, mode in matcher.arrays.items():
+        yield f"  array     {render(path)}: {_ARRAYS.get(mode, mode)}"
+    applied = {rule.at for rule in matcher.hits}
     for at, rule in {rule.at: rule for rule in matcher.path_rules}.items():
         below = " below body" if rule.pattern.segments[:1] == ("body",) and not rule.pattern.absolute else ""
-        unmet = "" if at in met else "   (matches nothing in the stored output)"
-        yield f"  rule      {rule.kind}: {rule.text}{below}{unmet}"
+        unused = "" if at in applied else "   (matches nothing in the stored output)"
+        yield f"  rule      {rule.kind}: {rule.text}{below}{unused}"
     if program := kind_of(baseline.current).brought_by:
         yield f"  rules     more may stand in the test: {program} knows them"
-    if known is not None:
+    if stored is not None:
         folded: dict[tuple[str, str], list[Path]] = {}
-        for path, text in _placeholders(known.output, ()):
+        for path, text in _placeholders(stored.output, ()):
             folded.setdefault((render(of_any_row(path)), text), []).append(path)
         for (where, text), paths in folded.items():
             yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
-            if learnt := next(filter(None, (evidence_for(path, known.learnt) for path in paths)), None):
-                yield f"            learnt of {learnt}"
+            if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
+                yield f"            learnt of {evidence}"
 
 
 _ARRAYS = {

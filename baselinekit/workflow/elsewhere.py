@@ -1,5 +1,5 @@
-"""A run whose chunks are judged on a cluster: files are read, compiled and checked here, as in a plain run;
-what a chunk uses is sent with it, and what is to be written comes back."""
+"""A run whose chunks are judged on a cluster. Files are read, compiled and checked here, as in a plain run; a
+chunk is sent with the files that it uses, and its results come back to be written here."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,14 +30,15 @@ from baselinekit.workflow.parcel import Packing, Packs, Parcel, Sealed
 from baselinekit.workflow.processes import OF_BASELINES, Judging, Terms
 from baselinekit.workflow.selection import Test
 
-_TOGETHER = 256
-"""Baselines that are looked through at once for what they use: all of a large project take much room."""
+_BATCH_SIZE = 256
+"""How many baselines are searched at once for the files they use: all of a large project need much memory."""
 
 
 @frozen
 class Sending:
-    """How the chunks of one run are sent. `order`: what a worker is told. `work`: what it does with a parcel.
-    `known`: what is known of the place of the run. `take`: told what a chunk cost, and what is to be kept."""
+    """How the chunks of one run are sent. `order`: the settings of a worker. `work`: what it does with a
+    parcel. `known`: returns the environment of the run. `take`: gets what a chunk cost, and the answers to
+    keep."""
 
     cluster: Cluster
     order: Any
@@ -49,8 +50,8 @@ class Sending:
 
 
 class Sender(Generic[Item, Judged]):
-    """What engines on a cluster have in common, which is reached (`begin`) once there is something to send.
-    `packing`: which files go with a chunk; `terms`: how it looks at what is judged."""
+    """What the engines on a cluster have in common. The cluster is connected (`begin`) once there is
+    something to send. `packing`: which files go with a chunk; `terms`: how to read and make results."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Sender(Generic[Item, Judged]):
         self._policy = policy
         self._known: dict[str, Json] = {}
         self._open = ExitStack()
-        self._begun: Sending | None = None
+        self._connected: Sending | None = None
         self._places = Places(0)
 
     def __enter__(self) -> Self:
@@ -77,35 +78,36 @@ class Sender(Generic[Item, Judged]):
         self._open.__exit__(kind, error, trace)
 
     @property
-    def _sending(self) -> Sending:
-        if self._begun is None:
-            self._begun = self._open.enter_context(self._begin)
-            self._places = Places(self._begun.places)
-            self._known = self._begun.known()
-        return self._begun
+    def _connection(self) -> Sending:
+        if self._connected is None:
+            self._connected = self._open.enter_context(self._begin)
+            self._places = Places(self._connected.places)
+            self._known = self._connected.known()
+        return self._connected
 
     @property
     def slots(self) -> int:
-        return self._sending.places
+        return self._connection.places
 
     def cancel(self) -> None:
-        self._sending.cluster.cancel()
+        self._connection.cluster.cancel()
 
     def judge(self, chunk: Chunk[Item]) -> ChunkDone[Judged]:
-        """As far as leases go; what one of them does not cover is done with the next. What ends worker after
-        worker is done one by one, so that whoever it is takes no others along."""
-        sending, judging = self._sending, Judging(chunk.entries, self._terms)
-        while judging.left and self._goes_on():
+        """Judge a chunk, as far as leases allow; what one lease does not cover is done with the next. A chunk
+        that ends worker after worker is divided into single entries, so that only the one that does it is
+        lost."""
+        connection, judging = self._connection, Judging(chunk.entries, self._terms)
+        while judging.left and self._is_running():
             numbers = judging.next
             part = replace(chunk, entries=tuple(chunk.entries[number] for number in numbers))
             with (
-                self._places.one(0 if judging.is_elsewhere else None) as place,
-                sending.leases.lease(place, judging.is_short) as lease,
+                self._places.acquire(0 if judging.is_elsewhere else None) as place,
+                connection.leases.lease(place, judging.is_short) as lease,
             ):
-                if not self._goes_on():  # the lease may have been waited for
+                if not self._is_running():  # that may have changed while waiting for the lease
                     break
                 try:
-                    done = self._sent(part, lease)
+                    done = self._send(part, lease)
                 except Cancelled:
                     break
                 except WorkersLost as error:
@@ -116,25 +118,25 @@ class Sender(Generic[Item, Judged]):
                 except BaselinekitError as error:
                     problem = error.problems[0]
                     done = ChunkDone(tuple(self._terms.could_not(entry, problem) for entry in part.entries))
-                sending.leases.settle(done.gathered, judging.failures(numbers, done))
-            sending.take(done.gathered)
+                connection.leases.settle(done.gathered, judging.failures(numbers, done))
+            connection.take(done.gathered)
             judging.take(numbers, done)
         return ChunkDone(tuple(judging.judged), judging.seen)
 
-    def _goes_on(self) -> bool:
-        return not (self._sending.cluster.is_cancelled or self._sending.leases.is_over)
+    def _is_running(self) -> bool:
+        return not (self._connection.cluster.is_cancelled or self._connection.leases.is_over)
 
     def policy_of(self, chunk: Chunk[Item]) -> Any:
-        """How a chunk is to be judged, as its worker is told."""
+        """Return the policy by which the worker is to judge a chunk."""
         return self._policy
 
-    def _sent(self, chunk: Chunk[Item], lease: Lease) -> ChunkDone[Judged]:
-        """What a worker makes of it."""
+    def _send(self, chunk: Chunk[Item], lease: Lease) -> ChunkDone[Judged]:
+        """Send a chunk to a worker and return its results."""
         files = self._packs.files_of(chunk.entries)
         folders = self._packs.folders_of(chunk.entries)
         policy = self.policy_of(chunk)
-        parcel = Parcel(self._sending.order, policy, chunk, lease, files, folders, self._known)
-        done: ChunkDone[Judged] = self._sending.cluster.done(self._sending.work, Sealed.of(parcel))
+        parcel = Parcel(self._connection.order, policy, chunk, lease, files, folders, self._known)
+        done: ChunkDone[Judged] = self._connection.cluster.done(self._connection.work, Sealed.of(parcel))
         return done
 
 
@@ -156,38 +158,39 @@ class Elsewhere(Sender[Entry, JudgedBaseline]):
         return self._worker.read(files, wanted)
 
     def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
-        """What is wrong with any of these. What the others use is noted, and they are let go of."""
+        """Return what is wrong with these. If nothing is, note the files that they use, and hold them no
+        longer."""
         unfit = self._worker.prepare(entries)
         if not unfit:
-            for start in range(0, len(entries), _TOGETHER):
-                self._packing.note(self._worker.released(entries[start : start + _TOGETHER]))
+            for start in range(0, len(entries), _BATCH_SIZE):
+                self._packing.note(self._worker.released(entries[start : start + _BATCH_SIZE]))
         return unfit
 
     def chunks(self, entries: Sequence[Entry]) -> list[Chunk[Entry]]:
-        """Parts of those that claim nothing, then of those with the same claim."""
+        """Divide the entries without a claim into parts, then those with the same claim."""
         free = [entry for entry in entries if entry.claim is None]
         claims = dict.fromkeys(entry.claim for entry in entries if entry.claim is not None)
         chunks = [Chunk(tuple(part)) for part in parts_of(free, self.slots)]
         for claim in sorted(claims, key=lambda claim: claim == ALONE):
-            own = [entry for entry in entries if entry.claim == claim]
-            chunks += [Chunk(tuple(part), claim) for part in parts_of(own, 1)]
+            claiming = [entry for entry in entries if entry.claim == claim]
+            chunks += [Chunk(tuple(part), claim) for part in parts_of(claiming, 1)]
         return chunks
 
 
 class Places:
-    """The numbers of those that work at the same time, each given to one of them."""
+    """The numbers of the places that work at the same time, each given to one chunk."""
 
     def __init__(self, count: int):
         self._free = set(range(count))
         self._changed = threading.Condition()
 
     @contextmanager
-    def one(self, wanted: int | None) -> Iterator[int]:
-        """A certain one, or any."""
+    def acquire(self, required: int | None) -> Iterator[int]:
+        """Hold the place with this number, or any place."""
         with self._changed:
-            while not (self._free if wanted is None else wanted in self._free):
+            while not (self._free if required is None else required in self._free):
                 self._changed.wait()
-            number = min(self._free) if wanted is None else wanted
+            number = min(self._free) if required is None else required
             self._free.discard(number)
         try:
             yield number

@@ -1,4 +1,4 @@
-"""What stands behind each placeholder that was learnt: how many replays, and which values."""
+"""The evidence for each placeholder that was learnt: how many replays, and which values."""
 
 from collections.abc import Iterable
 
@@ -14,18 +14,18 @@ _HIDDEN = "***"
 
 
 def evidence_of(volatile: Iterable[Volatile], replays: int, redactor: Redactor) -> dict[str, str]:
-    """One line for each place, as the file states it: paths to texts. The values are masked already; what
-    looks like a secret by its form alone is left out as well, because it goes into a file."""
+    """Return one line for each place, as the file holds it: paths to texts. The values are masked already; as
+    these lines are stored, values that merely look like secrets are hidden as well."""
     lines = {}
-    for one in volatile:
-        values = [_evident(value, one.places[0], redactor) for value in one.values[:MOST_VALUES]]
-        more = ", …" if len(one.values) > MOST_VALUES else ""
-        rows = f" of {len(one.places)} rows" if len(one.places) > 1 else ""
+    for item in volatile:
+        values = [_format_value(value, item.places[0], redactor) for value in item.values[:MOST_VALUES]]
+        further = ", …" if len(item.values) > MOST_VALUES else ""
+        rows = f" of {len(item.places)} rows" if len(item.places) > 1 else ""
         times = f"{replays} replay{'s' * (replays != 1)}"
-        lines[render(one.path) or "$"] = f"{times}{rows}: {', '.join(values)}{more}"
+        lines[render(item.path) or "$"] = f"{times}{rows}: {', '.join(values)}{further}"
     return lines
 
 
-def _evident(value: Json, path: Path, redactor: Redactor) -> str:
+def _format_value(value: Json, path: Path, redactor: Redactor) -> str:
     is_secret = next(secrets_in(value, redactor, path), None) is not None
     return _HIDDEN if is_secret else short(value, _LONGEST_VALUE)

@@ -1,4 +1,4 @@
-"""init --git: telling git how baselines are merged and shown; first a plan to look at, then the writing."""
+"""init --git: tell git how to merge and show baselines; first a plan to look at, then the writing."""
 
 import os
 import re
@@ -32,8 +32,8 @@ _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
 @frozen
 class GitSetupPlan:
-    """What changes: texts of files by their names, None for one that goes; settings of this clone, None for
-    one that is taken out. `before` holds the texts as they are."""
+    """What changes: the texts of files by name, None for one that is removed; settings of this clone, None
+    for one that is unset. `before` holds the present texts."""
 
     before: dict[str, str] = field(default_factory=dict)
     files: dict[str, str | None] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class GitSetupPlan:
         return bool(self.files or self.settings)
 
     def lines(self) -> Iterator[str]:
-        """Every line that comes or goes."""
+        """Yield every line that is added or removed."""
         for name, text in self.files.items():
             old, new = self.before[name].splitlines(), (text or "").splitlines()
             yield name + ("" if text is not None else " (it contains nothing else, so it is removed)")
@@ -62,15 +62,15 @@ def is_repository(git: Git) -> bool:
 
 
 def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
-    """What is still to be done in the project that git stands in. `program`: how git is to call us."""
-    _check(git)
-    before = {name: _text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
+    """Return what is still to be done in the project of this clone. `program`: how git is to call us."""
+    _check_repository(git)
+    before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
     old_attributes, ignore = before[ATTRIBUTES], before[IGNORE]
     after = {
         ATTRIBUTES: with_block(old_attributes, attribute_lines(folders)),
         IGNORE: with_block(ignore, ignore_lines(ignore)),
     }
-    settings = _settings(program)
+    settings = _git_settings(program)
     return GitSetupPlan(
         before,
         {name: text for name, text in after.items() if text != before[name]},
@@ -79,9 +79,9 @@ def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitS
 
 
 def plan_removal(git: Git) -> GitSetupPlan:
-    """What is there of it, to be taken out again."""
-    _check(git)
-    before = {name: _text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
+    """Return what is set up and has to be removed."""
+    _check_repository(git)
+    before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
     after = {name: without_block(text) for name, text in before.items()}
     return GitSetupPlan(
         before,
@@ -91,7 +91,7 @@ def plan_removal(git: Git) -> GitSetupPlan:
 
 
 def carry_out(plan: GitSetupPlan, git: Git) -> None:
-    """Each file is replaced whole or not at all; the clone's settings come last."""
+    """Write the plan. Each file is replaced whole or not at all; the settings of the clone come last."""
     for name, text in plan.files.items():
         if text is not None:
             atomic.replace_file(git.folder, name, text.encode("utf-8", "surrogateescape"))
@@ -107,16 +107,16 @@ def carry_out(plan: GitSetupPlan, git: Git) -> None:
 
 
 def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
-    """Where lines of the user's own go before ours, so that git never asks us."""
+    """Return the user's own attributes that win over ours, so that git never calls us."""
     names = [os.path.join(folder, "x.yaml") for folder in folders]
-    found = git.attributes(names, "merge", "diff")
-    return sorted({f"{key}={value}" for (_, key), value in found.items() if value != DRIVER})
+    attributes = git.attributes(names, "merge", "diff")
+    return sorted({f"{key}={value}" for (_, key), value in attributes.items() if value != DRIVER})
 
 
 def missing_driver(git: Git) -> Problem | None:
-    """A clone whose files name the driver, and that was never told what it is: there git merges texts."""
+    """Report a clone whose files name the driver but that does not have it: there git merges as texts."""
     try:
-        if f"merge={DRIVER}" not in _text(git.folder, ATTRIBUTES) or git.setting(_DRIVER):
+        if f"merge={DRIVER}" not in _read_text(git.folder, ATTRIBUTES) or git.setting(_DRIVER):
             return None
         if not is_repository(git):
             return None
@@ -126,57 +126,58 @@ def missing_driver(git: Git) -> Problem | None:
     return Problem("BK543", message, "run this once in each clone: baselinekit init --git")
 
 
-def _settings(words: Sequence[str]) -> dict[str, str]:
-    """Git runs both by a shell. Where the tool is gone, it does what it would have done without."""
-    there = f"if command -v {shlex.quote(words[0])} >/dev/null 2>&1"
+def _git_settings(words: Sequence[str]) -> dict[str, str]:
+    """Return the settings. Git runs both commands in a shell; without our program they do what git does by
+    default."""
+    exists = f"if command -v {shlex.quote(words[0])} >/dev/null 2>&1"
     program = shlex.join(words)
     merge = f"{program} git-merge".replace("%", "%%") + " %O %A %B %L %P %S %X %Y"
     return {
         f"{_MERGE}.name": "baselines: their record and provenance merge by themselves",
-        _DRIVER: there.replace("%", "%%")
+        _DRIVER: exists.replace("%", "%%")
         + f"; then {merge}; else git merge-file -q --marker-size=%L %A %O %B; fi",
-        f"{_DIFF}.textconv": f'f() {{ {there}; then {program} git-textconv "$1"; else cat "$1"; fi; }}; f',
+        f"{_DIFF}.textconv": f'f() {{ {exists}; then {program} git-textconv "$1"; else cat "$1"; fi; }}; f',
     }
 
 
-def _text(root: str, name: str) -> str:
+def _read_text(root: str, name: str) -> str:
     if not os.path.lexists(os.path.join(root, name)):
         return ""
     return read(root, name).decode("utf-8", "surrogateescape")
 
 
-def _check(git: Git) -> None:
+def _check_repository(git: Git) -> None:
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")
         raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
 
 
-# Our lines in `.gitattributes` and `.gitignore`: between two comments, on top, so that what people wrote
-# below comes later, wins, and is byte for byte the same once ours are gone.
+# Our lines in `.gitattributes` and `.gitignore`: between two comments, at the top, so that the user's lines
+# below come later, win, and stay byte for byte the same when ours are removed.
 
 
 def attribute_lines(folders: Iterable[str]) -> list[str]:
-    """The lines by which git knows the files with baselines in these folders (from the root)."""
+    """Return the lines that tell git which files in these folders (from the root) hold baselines."""
     return [
-        f"{_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
+        f"{_attribute_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
         for folder in folders
         for ending in SUFFIXES
     ]
 
 
 def ignore_lines(text: str) -> list[str]:
-    """What git is not to see, unless the file says so already in lines of its own."""
-    own = {line.strip().strip("/") for line in without_block(text).splitlines()}
-    return [line for line in _IGNORED if line.strip("/") not in own]
+    """Return what git is to ignore, unless the user's own lines already say so."""
+    own_lines = {line.strip().strip("/") for line in without_block(text).splitlines()}
+    return [line for line in _IGNORED if line.strip("/") not in own_lines]
 
 
 def with_block(text: str, lines: Sequence[str]) -> str:
-    """The text with these lines of ours, in the place of those that were there."""
-    rest = without_block(text)
-    bom = BOM if rest.startswith(BOM) else ""
-    end = newline(rest)
+    """Return the text with these lines of ours in place of the previous ones."""
+    remaining = without_block(text)
+    bom = BOM if remaining.startswith(BOM) else ""
+    end = newline(remaining)
     block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
-    return bom + block + rest.removeprefix(bom)
+    return bom + block + remaining.removeprefix(bom)
 
 
 def without_block(text: str) -> str:
@@ -184,8 +185,8 @@ def without_block(text: str) -> str:
     return bom + _BLOCK.sub("", text.removeprefix(bom), count=1)
 
 
-def _pattern(folder: str, ending: str) -> str:
-    """Every file with this ending in a folder, as git wants it written."""
+def _attribute_pattern(folder: str, ending: str) -> str:
+    """Return the pattern for every file with this ending in a folder, quoted for git."""
     inside = os.path.normpath(folder).replace(os.sep, "/")
     escaped = _SPECIAL.sub(r"\\\1", inside)
     pattern = f"*{ending}" if inside == "." else f"/{escaped}/**/*{ending}"

@@ -1,4 +1,4 @@
-"""Results of earlier runs: the files that are named, several made one report, and the history kept here."""
+"""Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
 import shlex
@@ -35,28 +35,25 @@ from baselinekit.store.results import keep_results, load_results
 from baselinekit.texts import already_masked, clipped
 from baselinekit.workflow.selection import list_names
 
-# Result files that the operator names, read; and several of them made one report.
-
-
-# Which result file somebody meant who named something beside it: another report of the same run, the
-# folder it lies in, or `latest`.
+# Finding the result file when the operator names something near it: another report of the same run, its
+# folder, or `latest`.
 
 
 _NEWEST = frozenset(("last", "latest"))
 _RESULT = lazy_pattern(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
-_DEEP = 2
-"""Folders below the one that is named: results are kept by date."""
+_DEPTH = 2
+"""How many folders deep below the named one results are searched: they are stored by date."""
 
 
 def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
-    """Its name as the operator would write it; None where nothing is near."""
-    there = os.path.join(cwd, path)
-    if os.path.isdir(there):
-        found = next(_newest(there, _DEEP), None)
-    elif os.path.lexists(there):
-        parent, name = os.path.split(there)  # `run-143052.junit.xml` -> `run-143052.json`
+    """Return its path as the operator would write it; None if there is no such file nearby."""
+    full_path = os.path.join(cwd, path)
+    if os.path.isdir(full_path):
+        found = next(_newest(full_path, _DEPTH), None)
+    elif os.path.lexists(full_path):
+        parent, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
         result_file = os.path.join(parent, f"{name.partition('.')[0]}.json")
-        found = result_file if result_file != there and os.path.isfile(result_file) else None
+        found = result_file if result_file != full_path and os.path.isfile(result_file) else None
     elif root is not None and path in _NEWEST:
         found = next((results.result_path(root, name) for name in reversed(results.result_files(root))), None)
     else:
@@ -64,34 +61,34 @@ def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
     return None if found is None else os.path.relpath(found, cwd)
 
 
-def _newest(folder: str, deep: int) -> Iterator[str]:
-    """The last by name, as runs are named by their time."""
+def _newest(folder: str, depth: int) -> Iterator[str]:
+    """Yield the files by name, the last first: runs are named by their time."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
     except OSError:
         return
     yield from (entry.path for entry in entries if _RESULT.fullmatch(entry.name) and entry.is_file())
-    for entry in entries if deep else ():
+    for entry in entries if depth else ():
         if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-            yield from _newest(entry.path, deep - 1)
+            yield from _newest(entry.path, depth - 1)
 
 
-# Result files that the operator names, read; and several of them made one report.
+# Reading the result files that the operator names, and merging them into one report.
 
 
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_APART = lazy_pattern(r"--shard=.*|-o.+")
-_APART_WITH_ITS_VALUE = ("--shard", "-o")
+_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
+_SHARD_OPTIONS_WITH_VALUE = ("--shard", "-o")
 _MOST_NAMED = 5
 _LONGEST_SHOWN = 60
 
 
 def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
-    """The reports of these files; everything that is wrong with any of them is one error. `root`: of the
-    project whose last run is named to who asks for `latest`."""
+    """Read the reports of these files; the problems of all of them are one error. `root`: the project whose
+    last run is suggested for `latest`."""
     from baselinekit.report import resultfile
 
     parts: list[Part] = []
@@ -101,36 +98,37 @@ def load_parts(paths: Sequence[str], cwd: str, root: str | None = None) -> list[
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, resultfile.read(decode(data, path).body, path)))
         except BaselinekitError as error:
-            near = find_result_file(path, cwd, root)
-            problems.extend(_as_named(problem, path, near) for problem in error.problems)
+            nearby = find_result_file(path, cwd, root)
+            problems.extend(_with_given_name(problem, path, nearby) for problem in error.problems)
     if problems:
         raise InvalidInput(*problems)
     return parts
 
 
-def _as_named(problem: Problem, path: str, near: str | None) -> Problem:
-    """What is said of a file that cannot be opened bears its name as it was written."""
+def _with_given_name(problem: Problem, path: str, nearby: str | None) -> Problem:
+    """Return the problem of a file that cannot be opened with the name that the operator wrote."""
     place = problem.place
-    problem = replace(problem, hint=f"the result file is {near}") if near else problem
+    problem = replace(problem, hint=f"the result file is {nearby}") if nearby else problem
     return replace(problem, place=Place(path, place.line, place.column)) if place else problem
 
 
 MAY_DIFFER = ("target", "configuration", "version")
-"""In what shards may differ where the operator says so. Then it is told in the report."""
+"""What may differ between shards if the operator allows it. The report says so then."""
 _HASHED = ("configuration", "content of the baselines")
-"""Of which a result file has a hash, that tells nobody anything."""
+"""Fields of which a result file has only a hash, which means nothing to a reader."""
 
 
 def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
-    """One report of all: of shards, the report that one run without shards gives. What cannot stand in one
-    report is an error; what is only missing makes it incomplete. `different`: what may differ."""
+    """Merge all parts into one report; of shards, it is the report of one run without shards. What cannot be
+    merged is an error; what is only missing makes the report incomplete. `different`: the fields that may
+    differ."""
     refuse_apart(parts, different)
     results = _results(parts)
     return replace(combined(parts, different, len(results)), results=results)
 
 
 def refuse_apart(parts: Sequence[Part], different: Collection[str]) -> None:
-    """What cannot stand in one report, whatever the results are."""
+    """Raise if these parts cannot be merged, whatever their results are."""
     if 0 < sum(report.shard is not None for _, report in parts) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
         raise apart("is not a shard, but the others are", "merge shards only with shards", whole)
@@ -139,111 +137,115 @@ def refuse_apart(parts: Sequence[Part], different: Collection[str]) -> None:
 
 
 def combined(parts: Sequence[Part], different: Collection[str], present: int) -> Report:
-    """The report of all without its results, of which there are so many."""
+    """Return the merged report without its results, of which `present` are there."""
     shards = [report.shard for _, report in parts if report.shard is not None]
     missing = _missing(parts, shards, present)
     stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
     earliest = min((report for _, report in parts), key=lambda report: report.started)
     ordered = [report for _, report in in_order(parts)]
     environment, differing = _environment(parts)
-    differing += [f"shards of another {what}: {said}" for what, said in _differing(parts, different)]
-    compared = [report.against for report in ordered if report.against is not None]
+    differing += [
+        f"shards of another {field}: {details}" for field, details in _allowed_differences(parts, different)
+    ]
+    comparisons = [report.against for report in ordered if report.against is not None]
     return replace(
         earliest,
         seconds=max(report.seconds for report in ordered),
-        command=_of_the_whole(ordered[0].command) if shards else ordered[0].command,
+        command=_without_shard_options(ordered[0].command) if shards else ordered[0].command,
         results=(),
         complete=not (missing or stopped) and all(report.complete for report in ordered),
-        interrupted=False,  # that was one of them, and nobody has interrupted this
+        interrupted=False,  # one of the runs may have been; the merge was not
         environment=environment,
         warnings=tuple(sorted({*missing, *stopped, *differing, *(w for r in ordered for w in r.warnings)})),
         not_recorded=tuple(dict.fromkeys(text for report in ordered for text in report.not_recorded)),
         spent=_spent(ordered),
         shard=None,
         coverage=_coverage(ordered),
-        against=max(compared, key=lambda one: one.strict, default=None),
+        against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
     )
 
 
-def _of_the_whole(command: str) -> str:
-    """The command of a shard without what it has for itself: its number, and where its results went."""
+def _without_shard_options(command: str) -> str:
+    """Return the command of a shard without its own options: its number, and the file of its results."""
     try:
         words = shlex.split(command)
-    except ValueError:  # a line of an older version, which quoted nothing
+    except ValueError:  # a line of an older version, which did not quote
         words = command.split()
-    own = {n + after for n, word in enumerate(words) if word in _APART_WITH_ITS_VALUE for after in (0, 1)}
-    return shlex.join(word for n, word in enumerate(words) if n not in own and not _APART.fullmatch(word))
+    own = {n + after for n, word in enumerate(words) if word in _SHARD_OPTIONS_WITH_VALUE for after in (0, 1)}
+    return shlex.join(
+        word for n, word in enumerate(words) if n not in own and not _SHARD_OPTIONS.fullmatch(word)
+    )
 
 
 def in_order(parts: Sequence[Part]) -> list[Part]:
-    """Shards by their number, whatever the order in which they were named; other files as they were named."""
+    """Return shards by number, in whatever order they were named; other files as they were named."""
     return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
 
 
-def apart(what: str, hint: str, file: str) -> InvalidInput:
-    return InvalidInput(Problem("BK131", what, hint, Place(file)))
+def apart(message: str, hint: str, file: str) -> InvalidInput:
+    return InvalidInput(Problem("BK131", message, hint, Place(file)))
 
 
 def refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
-    """Runs of another commit, configuration or selection are no parts of the same, and shards of another
-    target or version neither. All that differs is told at once."""
-    first, known = parts[0]
+    """Raise if the parts are of different commits, configurations or selections, or shards of different
+    targets or versions. All differences are reported at once."""
+    first, first_report = parts[0]
     problems = []
     for file, report in parts[1:]:
-        for what, here, there in (
-            ("commit", report.commit, known.commit),
-            ("configuration file", report.config, known.config),
-            *(_of_shards(report, known) if report.shard and known.shard else ()),
+        for field, here, there in (
+            ("commit", report.commit, first_report.commit),
+            ("configuration file", report.config, first_report.config),
+            *(_shard_fields(report, first_report) if report.shard and first_report.shard else ()),
         ):
-            if here != there and what not in different:
-                said = f"is of another {what} than {first}"
-                said += "" if what in _HASHED else f": {_short(here)}, not {_short(there)}"
+            if here != there and field not in different:
+                message = f"is of another {field} than {first}"
+                message += "" if field in _HASHED else f": {_short(here)}, not {_short(there)}"
                 hint = "take the files of one run of your CI"
-                hint += f", or pass --allow-different {what}" if what in MAY_DIFFER else ""
-                problems.append(Problem("BK131", said, hint, Place(file)))
+                hint += f", or pass --allow-different {field}" if field in MAY_DIFFER else ""
+                problems.append(Problem("BK131", message, hint, Place(file)))
     if problems:
         raise InvalidInput(*problems)
 
 
-def _of_shards(report: Report, known: Report) -> Iterable[tuple[str, Json, Json]]:
-    ours, theirs = report.shard or Shard(1, 1), known.shard or Shard(1, 1)
-    yield "number of shards", ours.of, theirs.of
-    yield "selection", report.coverage.chosen, known.coverage.chosen
-    yield "number of baselines", ours.total, theirs.total
-    yield "version", report.tool, known.tool
-    yield "target", ours.target, theirs.target
-    yield "configuration", ours.configuration, theirs.configuration
-    if ours.total == theirs.total:
-        yield "content of the baselines", ours.content, theirs.content
+def _shard_fields(report: Report, first_report: Report) -> Iterable[tuple[str, Json, Json]]:
+    shard, first_shard = report.shard or Shard(1, 1), first_report.shard or Shard(1, 1)
+    yield "number of shards", shard.of, first_shard.of
+    yield "selection", report.coverage.chosen, first_report.coverage.chosen
+    yield "number of baselines", shard.total, first_shard.total
+    yield "version", report.tool, first_report.tool
+    yield "target", shard.target, first_shard.target
+    yield "configuration", shard.configuration, first_shard.configuration
+    if shard.total == first_shard.total:
+        yield "content of the baselines", shard.content, first_shard.content
 
 
-def _differing(parts: Sequence[Part], different: Collection[str]) -> list[tuple[str, str]]:
-    """In what shards differ that the operator lets differ."""
+def _allowed_differences(parts: Sequence[Part], different: Collection[str]) -> list[tuple[str, str]]:
+    """Return the differences between shards that the operator allows."""
     ordered = in_order(parts)
-    first, known = ordered[0]
+    first, first_report = ordered[0]
 
-    def shown(what: str, value: Json, where: str) -> str:
-        return where if what in _HASHED else f"{_short(value)} in {where}"
+    def shown(field: str, value: Json, file: str) -> str:
+        return file if field in _HASHED else f"{_short(value)} in {file}"
 
     return [
-        (what, f"{shown(what, there, first)}, and {shown(what, here, file)}")
+        (field, f"{shown(field, there, first)}, and {shown(field, here, file)}")
         for file, report in ordered[1:]
-        if report.shard and known.shard
-        for what, here, there in _of_shards(report, known)
-        if here != there and what in different and what != "version"  # which is told anyway
+        if report.shard and first_report.shard
+        for field, here, there in _shard_fields(report, first_report)
+        if here != there and field in different and field != "version"  # reported anyway
     ]
 
 
 def refuse_twice(parts: Sequence[Part]) -> None:
-    have: dict[int, str] = {}
+    files: dict[int, str] = {}
     for file, report in parts:
         if report.shard is None:
             continue
         number = report.shard.number
-        if number in have:
-            other = "it is named twice" if have[number] == file else f"so is {have[number]}"
-            raise apart(f"is shard {report.shard}, and {other}", "name one of the two", file)
-        have[number] = file
+        if number in files:
+            repeated = "it is named twice" if files[number] == file else f"so is {files[number]}"
+            raise apart(f"is shard {report.shard}, and {repeated}", "name one of the two", file)
+        files[number] = file
 
 
 def _short(value: Json) -> str:
@@ -252,63 +254,67 @@ def _short(value: Json) -> str:
 
 
 def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
-    """All of them in the order of an unsharded run; each baseline once."""
-    owner: dict[str, str] = {}
+    """Return all results in the order of an unsharded run; each baseline once."""
+    owners: dict[str, str] = {}
     places: dict[int, str] = {}
-    found: list[tuple[int, Result]] = []
+    pairs: list[tuple[int, Result]] = []
     for file, report in in_order(parts):
         for result in report.results:
-            position = len(found) if result.position is None else result.position
-            before = owner.setdefault(result.id, file), places.setdefault(position, file)
-            if len(owner) == len(found) or len(places) == len(found):
-                told = f"{result.id!r} is in {before[0] if len(owner) == len(found) else before[1]} already"
-                raise apart(told, "name each file once, and only the files of one run", file)
-            found.append((position, replace(result, position=None)))
-    return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+            position = len(pairs) if result.position is None else result.position
+            prior = owners.setdefault(result.id, file), places.setdefault(position, file)
+            if len(owners) == len(pairs) or len(places) == len(pairs):
+                message = f"{result.id!r} is in {prior[0] if len(owners) == len(pairs) else prior[1]} already"
+                raise apart(message, "name each file once, and only the files of one run", file)
+            pairs.append((position, replace(result, position=None)))
+    return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
 
 def _missing(parts: Sequence[Part], shards: Sequence[Shard], present: int) -> list[str]:
-    """What keeps the report from being whole."""
+    """Describe what is missing for a complete report."""
     if not shards:
         return []
     of, total = shards[0].of, shards[0].total
-    have = {shard.number for shard in shards}
-    lost = [str(number) for number in range(1, of + 1) if number not in have]
-    if lost:
-        named = ", ".join(lost[:_MOST_NAMED]) + (f" and {len(lost) - _MOST_NAMED} more" if lost[5:] else "")
-        return [f"{len(lost)} of {of} shards missing: {named}; {total - present:,} baselines are not in here"]
+    present_numbers = {shard.number for shard in shards}
+    missing = [str(number) for number in range(1, of + 1) if number not in present_numbers]
+    if missing:
+        named = ", ".join(missing[:_MOST_NAMED]) + (
+            f" and {len(missing) - _MOST_NAMED} more" if missing[5:] else ""
+        )
+        return [
+            f"{len(missing)} of {of} shards missing: {named}; {total - present:,} baselines are not in here"
+        ]
     return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
 
 
 def _environment(parts: Sequence[Part]) -> tuple[dict[str, Json], list[str]]:
-    """Where the runs took place, and what was not the same for all of them."""
-    found: dict[str, Json] = {}
+    """Return the environment of the runs, and descriptions of what was not the same for all of them."""
+    environment: dict[str, Json] = {}
     differing = {}
     for file, report in in_order(parts):
         for name, value in report.environment.items():
-            if found.setdefault(name, value) != value:
-                differing[name] = f"{name} was {_short(found[name])}, and {_short(value)} in {file}"
+            if environment.setdefault(name, value) != value:
+                differing[name] = f"{name} was {_short(environment[name])}, and {_short(value)} in {file}"
         if report.tool != parts[0][1].tool:
             differing["tool"] = f"written by {parts[0][1].tool}, and by {report.tool} in {file}"
-    return found, list(differing.values())
+    return environment, list(differing.values())
 
 
 def _spent(reports: Sequence[Report]) -> Spent | None:
-    told = [report.spent for report in reports if report.spent is not None]
-    if not told:
+    spent_by_run = [report.spent for report in reports if report.spent is not None]
+    if not spent_by_run:
         return None
     return Spent(
-        sum(one.calls for one in told),
-        sum(one.tokens for one in told),
-        sum((one.usd for one in told), Decimal(0)),
-        sum(one.unanswered for one in told),
-        sum(one.may_tokens for one in told),
-        sum((one.may_usd for one in told), Decimal(0)),
+        sum(spent.calls for spent in spent_by_run),
+        sum(spent.tokens for spent in spent_by_run),
+        sum((spent.usd for spent in spent_by_run), Decimal(0)),
+        sum(spent.unanswered for spent in spent_by_run),
+        sum(spent.may_tokens for spent in spent_by_run),
+        sum((spent.may_usd for spent in spent_by_run), Decimal(0)),
     )
 
 
 def _coverage(reports: Sequence[Report]) -> Coverage:
-    """Of shards the same for all; of runs that chose differently, each one's choice."""
+    """Return the coverage: the common one if all are equal, otherwise the choice of each run."""
     first = reports[0].coverage
     if all(report.coverage == first for report in reports):
         return first
@@ -317,16 +323,16 @@ def _coverage(reports: Sequence[Report]) -> Coverage:
     return Coverage({"merged": [report.coverage.chosen for report in reports]})
 
 
-# Every run leaves its results for later; what they say together.
+# The history: the kept results of all runs.
 
 
 def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
-    """Take in the results of runs elsewhere. How many of them are kept: the oldest may find no room."""
+    """Add the results of runs elsewhere; return how many are kept: there may be no room for the oldest."""
     return sum([keep_results(root, report.started, compact(report)) for _, report in parts])
 
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
-    """What is known of the baselines with these ids (globs; none: of all), over the last so many runs."""
+    """Load the history of the baselines with these ids (globs; none: all), over the last so many runs."""
     runs: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
@@ -342,18 +348,18 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
                 seen.setdefault(id, []).append(appearance)
     if not runs:
         raise NothingSelected(Problem("BK509", "no run is kept here yet", "baselinekit compare"))
-    chosen = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
-    if not chosen:
+    chosen_ids = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
+    if not chosen_ids:
         message = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
         raise NothingSelected(
             Problem("BK509", message, nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
         )
-    trends = tuple(Trend(id, tuple(seen[id])) for id in chosen)
+    trends = tuple(Trend(id, tuple(seen[id])) for id in chosen_ids)
     return History(tuple(runs), trends, tuple(unreadable))
 
 
 def read_run(raw: Json, file: str) -> tuple[KeptRun, list[tuple[str, Appearance]]]:
-    """One run of a result file, and what became of each baseline in it."""
+    """Return one run of a result file, and the outcome of each baseline in it."""
     about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
     summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
     run = KeptRun(
@@ -374,30 +380,30 @@ def read_run(raw: Json, file: str) -> tuple[KeptRun, list[tuple[str, Appearance]
     return run, appearances
 
 
-# What a report shows of earlier runs: the little that its pictures need of the history.
+# What a report shows of earlier runs: only what its charts need of the history.
 
 
 _MOST = 60
-"""Runs, the latest."""
+"""How many runs are shown, the latest ones."""
 
 
 def with_trends(report: Report, root: str) -> Report:
-    """The report with what came before it. No history, or one that cannot be read, fails no report."""
+    """Return the report with earlier runs. A history that is missing or unreadable does not make it fail."""
     try:
-        known = load(root, last=_MOST + 1)
+        history = load(root, last=_MOST + 1)
     except BaselinekitError:
         return report
     ids = {result.id for result in report.results}
     runs = tuple(
-        PastRun(run.started, run.seconds, run.summary) for run in known.runs if run.started < report.started
+        PastRun(run.started, run.seconds, run.summary) for run in history.runs if run.started < report.started
     )
     moments = {
         trend.id: tuple(
-            Moment(one.run.started, one.outcome, one.seconds)
-            for one in trend.seen
-            if one.run.started < report.started
+            Moment(appearance.run.started, appearance.outcome, appearance.seconds)
+            for appearance in trend.seen
+            if appearance.run.started < report.started
         )
-        for trend in known.trends
+        for trend in history.trends
         if trend.id in ids
     }
     return replace(report, trends=Trends(runs[-_MOST:], moments))

@@ -1,5 +1,5 @@
-"""Requests that other tools wrote down, captured in one go: what a file says becomes new baselines, and what
-cannot is told with its line."""
+"""Requests that other tools recorded, captured together: they become new baselines, and those that cannot are
+reported with their line."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,13 +49,13 @@ from baselinekit.workflow.known_good import CaptureOptions, Described, KnownGood
 from baselinekit.workflow.naming import is_same
 from baselinekit.workflow.project import Project
 
-_SEVERAL = 2
+_SHARED_FROM = 2
 
 
 @frozen
 class ImportSummary:
-    """What is to be captured of some files. `project`: with the secrets that stand in them; `known`: how many
-    are captured already."""
+    """What is to be captured from some files. `project`: with the secrets that the files contain; `known`:
+    how many are captured already."""
 
     project: Project
     new: Sequence[tuple[DraftRecipe, Place, NewBaseline]]
@@ -65,32 +65,32 @@ class ImportSummary:
     unselected: int = 0
     secrets: Sequence[str] = ()
     stated: Mapping[str, int] = field(default_factory=dict)
-    """The addresses that the files of the project state already, each with the number of its files."""
+    """The base_urls in the files of the project, each with the number of its files."""
 
     def shared_base(self) -> str | None:
-        """The address that several files state with the new ones, one of them at least, where the
+        """Return the base_url that several files have in common, at least one of them new, if the
         configuration has none."""
         if self.project.config.base_url or self.project.override_base_url:
             return None
-        new = Counter(draft.current["execution"].get("base_url") for draft, _, _ in self.new)
-        new.pop(None, None)
-        counted = {base: count + self.stated.get(base, 0) for base, count in new.items()}
-        base = max(counted, key=lambda base: counted[base], default=None)
-        return base if base is not None and counted[base] >= _SEVERAL else None
+        new_counts = Counter(draft.current["execution"].get("base_url") for draft, _, _ in self.new)
+        new_counts.pop(None, None)
+        counts = {base: count + self.stated.get(base, 0) for base, count in new_counts.items()}
+        base = max(counts, key=lambda base: counts[base], default=None)
+        return base if base is not None and counts[base] >= _SHARED_FROM else None
 
     def sharing(self, base: str) -> tuple[int, int]:
-        """How many new files state an address, and how many that are there already."""
+        """Return how many new files have this base_url, and how many existing ones."""
         new = sum(draft.current["execution"].get("base_url") == base for draft, _, _ in self.new)
         return new, self.stated.get(base, 0)
 
 
 def holds_requests(name: str, text: str) -> bool:
-    """Whether a file is of a form that holds requests, by its content."""
+    """Whether the content of a file has a format that holds requests."""
     return importer_of(SourceText(name, text)) is not None
 
 
 def read_requests(name: str, text: str, choices: ImportChoices) -> ImportedFile:
-    """What such a file asks for."""
+    """Read the requests in such a file."""
     source = SourceText(name, text)
     importer = importer_of(source)
     if importer is None:
@@ -107,34 +107,34 @@ def summarize(
     record_of: Callable[[DraftRecipe], dict[str, Any]],
     options: CaptureOptions,
 ) -> ImportSummary:
-    """What is new in the files, and why the rest cannot be asked."""
+    """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
     taken = taken_ids(project.root, project.folders)
     captured: dict[str, list[Baseline]] = {}
-    stated = Counter[str]()
+    base_counts = Counter[str]()
     for source, raw in taken.values():
-        if (other := read_record(raw, source)[0]) is not None:
-            captured.setdefault(digest(other.current.input), []).append(other)
-            base = getattr(other.current.execution, "base_url", None)  # who asks nobody has none
-            stated.update([base] if base else [])
+        if (existing := read_record(raw, source)[0]) is not None:
+            captured.setdefault(digest(existing.current.input), []).append(existing)
+            base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
+            base_counts.update([base] if base else [])
     problems: list[BaselinekitError] = []
     drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
-    askable, unmet = with_variables(drafts, project)
-    problems += unmet
+    askable, missing_errors = with_variables(drafts, project)
+    problems += missing_errors
     known = 0
     ready: list[tuple[DraftRecipe, Place]] = []
     for file, draft in askable:
         place = Place(file, draft.line or None)
         try:
-            mine = new_baseline(project, record_of(draft), options).draft
+            draft_baseline = new_baseline(project, record_of(draft), options).draft
         except BaselinekitError as error:
-            problems.append(_at(error, place))
+            problems.append(_with_place(error, place))
             continue
-        same = captured.setdefault(digest(mine.current.input), [])
-        if any(is_same(mine, other, project) for other in same):
+        same_input = captured.setdefault(digest(draft_baseline.current.input), [])
+        if any(is_same(draft_baseline, existing, project) for existing in same_input):
             known += 1
         else:
-            same.append(mine)
+            same_input.append(draft_baseline)
             ready.append((draft, place))
     named = named_apart([draft for draft, _ in ready], taken)
     new = [
@@ -143,8 +143,10 @@ def summarize(
     ]
     for file, imported in files.items():
         problems += [
-            CannotReplay(Problem("BK551", left.what, left.hint, Place(left.file or file, left.line)))
-            for left in imported.left_out
+            CannotReplay(
+                Problem("BK551", omitted.what, omitted.hint, Place(omitted.file or file, omitted.line))
+            )
+            for omitted in imported.left_out
         ]
     return ImportSummary(
         project,
@@ -154,21 +156,22 @@ def summarize(
         sum(imported.unsafe for imported in files.values()),
         sum(imported.unselected for imported in files.values()),
         sorted({name for imported in files.values() for name in imported.secrets}),
-        stated,
+        base_counts,
     )
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
-    """The project with the secrets that stood in the files: they may go where they went before."""
-    found = {
+    """Return the project with the secrets found in the files, allowed for the hosts they were sent to
+    before."""
+    secrets = {
         name: Secret(value, hosts)
         for imported in files
         for name, (value, hosts) in imported.secrets.items()
         if name not in project.scope.secrets and name not in project.scope.values
     }
-    if not found:
+    if not secrets:
         return project
-    scope = replace(project.scope, secrets={**project.scope.secrets, **found})
+    scope = replace(project.scope, secrets={**project.scope.secrets, **secrets})
     words = replace(project.words, scope=scope)
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)
 
@@ -176,15 +179,15 @@ def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
 def with_variables(
     drafts: Sequence[tuple[str, DraftRecipe]], project: Project
 ) -> tuple[list[tuple[str, DraftRecipe]], list[BaselinekitError]]:
-    """Those whose variables have a value; and of the others which variable is missing, once for each."""
-    known = {*project.scope.values, *project.scope.secrets}
+    """Return the drafts whose variables have values, and an error for each missing variable."""
+    known_names = {*project.scope.values, *project.scope.secrets}
     missing: dict[str, list[Place]] = {}
     askable = []
     for file, draft in drafts:
-        unmet = [name for name in draft.needs if name not in known]
-        for name in unmet:
+        missing_names = [name for name in draft.needs if name not in known_names]
+        for name in missing_names:
             missing.setdefault(name, []).append(Place(file, draft.line))
-        if not unmet:
+        if not missing_names:
             askable.append((file, draft))
     return askable, [
         CannotReplay(
@@ -206,20 +209,20 @@ def how_to_give(name: str) -> str:
 
 
 def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunContext) -> CapturedTogether:
-    """New files, all asked together. What can be captured is, and what cannot is told with its line."""
+    """Capture all new files together: as many as possible, the others are reported with their line."""
     project, errors = summary.project, list[BaselinekitError]()
     described = {new.draft.id: draft for draft, _, new in summary.new}
     options = replace(options, described=_describes(described, options))
-    asked: list[tuple[Place, NewBaseline]] = []
+    targets: list[tuple[Place, NewBaseline]] = []
 
     def keep(number: int, known_good: KnownGood) -> Captured:
-        new = asked[number][1]
+        new = targets[number][1]
         captured = write_known_good(project, new, known_good, options)
         return replace(captured, notes=(*captured.notes, *described[new.draft.id].notes))
 
     def blame(number: int, error: BaselinekitError) -> BaselinekitError:
-        place, new = asked[number]
-        return _at(error if isinstance(error, NotRecorded) else _of(error, new.draft.id), place)
+        place, new = targets[number]
+        return _with_place(error if isinstance(error, NotRecorded) else _with_id(error, new.draft.id), place)
 
     with ExitStack() as folders:
         for _, place, new in summary.new:
@@ -227,17 +230,17 @@ def capture_many(summary: ImportSummary, options: CaptureOptions, context: RunCo
                 writing.check_names(new.draft.id, new.group)
                 folders.enter_context(folder_made(project.root, new.folder))
                 check_new(project, new, context)
-                asked.append((place, new))
+                targets.append((place, new))
             except BaselinekitError as error:
-                errors.append(_at(error, place))
-        drafts = [(new.draft, new.folder) for _, new in asked]
-        found = capture_each(project, drafts, options, context, keep, blame)
-        errors += found.errors
-        if not found.done and errors:  # the folders that were made for it go again
+                errors.append(_with_place(error, place))
+        drafts = [(new.draft, new.folder) for _, new in targets]
+        captured_together = capture_each(project, drafts, options, context, keep, blame)
+        errors += captured_together.errors
+        if not captured_together.done and errors:  # so that the folders made for it are removed
             raise worst_of([*summary.problems, *errors])
-        if not found.done and found.is_interrupted:
+        if not captured_together.done and captured_together.is_interrupted:
             raise KeyboardInterrupt
-    return replace(found, errors=errors)
+    return replace(captured_together, errors=errors)
 
 
 def _describes(drafts: Mapping[str, DraftRecipe], options: CaptureOptions) -> Described:
@@ -252,17 +255,17 @@ def _describes(drafts: Mapping[str, DraftRecipe], options: CaptureOptions) -> De
 
 
 def _refuse_status(draft: DraftRecipe, status: int) -> None:
-    """An answer that refuses what the file describes otherwise: what lets it in may not stand in the file."""
-    before = draft.status
-    if draft.is_vouched and (before is None or before >= 400):
+    """Refuse an error answer that the file does not describe: the file may lack the credentials."""
+    recorded_status = draft.status
+    if draft.is_vouched and (recorded_status is None or recorded_status >= 400):
         return
-    message = f"the answer is {status}{f', where the file has {before}' if before else ''}"
+    message = f"the answer is {status}{f', where the file has {recorded_status}' if recorded_status else ''}"
     hint = "give values that exist, --param NAME=…, or pass --allow-error-status"
     if status in (401, 403):
         hint = "it needs other credentials than the document states; or pass --allow-error-status"
-        if before:
+        if recorded_status:
             hint = "save the file with its sensitive data, or pass --allow-error-status"
-    elif before:
+    elif recorded_status:
         hint = "save the file again, or pass --allow-error-status"
     elif status == 404:
         hint = "give values that exist, --param NAME=…; or end the base_url with /, if paths begin there"
@@ -270,23 +273,23 @@ def _refuse_status(draft: DraftRecipe, status: int) -> None:
 
 
 def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:
-    """All that could not be done as one error, whose exit code is that of the worst."""
+    """Combine the errors into one, with the exit code of the worst."""
     kinds = (Refused, InvalidInput, CannotReplay)
     worst = next((kind for kind in kinds if any(isinstance(error, kind) for error in errors)), CannotReplay)
     return worst(*(problem for error in errors for problem in error.problems))
 
 
-def _of(error: BaselinekitError, id: str) -> BaselinekitError:
-    """The error with the name of the baseline that it keeps from being captured."""
+def _with_id(error: BaselinekitError, id: str) -> BaselinekitError:
+    """Return the error with the id of the baseline that could not be captured."""
     return type(error)(*(replace(problem, message=f"{id}: {problem.message}") for problem in error.problems))
 
 
-def _at(error: BaselinekitError, place: Place) -> BaselinekitError:
-    """The error at the line that the request comes from."""
+def _with_place(error: BaselinekitError, place: Place) -> BaselinekitError:
+    """Return the error with the line that the request comes from."""
     return type(error)(*(replace(problem, place=place, at=None) for problem in error.problems))
 
 
 def stated_bases(summary: ImportSummary) -> list[str]:
-    """The addresses that the new files state."""
+    """Return the origins of the base_urls in the new files."""
     bases = (draft.current["execution"].get("base_url") for draft, _, _ in summary.new)
     return list(dict.fromkeys(origin(base) for base in bases if base))

@@ -23,7 +23,7 @@ from baselinekit.texts import many
 from baselinekit.tree.paths import find, parse, render, suggest
 from baselinekit.tree.places import value_at, with_values
 from baselinekit.variables import Redactor
-from baselinekit.workflow.asking import Asked, Replays, observe_as_they_come
+from baselinekit.workflow.asking import ReplayJob, Replays, observe_as_they_come
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.evidence import evidence_of
 from baselinekit.workflow.learning import (
@@ -203,8 +203,8 @@ def observe_known_good(
     groups, each with its number among the drafts, so that a group is stored before the next."""
     for draft, _ in drafts:
         check_placeholders(options.placeholders, project.words_of(draft))
-    requests = [
-        Asked(
+    replay_jobs = [
+        ReplayJob(
             draft.current,
             replace(project.setting(folder, context.clients), asker=draft.id),
             options.times(draft.current),
@@ -212,7 +212,7 @@ def observe_known_good(
         for draft, folder in drafts
     ]
     accepted: bool | None = None
-    for group in observe_as_they_come(requests, context, options.jobs):
+    for group in observe_as_they_come(replay_jobs, context, options.jobs):
         with without_collector():  # the outputs stay in memory and have no cycles
             learnable = {
                 number: _learn_or_error(project, drafts[number], replays, options, context)

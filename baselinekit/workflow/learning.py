@@ -30,7 +30,6 @@ from baselinekit.workflow.project import Project
 
 # An output as it is stored: texts that look like placeholders are escaped, declared values named.
 
-
 DECLARED = "the secret"
 IN_A_NAME = ", in its name"
 _SHORTEST_VALUE = 8

@@ -1,5 +1,5 @@
-"""What a run may take, in calls, tokens, dollars and failures, while its chunks are worked on in many places:
-each chunk gets a lease of what is left, and gives back what it did not take."""
+"""Limits of a run (calls, tokens, dollars, failures) while its chunks are worked on in many places: each
+chunk gets a lease on a share of what is left, and gives back what it did not use."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +15,10 @@ from baselinekit.model.values import Json
 
 @frozen
 class Lease:
-    """What a worker may take for one chunk. `now`: the time of day of the run. `failures`: after how many it
-    stops. `spent`: what the run has taken before; `calls`, `tokens` and `usd`: what it may have taken in all
-    when the chunk is done. `number` and `of`: which part is the worker's own of the questions that a model
-    answers at once and in a minute."""
+    """What a worker may use for one chunk. `now`: the time of day of the run. `failures`: after how many it
+    stops. `spent`: what the run has used before; `calls`, `tokens` and `usd`: what it may have used in total
+    when the chunk is done. `number` and `of`: the worker's share of the questions that a model answers at
+    once and per minute."""
 
     now: float
     failures: int | None = None
@@ -32,7 +32,7 @@ class Lease:
 
 @frozen
 class KeptAnswer:
-    """An answer of a model that the caller is to keep (`record`) or to forget (None), and where."""
+    """A model's answer that the caller has to store (`record`) or to delete (None), and where."""
 
     where: Literal["record", "offline", "cache", "journal"]
     model: str
@@ -42,8 +42,8 @@ class KeptAnswer:
 
 @frozen
 class Gathered:
-    """What a chunk took beside its time. `spent`: of models, None where none was made. `plain`: texts that
-    look random and are no secret where they stand, for whoever prints them."""
+    """What a chunk used besides time. `spent`: for models, None if no call was made. `plain`: texts that look
+    random but are no secrets where they are, needed for printing."""
 
     spent: Spent | None = None
     answers: tuple[KeptAnswer, ...] = ()
@@ -51,8 +51,8 @@ class Gathered:
 
 
 @frozen
-class _Given:
-    """A lease that is out, and what it holds."""
+class _GivenLease:
+    """A lease that is in use, and the amounts it holds."""
 
     lease: Lease
     failures: int
@@ -62,60 +62,62 @@ class _Given:
 
 
 class Leases:
-    """Of one run, for the threads that wait for its chunks, of which `places` are worked on at once."""
+    """The leases of one run, for the threads that wait for its chunks; `places` chunks are worked on at
+    once."""
 
     def __init__(self, places: int, limits: Limits, maxfail: int | None, now: Callable[[], float]):
         self._places, self._limits, self._maxfail, self._now = places, limits, maxfail, now
         self._usd = None if limits.usd is None else Decimal(str(limits.usd))
         self._changed = threading.Condition()
-        self._given: list[_Given] = []
+        self._leases_out: list[_GivenLease] = []
         self._failures = 0
         self.spent: Spent | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether as many have failed as may."""
+        """Whether the number of allowed failures is reached."""
         return self._maxfail is not None and self._failures >= self._maxfail
 
     @property
-    def _may_all_be_taken(self) -> bool:
-        """Whether those who hold a lease may fail as often as is left, and every other place once."""
-        held = sum(one.failures for one in self._given)
+    def _are_failures_leased(self) -> bool:
+        """Whether the leases in use may use up all failures that are left, with one failure for every other
+        place."""
+        held = sum(lease.failures for lease in self._leases_out)
         return self._maxfail is not None and self._failures + held >= self._maxfail + self._places - 1
 
     @contextmanager
     def lease(self, number: int, alone: bool = False) -> Iterator[Lease]:
-        """A share of what is left. `alone`: all of it, once nobody else holds any."""
+        """Give a share of what is left. `alone`: all of it, once nobody else holds any."""
         with self._changed:
-            while self._given and (alone or self._may_all_be_taken):
+            while self._leases_out and (alone or self._are_failures_leased):
                 self._changed.wait()
-            given = self._share(number, 1 if alone else self._places)
-            self._given.append(given)
+            given_lease = self._share(number, 1 if alone else self._places)
+            self._leases_out.append(given_lease)
         try:
-            yield given.lease
+            yield given_lease.lease
         finally:
             with self._changed:
-                self._given = [one for one in self._given if one is not given]
+                self._leases_out = [given for given in self._leases_out if given is not given_lease]
                 self._changed.notify_all()
 
     def settle(self, gathered: Gathered, failures: int) -> None:
-        """What was taken of a lease, told before it ends."""
+        """Report what was used of a lease, before it ends."""
         with self._changed:
             self._failures += failures
             if gathered.spent is not None:
                 self.spent = plus(self.spent or Spent(), gathered.spent)
 
-    def _share(self, number: int, places: int) -> _Given:
+    def _share(self, number: int, places: int) -> _GivenLease:
         spent = self.spent or Spent()
-        at_most, limits, given = spent.at_most, self._limits, self._given
-        calls = _part(limits.calls, at_most.calls, [one.calls for one in given], places)
-        tokens = _part(limits.tokens, at_most.tokens, [one.tokens for one in given], places)
+        at_most, limits, leases = spent.at_most, self._limits, self._leases_out
+        calls = _share_of(limits.calls, at_most.calls, [lease.calls for lease in leases], places)
+        tokens = _share_of(limits.tokens, at_most.tokens, [lease.tokens for lease in leases], places)
         usd = None
         if self._usd is not None:
-            left = self._usd - at_most.usd - sum((one.usd for one in given), Decimal(0))
-            usd = max(Decimal(0), min(left, (self._usd - at_most.usd) / places))
-        failures = _part(self._maxfail, self._failures, [one.failures for one in given], places)
-        lease = Lease(
+            remaining = self._usd - at_most.usd - sum((lease.usd for lease in leases), Decimal(0))
+            usd = max(Decimal(0), min(remaining, (self._usd - at_most.usd) / places))
+        failures = _share_of(self._maxfail, self._failures, [lease.failures for lease in leases], places)
+        new_lease = Lease(
             now=self._now(),
             failures=None if failures is None else max(1, failures),
             spent=spent,
@@ -125,11 +127,11 @@ class Leases:
             number=number,
             of=self._places,
         )
-        return _Given(lease, lease.failures or 0, calls or 0, tokens or 0, usd or Decimal(0))
+        return _GivenLease(new_lease, new_lease.failures or 0, calls or 0, tokens or 0, usd or Decimal(0))
 
 
-def _part(limit: int | None, spent: int, held: Sequence[int], places: int) -> int | None:
-    """How many of those that are left one of several places gets."""
+def _share_of(limit: int | None, spent: int, held: Sequence[int], places: int) -> int | None:
+    """Return how much of what is left one of several places gets."""
     if limit is None:
         return None
     return max(0, min(limit - spent - sum(held), -(-(limit - spent) // places)))
@@ -147,7 +149,7 @@ def plus(one: Spent, other: Spent) -> Spent:
 
 
 def minus(one: Spent, other: Spent) -> Spent:
-    """What was taken since another moment."""
+    """Return what was spent since an earlier moment."""
     return Spent(
         one.calls - other.calls,
         one.tokens - other.tokens,

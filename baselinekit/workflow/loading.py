@@ -33,11 +33,11 @@ class Unfit:
 
 
 _MOST_LOCATED = 1_000
-"""Differences of one baseline whose lines are looked for."""
+"""How many differences of one baseline get a line."""
 
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
-    """The baselines below the paths (as the user sees them), else in the project's own folders."""
+    """Load the baselines below the paths (as the user sees them), or in the project's own folders."""
     baselines, broken = load_partly(project, paths)
     if broken is not None:
         raise broken
@@ -45,41 +45,49 @@ def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
 
 
 def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
-    """What can be read, and what is wrong with the rest."""
+    """Load what can be read; also return the error of the rest."""
     return reading.load_partly([*find_files(project, paths).files], project.root)
 
 
 def find_files(project: Project, paths: Sequence[str]) -> Discovery:
-    """The files below the paths, else below the project's own folders. What a killed run left there is
-    cleared away."""
-    named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
+    """Find the files below the paths, or below the project's own folders. Temporary files of killed runs are
+    removed."""
+    folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
         check_configuration(project, [os.path.join(project.cwd, path) for path in paths])
-        named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
-    found = discover_files(named, project.root)
-    check_configuration(project, [os.path.dirname(os.path.join(project.root, one)) for one in found.configs])
+        folders = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
+    discovery = discover_files(folders, project.root)
+    check_configuration(
+        project, [os.path.dirname(os.path.join(project.root, path)) for path in discovery.configs]
+    )
     if paths or os.curdir in map(os.path.normpath, project.folders):
-        found.pass_over_foreign([one for one in project.folders if os.path.normpath(one) != os.curdir])
-    sweep(project.root, found.folders, found.temporaries)
-    return found
+        discovery.pass_over_foreign([path for path in project.folders if os.path.normpath(path) != os.curdir])
+    sweep(project.root, discovery.folders, discovery.temporaries)
+    return discovery
 
 
 def check_configuration(project: Project, paths: Sequence[str]) -> None:
-    """What stands in another project is not asked with the addresses, variables and permissions of this one:
-    the operator goes there, or names the configuration that counts."""
+    """Refuse files of another project: they must not be asked with the addresses, variables and permissions
+    of this one. The operator has to go there, or name the configuration to use."""
     operator = project.operator
     if not paths or operator is None or operator.config is not None:
         return
-    nearest, own = cache(nearest_config), nearest_config(operator.cwd)
-    others: dict[str, str] = {}
+    nearest, operator_config = cache(nearest_config), nearest_config(operator.cwd)
+    foreign: dict[str, str] = {}
     for path in map(os.path.normpath, paths):
-        there = nearest(path if os.path.isdir(path) else os.path.dirname(path))
-        if there is not None and there != own and not (own and os.path.samefile(there, own)):
-            others.setdefault(there, os.path.relpath(path, operator.cwd))
+        config_path = nearest(path if os.path.isdir(path) else os.path.dirname(path))
+        if (
+            config_path is not None
+            and config_path != operator_config
+            and not (operator_config and os.path.samefile(config_path, operator_config))
+        ):
+            foreign.setdefault(config_path, os.path.relpath(path, operator.cwd))
     problems = []
-    for there, path in others.items():
-        config = os.path.relpath(there, operator.cwd)
-        message = f"{path} belongs to the project of {config}, which is not the configuration that counts here"
+    for config_path, path in foreign.items():
+        config = os.path.relpath(config_path, operator.cwd)
+        message = (
+            f"{path} belongs to the project of {config}, which is not the configuration that counts here"
+        )
         hint = f"cd {shlex.quote(os.path.dirname(config))}, or add --config {shlex.quote(config)}"
         problems.append(Problem("BK511", message, hint))
     if problems:
@@ -87,8 +95,8 @@ def check_configuration(project: Project, paths: Sequence[str]) -> None:
 
 
 def from_root(path: str, root: str) -> str:
-    """A path that the operator named, from the root. What stands in the project is called as it stands there:
-    where a link in it leads is for the reader of the file to judge."""
+    """Return a path of the operator relative to the root. A path in the project stays as it is: links in it
+    are checked when the file is read."""
     path = os.path.normpath(path)
     if os.path.commonpath([path, root]) != root:
         path = os.path.realpath(path)
@@ -98,8 +106,8 @@ def from_root(path: str, root: str) -> str:
 def prepare(
     environment: CaptureEnvironment, selected: Iterable[Baseline], broken: BaselinekitError | None = None
 ) -> list[Prepared]:
-    """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
-    before, is one error."""
+    """Compile every baseline and check whether its recipe can work; all problems, also what was `broken`
+    before, are one error."""
     prepared, unfit = compile_and_check(environment, selected)
     complain(broken, unfit, environment.project.root)
     return prepared
@@ -108,9 +116,9 @@ def prepare(
 def compile_and_check(
     environment: CaptureEnvironment, selected: Iterable[Baseline]
 ) -> tuple[list[Prepared], list[Unfit]]:
-    """Each with its matcher, and those with which something is wrong. First all are compiled, then all are
-    checked: to do both in turn takes a fifth longer, for the processor keeps the code of one of them at
-    hand. An exception that nobody expected is met again where the baseline is judged, and told there."""
+    """Return the baselines with their matchers, and those that have a problem. First all are compiled, then
+    all are checked: to do both in turn takes a fifth longer, because of the processor's code cache. An
+    unexpected exception occurs again where the baseline is judged, and is reported there."""
     project = environment.project
     prepared: list[Prepared] = []
     failed: dict[int, Unfit] = {}
@@ -135,8 +143,8 @@ def compile_and_check(
 
 
 def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """A baseline with its matcher; without one where it has no output yet, or where an exception came that
-    nobody expected: both are told where it is judged."""
+    """Return a baseline with its matcher; None as matcher if it has no output yet or an unexpected exception
+    occurred: both are reported where it is judged."""
     try:
         chosen = environment.chosen(baseline)
         if chosen.baseline is None or chosen.baseline.output is ABSENT:
@@ -149,8 +157,8 @@ def compiled(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
 
 
 def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:
-    """Raise all that is wrong as one error, each problem with its place; of many that are alike in one file
-    the first."""
+    """Raise all problems as one error, each with its place; of many similar ones in one file only the
+    first."""
     problems: list[Problem] = []
     refused: list[Problem] = []
     if broken is not None:
@@ -158,12 +166,17 @@ def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str)
     if unfit:
         first, first_refused = FirstOfEach(), FirstOfEach()
         new = []
-        for one in unfit:
-            takes = (first_refused if isinstance(one.error, Refused) else first).takes
-            new.append([problem for problem in one.error.problems if takes(one.source.file, problem)])
-        wanted = [(one.source, few) for one, few in zip(unfit, new, strict=True)]
-        for one, placed in zip(unfit, locate_each_problem(wanted, root), strict=True):
-            (refused if isinstance(one.error, Refused) else problems).extend(placed)
+        for baseline in unfit:
+            takes = (first_refused if isinstance(baseline.error, Refused) else first).takes
+            new.append(
+                [problem for problem in baseline.error.problems if takes(baseline.source.file, problem)]
+            )
+        to_locate = [
+            (baseline.source, problems_of_baseline)
+            for baseline, problems_of_baseline in zip(unfit, new, strict=True)
+        ]
+        for baseline, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
+            (refused if isinstance(baseline.error, Refused) else problems).extend(placed)
         problems += first.rest()
         refused += first_refused.rest()
     if problems:
@@ -173,38 +186,44 @@ def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str)
 
 
 def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
-    """The problems with their place in the file: the record's own, where nothing more exact is known."""
+    """Return the problems with their places in the file: of the whole record, where there is no exact one."""
     return locate_each_problem([(baseline.source, problems)], root)[0]
 
 
-def locate_each_problem(wrong: Sequence[tuple[Source, Iterable[Problem]]], root: str) -> list[list[Problem]]:
-    """The same for many baselines: each file is looked into once, however many of them it holds."""
-    listed = [(source, list(problems)) for source, problems in wrong]
-    wanted = [(source, [problem.at or () for problem in problems]) for source, problems in listed if problems]
-    places = iter(locate_each(wanted, root))
+def locate_each_problem(
+    problems_by_source: Sequence[tuple[Source, Iterable[Problem]]], root: str
+) -> list[list[Problem]]:
+    """Do the same for many baselines: each file is read once, however many of them it holds."""
+    problem_lists = [(source, list(problems)) for source, problems in problems_by_source]
+    to_locate = [
+        (source, [problem.at or () for problem in problems]) for source, problems in problem_lists if problems
+    ]
+    places = iter(locate_each(to_locate, root))
     return [
         [problem.placed(place) for problem, place in zip(problems, next(places), strict=True)]
         if problems
         else []
-        for _, problems in listed
+        for _, problems in problem_lists
     ]
 
 
 def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root: str) -> list[Result | None]:
-    """The results with the lines that they are about, found once all is recorded: a record that gains its
-    first `last_passed` moves what stands below it."""
+    """Return the results with the lines they refer to. These are found once all is recorded: a record that
+    gains its first `last_passed` moves the lines below it."""
     placed = list(results)
-    unmet = [
+    failures = [
         (number, result, result.differences[:_MOST_LOCATED])
         for number, result in enumerate(results)
         if result and result.outcome not in ("passed", "skipped")
     ]
-    if not unmet:
+    if not failures:
         return placed
-    wanted = [(sources[n], [result.at, *(spot.at for spot in spots)]) for n, result, spots in unmet]
-    for (n, result, spots), (own, *places) in zip(unmet, locate_each(wanted, root), strict=True):
+    to_locate = [(sources[n], [result.at, *(spot.at for spot in spots)]) for n, result, spots in failures]
+    for (n, result, spots), (result_place, *places) in zip(
+        failures, locate_each(to_locate, root), strict=True
+    ):
         pairs = zip(spots, places, strict=True)
         differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
-        rest = result.differences[len(spots) :]
-        placed[n] = replace(result, line=own.line, differences=(*differences, *rest))
+        unlocated = result.differences[len(spots) :]
+        placed[n] = replace(result, line=result_place.line, differences=(*differences, *unlocated))
     return placed

@@ -1,10 +1,10 @@
-"""merge of many results: the files of all shards are read side by side, and what has passed goes from file to
-file by its bytes. Where anything is not as a compare writes it, the whole files are read (history.py)."""
+"""merge of many results: the files of all shards are read at the same time, and results that passed are
+copied byte by byte. If a file is not as a compare writes it, the whole files are read (history.py)."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from heapq import merge as in_turn
+from heapq import merge as merge_sorted
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.grades import OUTCOMES
@@ -21,7 +21,8 @@ from baselinekit.workflow.history import combined, refuse_apart
 
 
 class StreamedMerge:
-    """One report of several files. NotStreamableError, at any time: somebody has to look at all of them."""
+    """One report of several files. Any method may raise NotStreamableError: then the whole files have to be
+    read."""
 
     def __init__(self, paths: Sequence[str], cwd: str, different: Collection[str]):
         try:
@@ -31,57 +32,58 @@ class StreamedMerge:
             ]
             parts = [(path, file.head) for path, file in zip(paths, self._files, strict=True)]
             refuse_apart(parts, different)
-        except BaselinekitError:  # told of the whole files, with all that is wrong
+        except BaselinekitError:  # reported when the whole files are read, with all problems
             raise NotStreamableError from None
         self._counts: dict[str, int] = {
             outcome: sum(file.counts[outcome] for file in self._files) for outcome in OUTCOMES
         }
         self._report = combined(parts, different, sum(self._counts.values()))
-        self._more: list[Result] = []
+        self._not_passed: list[Result] = []
 
     def pieces(self) -> Iterator[bytes]:
-        """The result file of them all."""
+        """Return the merged result file in pieces."""
         head = head_text(self._report, Summary(**self._counts, complete=self._report.complete))
         return whole(head, self._texts())
 
     def report(self) -> Report:
-        """What is to be told of it, when its pieces are through: of what passed only the number."""
-        passed = self._counts["passed"] - sum(result.outcome == "passed" for result in self._more)
-        return replace(self._report, results=tuple(self._more), more_passed=passed)
+        """Return the report, after its pieces have been read: of the results that passed only their
+        number."""
+        passed = self._counts["passed"] - sum(result.outcome == "passed" for result in self._not_passed)
+        return replace(self._report, results=tuple(self._not_passed), more_passed=passed)
 
     def _texts(self) -> Iterator[bytes]:
-        """Each result once, in the order of a run without shards."""
+        """Yield each result once, in the order of a run without shards."""
         ids: set[str] = set()
         last = -1
-        for one in self._in_order():
-            position = len(ids) if one.position is None else one.position
-            ids.add(one.id)
+        for result in self._in_order():
+            position = len(ids) if result.position is None else result.position
+            ids.add(result.id)
             if position <= last:
                 raise NotStreamableError
             last = position
-            if one.result is not None:
-                self._more.append(one.result)
-            yield one.text
+            if result.result is not None:
+                self._not_passed.append(result.result)
+            yield result.text
         if len(ids) != sum(self._counts.values()):
             raise NotStreamableError
 
     def _in_order(self) -> Iterable[StreamedResult]:
         if all(file.head.shard is not None for file in self._files):
-            return in_turn(*map(_placed, self._files), key=lambda one: one.position or 0)
-        return (one for file in self._files for one in _unplaced(file))
+            return merge_sorted(*map(_results_in_order, self._files), key=lambda result: result.position or 0)
+        return (result for file in self._files for result in _results_without_positions(file))
 
 
-def _placed(file: StreamedFile) -> Iterator[StreamedResult]:
+def _results_in_order(file: StreamedFile) -> Iterator[StreamedResult]:
     last = -1
-    for one in file.results():
-        if one.position is None or one.position <= last:
+    for result in file.results():
+        if result.position is None or result.position <= last:
             raise NotStreamableError
-        last = one.position
-        yield one
+        last = result.position
+        yield result
 
 
-def _unplaced(file: StreamedFile) -> Iterator[StreamedResult]:
-    for one in file.results():
-        if one.position is not None:
+def _results_without_positions(file: StreamedFile) -> Iterator[StreamedResult]:
+    for result in file.results():
+        if result.position is not None:
             raise NotStreamableError
-        yield one
+        yield result

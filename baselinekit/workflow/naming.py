@@ -28,50 +28,52 @@ def slug(text: str, longest: int = LONGEST) -> str:
 
 
 def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
-    """The id of a new baseline. `is_chosen`: the operator has chosen the one that it has, which is taken or
-    refused as it is."""
+    """Return the id of a new baseline. `is_chosen`: the operator has chosen its id, which is used or refused
+    as it is."""
     taken = taken_ids(project.root, project.folders)
     if draft.id.casefold() not in taken:
         return draft.id
     source, raw = taken[draft.id.casefold()]
-    other, _ = read_record(raw, source)
-    free = draft.id
-    for free in (draft.id, *longer_ids(draft, other, project)):
-        if free.casefold() not in taken:
+    existing, _ = read_record(raw, source)
+    candidate = draft.id
+    for candidate in (draft.id, *longer_ids(draft, existing, project)):
+        if candidate.casefold() not in taken:
             break
-        if not is_chosen or free == draft.id:
-            refuse_same(draft, free, *taken[free.casefold()], project)
+        if not is_chosen or candidate == draft.id:
+            refuse_same(draft, candidate, *taken[candidate.casefold()], project)
     if not is_chosen:
-        return free
-    mask, by = project.redactor.mask, "another baseline"
-    if other is not None:
-        by = kind_of(other.current).target(other.current, mask, _base(other, project))
-    hint = f"choose another --id, such as {free}"
-    raise InvalidInput(_taken(draft.id, str(id_of(raw, source)), by, hint, source, project))
+        return candidate
+    mask, owner = project.redactor.mask, "another baseline"
+    if existing is not None:
+        owner = kind_of(existing.current).target(existing.current, mask, _base_url(existing, project))
+    hint = f"choose another --id, such as {candidate}"
+    raise InvalidInput(_taken_problem(draft.id, str(id_of(raw, source)), owner, hint, source, project))
 
 
 def refuse_same(draft: Baseline, id: str, source: Source, raw: dict[str, Json], project: Project) -> None:
-    other, _ = read_record(raw, source)
-    if other is not None and is_same(draft, other, project):
-        hint = f"choose another --id, or accept its new answer: baselinekit refresh {other.id} --replay"
-        raise InvalidInput(_taken(id, other.id, "the same recipe", hint, source, project))
+    existing, _ = read_record(raw, source)
+    if existing is not None and is_same(draft, existing, project):
+        hint = f"choose another --id, or accept its new answer: baselinekit refresh {existing.id} --replay"
+        raise InvalidInput(_taken_problem(id, existing.id, "the same recipe", hint, source, project))
 
 
-def _taken(id: str, known: str, by: str, hint: str, source: Source, project: Project) -> Problem:
-    message = f"the id {id!r} is taken by {by}"
-    if known != id:
-        message = f"the id {id!r} is {known!r} in different case, which is taken by {by}"
+def _taken_problem(
+    id: str, existing_id: str, owner: str, hint: str, source: Source, project: Project
+) -> Problem:
+    message = f"the id {id!r} is taken by {owner}"
+    if existing_id != id:
+        message = f"the id {id!r} is {existing_id!r} in different case, which is taken by {owner}"
     return Problem("BK113", message, hint, locate(source, ("id",), project.root))
 
 
 def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
-    """The id with what tells its recipe from the one that has it, a word more each time, and in the end with
-    a hash."""
+    """Yield the id with what distinguishes its recipe from the other one, a word more each time, and finally
+    with a hash."""
     words = slug(draft.id)
-    own, its = _distinctions(draft, project), _distinctions(other, project) if other else []
-    for mine, theirs in zip_longest(own, its, fillvalue=""):
-        if mine and slug(mine, _UNLIMITED) != slug(theirs, _UNLIMITED):
-            longer = f"{words}-{slug(mine, _UNLIMITED)}"
+    own_parts, other_parts = _distinctions(draft, project), _distinctions(other, project) if other else []
+    for part, other_part in zip_longest(own_parts, other_parts, fillvalue=""):
+        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED):
+            longer = f"{words}-{slug(part, _UNLIMITED)}"
             if len(longer) <= LONGEST:
                 words = longer
                 yield words
@@ -81,20 +83,20 @@ def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Ite
 
 
 def _distinctions(baseline: Baseline, project: Project) -> list[str]:
-    return kind_of(baseline.current).distinctions(baseline.current, _base(baseline, project))
+    return kind_of(baseline.current).distinctions(baseline.current, _base_url(baseline, project))
 
 
-def _base(baseline: Baseline, project: Project) -> str:
-    """The address that it asks as long as the operator gives no other one."""
+def _base_url(baseline: Baseline, project: Project) -> str:
+    """Return the base_url, as long as the operator does not override it."""
     kind = kind_of(baseline.current)
     return str(kind.base_url(baseline.current, None, project.base_url) or "").rstrip("/")
 
 
 def is_same(draft: Baseline, other: Baseline, project: Project) -> bool:
-    """Whether both ask the same of the same. How long a request may take makes no other one of it."""
-    mine, its = draft.current, other.current
-    if mine.kind != its.kind or _base(draft, project) != _base(other, project):
+    """Whether both send the same request to the same address. Timeouts are not compared for requests."""
+    recipe, other_recipe = draft.current, other.current
+    if recipe.kind != other_recipe.kind or _base_url(draft, project) != _base_url(other, project):
         return False
-    if kind_of(mine).asks_address:
-        return digest(mine.input) == digest(its.input)
-    return recipe_hash(mine) == recipe_hash(its)
+    if kind_of(recipe).asks_address:
+        return digest(recipe.input) == digest(other_recipe.input)
+    return recipe_hash(recipe) == recipe_hash(other_recipe)
