@@ -173,9 +173,10 @@ class Stop:
 class ThreadPool(Generic[Item, Done]):
     """Does `work` for each item in at most `jobs` threads; `finished` gets each result, one at a time, and
     returns whether to go on. On a `stop`, the work under way is cancelled (`cancel`) and the results so far
-    are kept. Items with the same `claim` do not run at the same time (`Turns`). The threads take the items
-    themselves: to pass each item to a thread and back took a fifth of the processor time of a run of quick
-    requests."""
+    are kept. Items with the same `claim` do not run at the same time (`Turns`).
+
+    The threads take the items themselves: to pass each item to a thread and back took a fifth of the
+    processor time of a run of quick requests."""
 
     def __init__(
         self,

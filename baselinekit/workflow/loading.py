@@ -166,17 +166,12 @@ def complain(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str)
     if unfit:
         first, first_refused = FirstOfEach(), FirstOfEach()
         new = []
-        for baseline in unfit:
-            takes = (first_refused if isinstance(baseline.error, Refused) else first).takes
-            new.append(
-                [problem for problem in baseline.error.problems if takes(baseline.source.file, problem)]
-            )
-        to_locate = [
-            (baseline.source, problems_of_baseline)
-            for baseline, problems_of_baseline in zip(unfit, new, strict=True)
-        ]
-        for baseline, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
-            (refused if isinstance(baseline.error, Refused) else problems).extend(placed)
+        for item in unfit:
+            takes = (first_refused if isinstance(item.error, Refused) else first).takes
+            new.append([problem for problem in item.error.problems if takes(item.source.file, problem)])
+        to_locate = [(item.source, kept_problems) for item, kept_problems in zip(unfit, new, strict=True)]
+        for item, placed in zip(unfit, locate_each_problem(to_locate, root), strict=True):
+            (refused if isinstance(item.error, Refused) else problems).extend(placed)
         problems += first.rest()
         refused += first_refused.rest()
     if problems:

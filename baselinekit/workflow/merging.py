@@ -55,35 +55,35 @@ class StreamedMerge:
         """Yield each result once, in the order of a run without shards."""
         ids: set[str] = set()
         last = -1
-        for result in self._in_order():
-            position = len(ids) if result.position is None else result.position
-            ids.add(result.id)
+        for entry in self._in_order():
+            position = len(ids) if entry.position is None else entry.position
+            ids.add(entry.id)
             if position <= last:
                 raise NotStreamableError
             last = position
-            if result.result is not None:
-                self._not_passed.append(result.result)
-            yield result.text
+            if entry.result is not None:
+                self._not_passed.append(entry.result)
+            yield entry.text
         if len(ids) != sum(self._counts.values()):
             raise NotStreamableError
 
     def _in_order(self) -> Iterable[StreamedResult]:
         if all(file.head.shard is not None for file in self._files):
-            return merge_sorted(*map(_results_in_order, self._files), key=lambda result: result.position or 0)
-        return (result for file in self._files for result in _results_without_positions(file))
+            return merge_sorted(*map(_results_in_order, self._files), key=lambda entry: entry.position or 0)
+        return (entry for file in self._files for entry in _results_without_positions(file))
 
 
 def _results_in_order(file: StreamedFile) -> Iterator[StreamedResult]:
     last = -1
-    for result in file.results():
-        if result.position is None or result.position <= last:
+    for entry in file.results():
+        if entry.position is None or entry.position <= last:
             raise NotStreamableError
-        last = result.position
-        yield result
+        last = entry.position
+        yield entry
 
 
 def _results_without_positions(file: StreamedFile) -> Iterator[StreamedResult]:
-    for result in file.results():
-        if result.position is not None:
+    for entry in file.results():
+        if entry.position is not None:
             raise NotStreamableError
-        yield result
+        yield entry

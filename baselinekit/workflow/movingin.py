@@ -190,8 +190,8 @@ def moved_cassettes(
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
     summary = summarize(project, files, _record_of, options)
     moved_files = _MovedFiles(summary.project, left_out, {})
-    for error in summary.problems:
-        for problem in error.problems:
+    for failure in summary.problems:
+        for problem in failure.problems:
             moved_files.lose(problem.place or Place(""), problem.message, problem.hint)
     player = _CassettePlayer(summary, options, clients, moment)
     for draft, place, new in summary.new:

@@ -23,25 +23,27 @@ def read_selected(
     unique, all files are read. `is_all`: the index may forget all other files."""
     wanted = IsWanted(selection)
     known, is_wanted = index.known(found), wanted.test
-    selected = {file for file, entry_known in known.each() if is_wanted(entry_known)}
+    selected = {file for file, entry in known.each() if is_wanted(entry)}
     chosen = [file for file in found.files if file in selected or file not in known]
     missing = [file for file in chosen if file not in known]
     began = index.begin() if len(missing) > len(found.files) // _PART else None
     stamps = {file: found.stamp(file) for file in missing} if began is not None else {}
-    read = reads(chosen, wanted)
-    is_known = all(known.get(file, facts) == facts for file, facts in facts_of(read.entries, chosen).items())
+    files_read = reads(chosen, wanted)
+    is_known = all(
+        known.get(file, facts) == facts for file, facts in facts_of(files_read.entries, chosen).items()
+    )
     other_ids = known.ids(without=selected)
-    ids = [id.casefold() for id in (*other_ids, *(entry_known.id for entry_known in read.entries))]
+    ids = [id.casefold() for id in (*other_ids, *(entry.id for entry in files_read.entries))]
     if not is_known or len({*ids}) < len(ids):
-        read.add(reads([file for file in known if file not in selected], wanted))
-        return in_order(read, found)
-    if began is not None and not read.problems and not read.refused:
-        index.keep(began, stamps, read.entries, {*known, *(() if is_all else index.files)})
-    if selection.shard is None and any(map(wanted, read.entries)):
-        read.others = len(other_ids)
-        return read
-    read.entries += [entry_known.entry(file) for file, entry_known in known.each() if file not in selected]
-    return in_order(read, found)
+        files_read.add(reads([file for file in known if file not in selected], wanted))
+        return in_order(files_read, found)
+    if began is not None and not files_read.problems and not files_read.refused:
+        index.keep(began, stamps, files_read.entries, {*known, *(() if is_all else index.files)})
+    if selection.shard is None and any(map(wanted, files_read.entries)):
+        files_read.others = len(other_ids)
+        return files_read
+    files_read.entries += [entry.entry(file) for file, entry in known.each() if file not in selected]
+    return in_order(files_read, found)
 
 
 def facts_of(entries: Iterable[Entry], files: Iterable[str]) -> dict[str, list[KnownEntry]]:
@@ -52,8 +54,8 @@ def facts_of(entries: Iterable[Entry], files: Iterable[str]) -> dict[str, list[K
     return facts
 
 
-def in_order(read: ReadFiles, found: Discovery) -> ReadFiles:
+def in_order(files_read: ReadFiles, found: Discovery) -> ReadFiles:
     """Sort the entries by the order of the files."""
     order = {file: number for number, file in enumerate(found.files)}
-    read.entries.sort(key=lambda entry: order[entry.source.file])
-    return read
+    files_read.entries.sort(key=lambda entry: order[entry.source.file])
+    return files_read

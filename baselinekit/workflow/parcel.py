@@ -1,5 +1,5 @@
-"""What goes to a worker on another machine: the files that some baselines use. They are gathered and sealed
-by the caller, and laid out there in a folder of their own, at the paths that they have here."""
+"""What is sent to a worker on another machine: the files that some baselines use. They are read and sealed by
+the caller, and laid out there in a folder of their own, with the paths that they have here."""
 
 import os
 import pickle
@@ -24,7 +24,7 @@ from baselinekit.workflow.since import models_used, names_in_inputs, used_files
 
 _NEVER_SENT = {".git", "__pycache__", atomic.STATE_FOLDER}
 MOST_BYTES = 256_000_000
-"""Of all files that go with one chunk."""
+"""The limit for all files that are sent with one chunk."""
 
 Key = tuple[str, str]
 Item = TypeVar("Item", contravariant=True)
@@ -32,8 +32,8 @@ Value = TypeVar("Value")
 
 
 class Sealed:
-    """A value on its way through a scheduler, its logs and its pages: none of them shows what is in it. It is
-    packed, so that no text of it stands in the memory of who carries it. `version`: of who has sealed it."""
+    """A value on its way through a scheduler: its content does not appear in logs or on web pages. It is
+    compressed, so that no text of it is readable in the memory of the scheduler. `version`: of the sender."""
 
     __slots__ = ("_packed", "_version")
 
@@ -46,8 +46,8 @@ class Sealed:
 
     def unsealed(self) -> Any:
         if self._version != __version__:
-            message = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
-            raise CannotReplay(Problem("BK361", message, "install the same version on both"))
+            text = f"a worker of the cluster has baselinekit {__version__}, and the command {self._version}"
+            raise CannotReplay(Problem("BK361", text, "install the same version on both"))
         return pickle.loads(zlib.decompress(self._packed))
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class Sealed:
 
 @frozen
 class SentFile:
-    """A file as it is here: its whole path, its bytes, and whether it is a program."""
+    """A file as it is here: its absolute path, its bytes, and whether it is executable."""
 
     path: str
     data: bytes
@@ -72,7 +72,7 @@ class SentFile:
 @frozen
 class Parcel:
     """All that a worker elsewhere needs for one chunk. `order`, `policy`, `chunk` and `lease` are as for a
-    worker on this machine; `known` is what is known of the place of the run, which is here."""
+    worker on this machine; `known` is the environment of the run, which is the one here."""
 
     order: Any
     policy: Any
@@ -84,19 +84,19 @@ class Parcel:
 
 
 class Packs(Protocol[Item]):
-    """Knows what goes with a chunk."""
+    """Knows which files are sent with a chunk."""
 
     def files_of(self, entries: Sequence[Item], /) -> tuple[SentFile, ...]: ...
 
     def folders_of(self, entries: Sequence[Item], /) -> tuple[str, ...]:
-        """Those that are to be there, be they empty."""
+        """Return the folders that must exist there, even if they are empty."""
 
 
 @frozen
 class CommonFiles:
-    """What goes with all chunks of one run. `stated`: files as they are to be there, whatever stands here;
-    `paths`: of what all of them use; `answers`: files and folders of what models have answered, for those
-    that ask one."""
+    """What is sent with all chunks of one run. `stated`: files with the content they must have there,
+    whatever they contain here; `paths`: files that all chunks use; `answers`: files and folders with answers
+    of models, for chunks that ask one."""
 
     project: Project
     stated: Mapping[str, bytes]
@@ -104,13 +104,14 @@ class CommonFiles:
     answers: Sequence[str] = ()
 
     def with_files(self, paths: Iterable[str], is_asking: bool) -> tuple[SentFile, ...]:
-        """These as well, whole paths; of whoever asks a model also what it has answered."""
-        more = (path for place in self.answers for path in _kept_in(place)) if is_asking else ()
-        return gathered([*self.paths, *paths, *more], self.stated)
+        """Return these files (absolute paths) as well; for a chunk that asks a model, also the stored
+        answers."""
+        answer_files = (path for place in self.answers for path in _files_in(place)) if is_asking else ()
+        return read_files([*self.paths, *paths, *answer_files], self.stated)
 
 
 class Packing:
-    """What goes with the chunks of a compare."""
+    """What is sent with the chunks of a compare."""
 
     def __init__(self, shared: CommonFiles):
         self._shared = shared
@@ -120,14 +121,14 @@ class Packing:
         self._folders: dict[Key, str] = {}
 
     def note(self, baselines: Iterable[Baseline]) -> None:
-        """What each of these uses, while it is at hand."""
-        for one in baselines:
-            key = one.source.file, one.id
-            if names := names_used(one, self._project):
+        """Note what each of these uses, while the baselines are in memory."""
+        for baseline in baselines:
+            key = baseline.source.file, baseline.id
+            if names := names_used(baseline, self._project):
                 self._used[key] = names
-            if folder := works_in(one):
+            if folder := working_folder(baseline):
                 self._folders[key] = folder
-            if self._shared.answers and models_used(one, self._project):
+            if self._shared.answers and models_used(baseline, self._project):
                 self._asking.add(key)
 
     def files_of(self, entries: Sequence[Entry]) -> tuple[SentFile, ...]:
@@ -139,37 +140,37 @@ class Packing:
         return self._shared.with_files((os.path.join(root, name) for name in names), is_asking)
 
     def folders_of(self, entries: Sequence[Entry]) -> tuple[str, ...]:
-        found = {self._folders.get((entry.source.file, entry.id)) for entry in entries}
+        folders = {self._folders.get((entry.source.file, entry.id)) for entry in entries}
         root = self._project.root
-        own = (os.path.join(root, folder) for folder in found if folder is not None)
-        return (root, self._project.cwd, *own)
+        recipe_folders = (os.path.join(root, folder) for folder in folders if folder is not None)
+        return (root, self._project.cwd, *recipe_folders)
 
 
-# Which files those are. Links are followed; what they lead to outside of the project stays here, as the
-# recipe that names it is refused there as it would be here.
+# The files that are sent. Links are followed; files outside of the project are not sent, as a recipe that
+# names one is refused there in the same way as here.
 
 
 def names_used(baseline: Baseline, project: Project) -> tuple[str, ...]:
-    """The files besides its own that a baseline may use, from the project's root, those that are there."""
+    """Return the existing files, besides its own, that a baseline may use, relative to the project's root."""
     files, folders = used_files(baseline, project)
     folder = os.path.dirname(baseline.source.file)
     files += names_in_inputs(baseline.current, project, folder)
-    found = dict.fromkeys(name for name in files if is_inside(project.root, name))
-    if (cwd := works_in(baseline)) and not f"{folder}/".startswith(f"{cwd}/") and cwd != os.curdir:
+    names_found = dict.fromkeys(name for name in files if is_inside(project.root, name))
+    if (cwd := working_folder(baseline)) and not f"{folder}/".startswith(f"{cwd}/") and cwd != os.curdir:
         folders.append(cwd)
     for name in folders:
-        found |= dict.fromkeys(files_below(project.root, name))
-    return tuple(found)
+        names_found |= dict.fromkeys(files_below(project.root, name))
+    return tuple(names_found)
 
 
-def works_in(baseline: Baseline) -> str:
-    """The folder that its recipe names for its program to run in, from the project's root; else nothing."""
-    named = kind_of(baseline.current).working_folder(baseline.current)
-    return os.path.normpath(os.path.join(os.path.dirname(baseline.source.file), named)) if named else ""
+def working_folder(baseline: Baseline) -> str:
+    """Return the folder in which its recipe runs its program, relative to the project's root; else ""."""
+    folder = kind_of(baseline.current).working_folder(baseline.current)
+    return os.path.normpath(os.path.join(os.path.dirname(baseline.source.file), folder)) if folder else ""
 
 
 def is_inside(root: str, name: str) -> bool:
-    """Whether it is a file of the folder `root` that may be sent."""
+    """Whether it is a file in the folder `root` that may be sent."""
     try:
         if not stat.S_ISREG(os.stat(os.path.join(root, name)).st_mode):
             return False
@@ -180,7 +181,7 @@ def is_inside(root: str, name: str) -> bool:
     return inside[0] != os.pardir and not _NEVER_SENT & {*inside}
 
 
-def _kept_in(place: str) -> Iterator[str]:
+def _files_in(place: str) -> Iterator[str]:
     if not os.path.isdir(place):
         yield place
     for here, _, names in os.walk(place):
@@ -196,36 +197,36 @@ def files_below(root: str, folder: str) -> Iterator[str]:
                 yield inside
 
 
-def gathered(paths: Iterable[str], stated: Mapping[str, bytes]) -> tuple[SentFile, ...]:
-    """The files at these paths with what stands in them now; of those that are `stated`, that. A file that is
-    gone is missing there as well, and whoever needs it says so."""
-    found: dict[str, SentFile] = {path: SentFile(path, data) for path, data in stated.items()}
+def read_files(paths: Iterable[str], stated: Mapping[str, bytes]) -> tuple[SentFile, ...]:
+    """Read the files at these paths; the `stated` ones have the content given there. A file that is gone is
+    missing there as well, and what needs it reports that."""
+    sent: dict[str, SentFile] = {path: SentFile(path, data) for path, data in stated.items()}
     size = sum(len(data) for data in stated.values())
     for path in paths:
-        if path in found:
+        if path in sent:
             continue
         try:
             with open(path, "rb") as file:
                 runs = bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
-                found[path] = SentFile(path, file.read(MOST_BYTES - size + 1), runs)
+                sent[path] = SentFile(path, file.read(MOST_BYTES - size + 1), runs)
         except OSError:
             continue
-        size += len(found[path].data)
+        size += len(sent[path].data)
         if size > MOST_BYTES:
             message = f"the files that it uses have more than {MOST_BYTES:,} bytes together"
             hint = "name fewer or smaller files in it, or do it here, without --dask"
             raise CannotReplay(Problem("BK362", f"a part of this run cannot be sent: {message}", hint))
-    return tuple(found.values())
+    return tuple(sent.values())
 
 
-# How they are laid out. Each keeps its whole path below a folder of this one chunk, so that what leads from
-# one of them to another one leads there as well.
+# How the files are laid out. Each keeps its whole path below a folder of this chunk, so that relative paths
+# from one to another stay valid.
 
 
 @contextmanager
 def laid_out(files: Iterable[SentFile], folders: Iterable[str], within: str | None = None) -> Iterator[str]:
-    """The files below a new folder that nobody else may read, until this ends; and the `folders`, be they
-    empty."""
+    """Lay out the files below a new private folder, until this context ends; and create the `folders`, even
+    if empty."""
     top = os.path.realpath(tempfile.mkdtemp(prefix="baselinekit-", dir=within))
     try:
         for folder in folders:
@@ -233,7 +234,7 @@ def laid_out(files: Iterable[SentFile], folders: Iterable[str], within: str | No
         for file in files:
             path = moved(file.path, top)
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            with open(path, "wb", opener=_private) as written:
+            with open(path, "wb", opener=_open_private) as written:
                 written.write(file.data)
             if file.runs:
                 os.chmod(path, 0o700)
@@ -242,34 +243,35 @@ def laid_out(files: Iterable[SentFile], folders: Iterable[str], within: str | No
         shutil.rmtree(top, ignore_errors=True)
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)
 
 
 def moved(path: str, top: str) -> str:
-    """Where a path of the caller's lies below a folder. It does not lead out of that, whatever it says."""
+    """Return where a path of the caller is below a folder. It cannot lead out of that, whatever the path
+    is."""
     return top + os.path.normpath("/" + path)
 
 
 def at_home(value: Value, top: str) -> Value:
-    """The same with the paths that the caller knows: what was said of files names them as they are there."""
+    """Return the value with the caller's paths in place of the paths below the folder."""
     if top.encode() not in pickle.dumps(value):
         return value
-    found: Value = _with_texts(value, lambda text: text.replace(top, ""))
-    return found
+    replaced: Value = _with_texts(value, lambda text: text.replace(top, ""))
+    return replaced
 
 
 def away(value: Value, paths: Iterable[str], top: str) -> Value:
-    """The same for whoever works there: texts that are one of these paths say where it was laid out."""
+    """Return the value with those texts that are one of these paths changed to where the file is laid out."""
     data = pickle.dumps(value)
-    if not (known := {path for path in paths if path.encode("utf-8", "surrogatepass") in data}):
+    if not (present := {path for path in paths if path.encode("utf-8", "surrogatepass") in data}):
         return value
-    found: Value = _with_texts(value, lambda text: moved(text, top) if text in known else text)
-    return found
+    replaced: Value = _with_texts(value, lambda text: moved(text, top) if text in present else text)
+    return replaced
 
 
 def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """The same value, each text in it changed."""
+    """Return the value with each text in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -280,10 +282,10 @@ def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
             return items
         return value._make(items) if hasattr(value, "_make") else tuple(items)
     if is_dataclass(value) and not isinstance(value, type):
-        named = {
+        changed = {
             field.name: _with_texts(getattr(value, field.name), change)
             for field in fields(value)
             if field.init
         }
-        return replace(value, **named)
+        return replace(value, **changed)
     return value

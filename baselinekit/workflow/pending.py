@@ -1,4 +1,4 @@
-"""What is kept of a replay that did not match, and what of it varies by nature."""
+"""What is kept of a replay that failed, and which of its differences are expected by nature."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ from baselinekit.tree.places import children
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import CaptureEnvironment, Project, environment_of, observed_for
 
-# What is kept of a replay that did not match: all that a refresh needs, and no secret.
+# What is kept of a replay that failed: all that a refresh needs, and no secrets.
 
 
 def seen_of(
     here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
 ) -> Seen:
-    """What a refresh would approve. An environment that cannot be found out is left out."""
+    """Return what a refresh would approve. An environment that cannot be detected is left out."""
     around: dict[str, Json] = {}
     with suppress(BaselinekitError):
         here.environment()
@@ -49,10 +49,10 @@ def seen_around(
     now: str,
     around: dict[str, Json],
 ) -> Seen:
-    """The same, of who knows what was around it."""
+    """Return the same, for a caller that knows the environment around it."""
     redactor = project.redactor.knowing(observation.output)
-    known = baseline.baseline
-    resolved, masked = without_secrets(comparison.resolved, known.output if known else None, redactor)
+    stored = baseline.baseline
+    resolved, masked = without_secrets(comparison.resolved, stored.output if stored else None, redactor)
     return Seen(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),
@@ -64,27 +64,31 @@ def seen_around(
         masked=masked,
         flaw=observation.flaw,
         troubles=tuple(
-            one.message
-            for one in kind_of(baseline.current).troubles(baseline.current, observation)
-            if not one.visible
+            trouble.message
+            for trouble in kind_of(baseline.current).troubles(baseline.current, observation)
+            if not trouble.visible
         ),
-        unsettled=tuple(redactor.mask_value(list(_unsettled(comparison.differences)))),
-        settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in SETTLED_BY_REFRESH),
+        unsettled=tuple(redactor.mask_value(list(_describe_unsettled(comparison.differences)))),
+        settled=tuple(
+            f"{difference.rule}: {difference.note}"
+            for difference in comparison.differences
+            if difference.rule in SETTLED_BY_REFRESH
+        ),
         variant=baseline.variant,
         differing=tuple(_differing_leaves(comparison.differences, redactor)),
     )
 
 
 def compared_with(baseline: Baseline) -> str:
-    """A short name for the output and the rules of a baseline: of any others it is another one. In which
-    order the keys of an object stand does not matter."""
+    """Return a short hash of the output and the rules of a baseline. The order of keys in an object does not
+    matter."""
     output = baseline.baseline.output if baseline.baseline else None
     text = f"{canonical(output)}\n{baseline.comparison!r}"
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-def _unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
-    """What no other output on file would make right."""
+def _describe_unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
+    """Describe the differences that no other stored output would resolve."""
     for difference in differences:
         if settled_by_refresh(rule := difference.rule or ""):
             continue
@@ -95,75 +99,86 @@ def _unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
 
 
 def _differing_leaves(differences: tuple[Difference, ...], redactor: Redactor) -> Iterator[tuple[Path, Json]]:
-    """For whoever learns of this answer later. A value with a secret in it is left out: masked, it would be
-    another one."""
-    for one in differences:
-        is_leaf = one.kind in ("value", "type") and not isinstance(one.actual, dict | list)
-        if is_leaf and redactor.mask_value(one.actual, one.at) == one.actual:
-            yield one.at, one.actual
+    """Yield the differing values, for learning from this answer later. A value with a secret in it is left
+    out: masked, it would be another value."""
+    for difference in differences:
+        is_leaf = difference.kind in ("value", "type") and not isinstance(difference.actual, dict | list)
+        if is_leaf and redactor.mask_value(difference.actual, difference.at) == difference.actual:
+            yield difference.at, difference.actual
 
 
 def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple[Json, tuple[Path, ...]]:
-    """What came back without its secrets, and where they were. A text that is in the file anyway stays: it is
-    its author's, and a refresh must not take it for a change."""
+    """Return the output without its secrets, and where they were. A text that is in the file anyway stays:
+    its author wrote it, and a refresh must not report it as a change."""
     masked = redactor.mask_value(resolved)
     if masked is resolved:
         return resolved, ()
-    known = frozenset(texts_in(expected))
-    return _restored(resolved, masked, known), tuple(_differing(resolved, masked, known, ()))
+    known_texts = frozenset(texts_in(expected))
+    return _restore_known(resolved, masked, known_texts), tuple(
+        _masked_paths(resolved, masked, known_texts, ())
+    )
 
 
-def _restored(value: Json, masked: Json, known: frozenset[str]) -> Json:
-    if value is masked or (isinstance(value, str) and value in known):
+def _restore_known(value: Json, masked: Json, known_texts: frozenset[str]) -> Json:
+    if value is masked or (isinstance(value, str) and value in known_texts):
         return value
     if isinstance(value, list):
-        return [_restored(one, other, known) for one, other in zip(value, masked, strict=True)]
+        return [
+            _restore_known(item, masked_item, known_texts)
+            for item, masked_item in zip(value, masked, strict=True)
+        ]
     if isinstance(value, dict) and len(value) == len(masked):
         pairs = zip(value.items(), masked.items(), strict=True)
-        return {name: _restored(one, other, known) for (_, one), (name, other) in pairs}
+        return {
+            name: _restore_known(item, masked_item, known_texts) for (_, item), (name, masked_item) in pairs
+        }
     return masked
 
 
-def _differing(value: Json, masked: Json, known: frozenset[str], path: Path) -> Iterator[Path]:
-    if value is masked or (isinstance(value, str) and value in known):
+def _masked_paths(value: Json, masked: Json, known_texts: frozenset[str], path: Path) -> Iterator[Path]:
+    if value is masked or (isinstance(value, str) and value in known_texts):
         return
     if isinstance(value, dict) and value.keys() != masked.keys():
         yield path
     elif isinstance(value, dict | list):
-        for (key, one), (_, other) in zip(children(value), children(masked), strict=True):
-            yield from _differing(one, other, known, (*path, key))
+        for (key, item), (_, masked_item) in zip(children(value), children(masked), strict=True):
+            yield from _masked_paths(item, masked_item, known_texts, (*path, key))
     else:
         yield path
 
 
-# What of a failed comparison varies by nature: an id for an id, a moment for a later one, a counter.
+# Differences that are expected by nature: another id, a later time, a counter that moved.
 
 
 def span_of(baseline: Baseline, now: float) -> SinceCapture:
-    """The time since a baseline was captured."""
+    """Return the time since a baseline was captured."""
     captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
     return SinceCapture(captured.timestamp() if captured else None, now)
 
 
 def natures_of(comparison: Comparison, span: SinceCapture, stored: Json) -> Counter[Nature]:
-    """How many differences there are of each nature; none at all if one of them is a change."""
-    found: Counter[Nature] = Counter()
-    for one in comparison.differences:
-        is_value = one.kind == "value" and not isinstance(one.actual, dict | list)
-        nature = nature_of_change(one.at, one.expected, one.actual, span, stored) if is_value else None
+    """Count the differences of each nature; none at all if one of them is a change."""
+    counts: Counter[Nature] = Counter()
+    for difference in comparison.differences:
+        is_value = difference.kind == "value" and not isinstance(difference.actual, dict | list)
+        nature = (
+            nature_of_change(difference.at, difference.expected, difference.actual, span, stored)
+            if is_value
+            else None
+        )
         if nature is None or comparison.count > len(comparison.differences):
             return Counter()
-        found[nature] += 1
-    return found
+        counts[nature] += 1
+    return counts
 
 
 def note_of_natures(baseline: Baseline, comparison: Comparison, now: float) -> str:
-    """What is said where nothing else differs; empty where something does."""
+    """Return a note if all differences are expected by nature, otherwise ""."""
     stored = baseline.baseline.output if baseline.baseline else None
     natures = natures_of(comparison, span_of(baseline, now), stored)
-    counted = ", ".join(many(number, nature) for nature, number in natures.items())
+    counts = ", ".join(many(number, nature) for nature, number in natures.items())
     return (
-        f"all that differs varies by nature ({counted}): refresh --learn stores placeholders"
+        f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
         if natures
         else ""
     )

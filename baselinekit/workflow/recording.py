@@ -1,4 +1,4 @@
-"""Verdicts are written down while other baselines are still being replayed: many files at once, and a file of
+"""Verdicts are recorded while other baselines are still being replayed: many files at once, and a file of
 many baselines not for each of them."""
 
 import os
@@ -25,21 +25,21 @@ from baselinekit.workflow.context import Stop
 _GATHERING = 0.02
 _GROUP = 32
 _MOST_READY = 32
-"""Files that may wait to be written, beside those that are being written. `add` of one more blocks, however
-slow the disk is."""
+"""Files that may wait to be written, beside those that are being written. `add` of one more blocks until
+there is room, however slow the disk is."""
 
 _POLL = 0.1
 _LONGEST = 1.0
 _SHARE = 10
-"""What is known of a file whose other baselines are still open is written after `_LONGEST` seconds, and so
-seldom that no more than one part in `_SHARE` of the time goes into it."""
+"""The verdicts on a file whose other baselines are not done yet are written after `_LONGEST` seconds, and so
+seldom that this takes no more than one part in `_SHARE` of the time."""
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own, and
-    first what killed runs have left. A file that somebody else is writing keeps no other one back. `close`
-    waits until all is written, and has the index of the project
-    know the files again that were written; in a `hurry` nobody waits long for a lock any more."""
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own,
+    first what killed runs have left. A file that another process is writing does not delay the others.
+    `close` waits until all is written, and updates the project's index for the files that were written; in a
+    `hurry` nothing waits long for a lock."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class Recorder:
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
-        """What could not be written, each with what to do about it: a run can do without."""
+        """What could not be written, each with what to do about it; the run does not fail for it."""
         problems = [problem for error in self.failures for problem in error.problems]
-        instead = ", or leave it: --no-record writes nothing"
-        return tuple(f"{one}{instead if one.code == 'BK120' else ''}" for one in problems)
+        advice = ", or leave it: --no-record writes nothing"
+        return tuple(f"{problem}{advice if problem.code == 'BK120' else ''}" for problem in problems)
 
     def add(self, source: Source, passed: bool | None) -> None:
         with self._lock:
@@ -83,7 +83,7 @@ class Recorder:
             if passed is not None:
                 self._log.note(source, passed, self._now())
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
-                self._writer = self._writer or self._begun()
+                self._writer = self._writer or self._start_writer()
                 if not self._has_news:
                     self._has_news = True
                     self._lock.notify_all()
@@ -95,13 +95,13 @@ class Recorder:
                     self._lock.wait(_POLL)
 
     def _has_room(self) -> bool:
-        """Whoever is in a hurry waits for nobody, and nobody for a writer that is no more."""
-        in_a_hurry = self._hurry is not None and self._hurry.is_set()
+        """Do not wait in a hurry, or for a writer that has ended."""
+        is_hurried = self._hurry is not None and self._hurry.is_set()
         is_over = not (self._writer and self._writer.is_alive())
-        return self._ready + len(self._held) <= _MOST_READY or in_a_hurry or is_over
+        return self._ready + len(self._held) <= _MOST_READY or is_hurried or is_over
 
-    def _begun(self) -> threading.Thread | None:
-        """The writer. A busy machine may have no thread for it: the next verdict asks again."""
+    def _start_writer(self) -> threading.Thread | None:
+        """Start the writer. A busy machine may have no thread for it: the next verdict tries again."""
         writer = threading.Thread(target=self._write_all, name="record")
         try:
             writer.start()
@@ -127,33 +127,33 @@ class Recorder:
 
     def _write_all(self) -> None:
         try:
-            self._work()
+            self._write_loop()
         except BaseException as error:
             self._broken = error
 
-    def _work(self) -> None:
-        self._tell(record_left(self._root, self._daily, self._hurry))
+    def _write_loop(self) -> None:
+        self._take_results(record_left(self._root, self._daily, self._hurry))
         due = time.monotonic() + _LONGEST
         while True:
             with self._lock:
                 self._lock.wait_for(self._is_due, _LONGEST if self._waiting else None)
                 self._lock.wait_for(self._is_enough, _GATHERING)
-                last, began = self._is_closing, time.monotonic()
-                batches = self._take(last or began >= due)
+                is_last, began = self._is_closing, time.monotonic()
+                batches = self._take(is_last or began >= due)
             held: list[Mark] = []
             for start in range(0, len(batches), _GROUP):
                 marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
                 self._count(marks)
-                done = record_free(marks, self._root, self._now(), self._daily, self._log)
-                self._tell(done)
-                held += done.held
-            overdue = held if last else self._put_back(held)
+                recorded = record_free(marks, self._root, self._now(), self._daily, self._log)
+                self._take_results(recorded)
+                held += recorded.held
+            overdue = held if is_last else self._put_back(held)
             self._count(overdue)
-            wait = self._wait if last else 0
-            self._tell(
+            wait = self._wait if is_last else 0
+            self._take_results(
                 record_all(overdue, self._root, self._now(), self._daily, self._log, wait, self._hurry)
             )
-            if last:
+            if is_last:
                 return
             if began >= due:
                 due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
@@ -163,12 +163,12 @@ class Recorder:
             self._log.count(file, verdicts)
 
     def _put_back(self, held: list[Mark]) -> list[Mark]:
-        """What somebody else is writing waits for another round, before what has come in meanwhile. Returns
-        what has waited long enough."""
+        """Put back the marks of files that another process is writing, before those that have come in
+        meanwhile. Return those that have waited long enough."""
         now, overdue = time.monotonic(), []
         with self._lock:
-            since = {file: self._held.get(file, now) for file in by_file(held)}
-            self._held = {file: then for file, then in since.items() if now < then + self._wait}
+            first_seen = {file: self._held.get(file, now) for file in by_file(held)}
+            self._held = {file: since for file, since in first_seen.items() if now < since + self._wait}
             for file, marks in by_file(held).items():
                 if file in self._held:
                     self._waiting[file] = marks + self._waiting.get(file, [])
@@ -184,17 +184,17 @@ class Recorder:
         return self._ready >= _GROUP or self._is_closing
 
     def _take(self, unfinished: bool) -> list[list[Mark]]:
-        """What is to be written now, by file. The lock is held since it was known whether this is the last
-        time: whoever closes meanwhile would not be heard."""
+        """Return what is to be written now, by file. The lock is held since it was decided whether this is
+        the last time, so that a `close` in between is not missed."""
         self._has_news, self._ready = False, 0
         self._lock.notify_all()
         files = [file for file in self._waiting if unfinished or not self._open[file]]
         return [self._waiting.pop(file) for file in files]
 
-    def _tell(self, done: Recorded) -> None:
-        self.notes += done.notes
-        self.failures += done.failures
+    def _take_results(self, recorded: Recorded) -> None:
+        self.notes += recorded.notes
+        self.failures += recorded.failures
         if self._rewritten is not None:
-            for one in done.rewritten:
-                earlier = self._rewritten.get(one.file)
-                self._rewritten[one.file] = one if earlier is None else earlier.and_then(one)
+            for entry in recorded.rewritten:
+                earlier = self._rewritten.get(entry.file)
+                self._rewritten[entry.file] = entry if earlier is None else earlier.and_then(entry)

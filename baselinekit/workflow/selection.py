@@ -16,7 +16,7 @@ from baselinekit.replaying.dispatch import digest
 from baselinekit.workflow.project import Project
 
 _WORD = lazy_pattern(r"\s*(?:(\(|\))|([^\s()]+))")
-_NAMED = 8
+_MOST_NAMED = 8
 _GLOB = frozenset("*?[")
 
 
@@ -44,26 +44,26 @@ class Selection:
     exclude_tags: Sequence[str] = ()
     expression: str | None = None
     among: frozenset[str] | None = None
-    """Only these ids: those that failed last."""
+    """Only these ids: those that failed last time."""
     first: frozenset[str] = frozenset()
-    """These ids before the others."""
+    """These ids run before the others."""
     shard: Shard | None = None
     since: str | None = None
-    """Only what a change touches since this commit."""
+    """Only what has changed since this commit."""
 
     @property
     def is_narrow(self) -> bool:
-        """Whether something about each baseline decides whether it is run."""
-        stated = self.ids or self.tags or self.exclude_tags or self.expression or self.shard
-        return bool(stated) or self.among is not None
+        """Whether there is a criterion that each baseline has to meet."""
+        criteria = self.ids or self.tags or self.exclude_tags or self.expression or self.shard
+        return bool(criteria) or self.among is not None
 
     def in_turn(self, ids: Sequence[str]) -> list[int]:
-        """In which order they are run."""
+        """Return the order in which they are run."""
         return sorted(range(len(ids)), key=lambda number: ids[number] not in self.first)
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        """What a run was narrowed to, as the result file states it."""
-        stated = {
+        """Return what a run was narrowed to, as the result file states it."""
+        criteria = {
             "paths": list(paths),
             "ids": list(self.ids),
             "tags": list(self.tags),
@@ -72,28 +72,29 @@ class Selection:
             "last_failed": self.among is not None,
             "changed_since": self.since,
         }
-        return Coverage({name: value for name, value in stated.items() if value}, left_out)
+        return Coverage({name: value for name, value in criteria.items() if value}, left_out)
 
 
 def select(baselines: Sequence[Chosen], wanted: Selection) -> list[Chosen]:
-    """The chosen ones, in their order. Nothing chosen is an error: what cannot fail is no pass."""
+    """Return the chosen ones, in their order. An empty selection is an error: a run that cannot fail must not
+    pass."""
     test = test_of(wanted)
     chosen = [baseline for baseline in baselines if test(baseline)]
     if not chosen:
-        raise NothingSelected(Problem("BK509", *_nothing(baselines, wanted)))
+        raise NothingSelected(Problem("BK509", *_describe_no_match(baselines, wanted)))
     return chosen
 
 
 def test_of(wanted: Selection) -> Test:
-    """Whether a baseline is chosen, by itself: by its id, its name and its tags."""
+    """Return a test whether a baseline is chosen by its id, its name and its tags."""
     tests: list[Test] = []
     if wanted.ids:
         plain = frozenset(id for id in wanted.ids if _GLOB.isdisjoint(id))
         globs = [glob for glob in wanted.ids if glob not in plain]
         tests.append(
-            (lambda one: one.id in plain or any(fnmatchcase(one.id, glob) for glob in globs))
+            (lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs))
             if globs
-            else (lambda one: one.id in plain)
+            else (lambda baseline: baseline.id in plain)
         )
     if wanted.tags:
         tests.append(lambda baseline: bool({*wanted.tags} & {*baseline.tags}))
@@ -103,13 +104,13 @@ def test_of(wanted: Selection) -> Test:
         tests.append(expression(wanted.expression))
     if (among := wanted.among) is not None:
         tests.append(lambda baseline: baseline.id in among)
-    if len(tests) == 1:  # of nearly all: a large project asks it of each baseline
+    if len(tests) == 1:  # the usual case: a large project calls it for each baseline
         return tests[0]
     return lambda baseline: all(test(baseline) for test in tests)
 
 
 class IsWanted:
-    """Whether a baseline is chosen and belongs to the shard: a test that another process can be sent."""
+    """Tests whether a baseline is chosen and belongs to the shard; it can be sent to another process."""
 
     def __init__(self, selection: Selection):
         self._selection = selection
@@ -117,7 +118,7 @@ class IsWanted:
 
     @property
     def test(self) -> Test:
-        """The same at less cost for each of many."""
+        """The same test, faster for many baselines."""
         return self if self._selection.shard else self._test
 
     def __call__(self, baseline: Selectable) -> bool:
@@ -128,7 +129,7 @@ class IsWanted:
         return IsWanted, (self._selection,)
 
 
-def _nothing(baselines: Sequence[Selectable], wanted: Selection) -> tuple[str, str]:
+def _describe_no_match(baselines: Sequence[Selectable], wanted: Selection) -> tuple[str, str]:
     if not baselines:
         return "there are no baselines here", "capture one: baselinekit capture http GET URL"
     if wanted.among is not None and not wanted.among:
@@ -137,63 +138,63 @@ def _nothing(baselines: Sequence[Selectable], wanted: Selection) -> tuple[str, s
         return "what did not pass last time no longer exists", "leave out --lf to compare everything"
     if wanted.among is not None:
         return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
-    of = f"none of the {len(baselines)} baselines is selected"
+    message = f"none of the {len(baselines)} baselines is selected"
     ids = [baseline.id for baseline in baselines]
     tags = sorted({tag for baseline in baselines for tag in baseline.tags})
     if wanted.ids:
-        return of, nearest(wanted.ids[0], ids) or f"the ids are {list_names(ids)}"
+        return message, nearest(wanted.ids[0], ids) or f"the ids are {list_names(ids)}"
     if wanted.tags:
         hint = f"the tags are {list_names(tags)}" if tags else "none of them has a tag"
-        return of, nearest(wanted.tags[0], tags) or hint
+        return message, nearest(wanted.tags[0], tags) or hint
     if wanted.expression:
-        return of, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
-    return of, "leave out --exclude-tag"
+        return message, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
+    return message, "leave out --exclude-tag"
 
 
 def list_names(names: Sequence[str]) -> str:
-    """The first of many names, and how many more there are."""
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f", and {rest:,} more" if rest > 0 else "")
+    """List the first of many names, and how many more there are."""
+    remaining = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f", and {remaining:,} more" if remaining > 0 else "")
 
 
 def expression(text: str) -> Test:
-    """`and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
+    """Parse `and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
     words = [match[1] or match[2] for match in _WORD.finditer(text) if match[1] or match[2]]
-    test, rest = any_of(words, text)
-    if rest:
-        raise _unreadable(text, f"nothing can follow before {rest[0]!r}")
+    test, remaining = parse_or(words, text)
+    if remaining:
+        raise _expression_error(text, f"nothing can follow before {remaining[0]!r}")
     return test
 
 
-def any_of(words: list[str], text: str) -> tuple[Test, list[str]]:
-    left, words = all_of(words, text)
+def parse_or(words: list[str], text: str) -> tuple[Test, list[str]]:
+    left, words = parse_and(words, text)
     while words[:1] == ["or"]:
-        right, words = all_of(words[1:], text)
-        left = _either(left, right)
+        right, words = parse_and(words[1:], text)
+        left = _or_test(left, right)
     return left, words
 
 
-def all_of(words: list[str], text: str) -> tuple[Test, list[str]]:
-    left, words = _one(words, text)
+def parse_and(words: list[str], text: str) -> tuple[Test, list[str]]:
+    left, words = _parse_operand(words, text)
     while words[:1] == ["and"]:
-        right, words = _one(words[1:], text)
-        left = _both(left, right)
+        right, words = _parse_operand(words[1:], text)
+        left = _and_test(left, right)
     return left, words
 
 
-def _one(words: list[str], text: str) -> tuple[Test, list[str]]:
+def _parse_operand(words: list[str], text: str) -> tuple[Test, list[str]]:
     if not words or words[0] in ("and", "or", ")"):
-        raise _unreadable(text, "a word is missing")
-    first, rest = words[0], words[1:]
+        raise _expression_error(text, "a word is missing")
+    first, remaining = words[0], words[1:]
     if first == "not":
-        inner, rest = _one(rest, text)
-        return (lambda baseline: not inner(baseline)), rest
+        inner, remaining = _parse_operand(remaining, text)
+        return (lambda baseline: not inner(baseline)), remaining
     if first == "(":
-        inner, rest = any_of(rest, text)
-        if rest[:1] != [")"]:
-            raise _unreadable(text, "a parenthesis is not closed")
-        return inner, rest[1:]
-    return _mentions(first.casefold()), rest
+        inner, remaining = parse_or(remaining, text)
+        if remaining[:1] != [")"]:
+            raise _expression_error(text, "a parenthesis is not closed")
+        return inner, remaining[1:]
+    return _mentions(first.casefold()), remaining
 
 
 def _mentions(word: str) -> Test:
@@ -204,22 +205,21 @@ def _mentions(word: str) -> Test:
     return test
 
 
-def _either(left: Test, right: Test) -> Test:
+def _or_test(left: Test, right: Test) -> Test:
     return lambda baseline: left(baseline) or right(baseline)
 
 
-def _both(left: Test, right: Test) -> Test:
+def _and_test(left: Test, right: Test) -> Test:
     return lambda baseline: left(baseline) and right(baseline)
 
 
-def _unreadable(text: str, why: str) -> InvalidInput:
+def _expression_error(text: str, reason: str) -> InvalidInput:
     return InvalidInput(
-        Problem("BK507", f"the expression {text!r} cannot be read: {why}", 'as in "users and not slow"')
+        Problem("BK507", f"the expression {text!r} cannot be read: {reason}", 'as in "users and not slow"')
     )
 
 
-# One run in parts, each on a machine of its own: which baseline belongs to which part, and where it
-# would stand in the whole.
+# Sharding: which baseline belongs to which shard of a run, and its position in the whole run.
 
 
 MOST = 10_000
@@ -227,7 +227,7 @@ _FORM = lazy_pattern(r"(\d{1,9})/(\d{1,9})")
 
 
 def parse_shard(text: str) -> Shard:
-    """`2/4`: the second of four."""
+    """Parse `2/4`: the second of four."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise InvalidInput(Problem("BK508", f"--shard {text!r} is not NUMBER/OF", "as in --shard 2/4"))
@@ -243,46 +243,47 @@ def parse_shard(text: str) -> Shard:
 
 
 def shard_of(id: str, of: int) -> int:
-    """The shard of a baseline: by its id alone, on every machine and in every version the same."""
+    """Return the shard of a baseline: it depends on its id alone, on every machine and in every version."""
     return int.from_bytes(sha256(id.encode("utf-8", "surrogatepass")).digest()[:8], "big") % of + 1
 
 
 def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_rules: bool) -> Shard:
-    """The shard with what all shards of a run have in common, so that `merge` can tell that they do. What a
-    file records of its runs does not count, and neither does a variable that each machine's environment
-    sets: that may well be the number of a job."""
+    """Return the shard with what all shards of a run have in common, so that `merge` can check it. What a
+    file records of its runs does not count, and neither does a variable that each machine's environment sets:
+    that may well be the number of a job."""
     config = project.config
     declared = [*config.variables.items()]
     if project.environment is not None:
         declared += config.environments[project.environment].variables.items()
-    from_env = {name for name, stated in declared if isinstance(stated, Variable) and stated.from_env}
+    from_env = {name for name, spec in declared if isinstance(spec, Variable) and spec.from_env}
     values = {name: value for name, value in project.scope.values.items() if name not in from_env}
-    stated = replace(config, variables={}, environments={})
+    fixed_config = replace(config, variables={}, environments={})
     named = {name: [model, project.models[name]] for name, model in config.models.items()}
-    asked = project.override_base_url or project.base_url
+    base_url = project.override_base_url or project.base_url
     environment = f"environment {project.environment}" if project.environment else ""
-    target = ", ".join(filter(None, (project.redactor.mask(str(asked)) if asked else "", environment)))
+    target = ", ".join(filter(None, (project.redactor.mask(str(base_url)) if base_url else "", environment)))
     return replace(
         shard,
         target=target or "as the files say",
-        configuration=digest([stated, values, named, strict_rules]),
-        content=digest([[one.id, one.content] for one in sorted(chosen, key=lambda one: one.id)]),
+        configuration=digest([fixed_config, values, named, strict_rules]),
+        content=digest([[entry.id, entry.content] for entry in sorted(chosen, key=lambda entry: entry.id)]),
     )
 
 
 class Share:
-    """What of all that was selected is to be run here, and its place in the whole. Without a shard: all."""
+    """The part of the selected baselines that is run here, and their positions in the whole. Without a shard:
+    all."""
 
     def __init__(self, chosen: Sequence[Entry], shard: Shard | None):
         numbered = list(enumerate(chosen))
         if shard is not None:
-            numbered = [(n, one) for n, one in numbered if shard_of(one.id, shard.of) == shard.number]
+            numbered = [(n, entry) for n, entry in numbered if shard_of(entry.id, shard.of) == shard.number]
         self.entries = [entry for _, entry in numbered]
         self.shard = None if shard is None else replace(shard, total=len(chosen))
         self._positions = [number for number, _ in numbered]
 
     def placed(self, results: Sequence[Result]) -> tuple[Result, ...]:
-        """The results, each with its position where this is not the whole."""
+        """Return the results, each with its position if this is not the whole."""
         if self.shard is None:
             return tuple(results)
-        return tuple(replace(one, position=n) for one, n in zip(results, self._positions, strict=True))
+        return tuple(replace(result, position=n) for result, n in zip(results, self._positions, strict=True))

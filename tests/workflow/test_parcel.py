@@ -16,7 +16,7 @@ from baselinekit.workflow.parcel import (
     Sealed,
     SentFile,
     at_home,
-    gathered,
+    read_files,
     laid_out,
     moved,
     names_used,
@@ -108,7 +108,7 @@ def test_all_of_the_folder_of_a_skill_is_used_but_what_a_run_keeps(tmp_path: Pat
 
 
 def test_what_is_laid_out_is_private_and_leads_where_it_led(tmp_path: Path) -> None:
-    files = gathered([], {"/home/ada/project/run.sh": b"echo", "/home/ada/shared/x.yaml": b"x: 1"})
+    files = read_files([], {"/home/ada/project/run.sh": b"echo", "/home/ada/shared/x.yaml": b"x: 1"})
     files += (SentFile("/home/ada/project/tool", b"#!/bin/sh\n", runs=True),)
     with laid_out(files, ["/home/ada/project/baselines"], str(tmp_path)) as top:
         project = moved("/home/ada/project", top)
@@ -133,7 +133,7 @@ def test_a_file_that_is_gone_is_left_out_and_a_stated_one_goes_as_stated(tmp_pat
     stated = tmp_path / "stated"
     stated.write_text("now")
     paths = [str(there), str(tmp_path / "gone"), str(stated), str(there)]
-    files = gathered(paths, {str(stated): b"then"})
+    files = read_files(paths, {str(stated): b"then"})
     assert {file.path: file.data for file in files} == {str(there): b"now", str(stated): b"then"}
     assert len(files) == 2
 
@@ -143,7 +143,7 @@ def test_more_than_can_be_sent_is_said_before_it_is(tmp_path: Path) -> None:
     with large.open("wb") as file:
         file.truncate(300_000_000)
     with pytest.raises(CannotReplay, match="256,000,000 bytes"):
-        gathered([str(large)], {})
+        read_files([str(large)], {})
 
 
 def test_what_was_said_names_the_paths_of_the_caller() -> None:
