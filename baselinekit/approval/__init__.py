@@ -1,1 +1,1 @@
-"""What somebody approves: which changes there are, what they mean, and what is written of them."""
+"""Approval: which changes there are, what they mean, and what is written once they are approved."""

@@ -1,5 +1,5 @@
-"""refresh --learn: ask again, and put placeholders where the answers vary. Nothing else is written: what is
-another value each time in the same way stays, and is told."""
+"""refresh --learn: replay baselines, and put placeholders where the outputs vary. Nothing else is written: a
+value that has changed in the same way in all replays stays, and is reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -41,16 +41,16 @@ from baselinekit.workflow.selection import select
 
 REPLAYS = 3
 LATER = 5.0
-"""Seconds after which a number on which all answers agree is asked for once more: a service may look at
+"""Seconds after which a number is requested once more if all answers agree on it: a service may measure
 itself only every few seconds."""
 
 
 @frozen
 class LearnPlan:
-    """What is learnt of one baseline: the places with their placeholders, values masked; what differs and
-    stays; and the arrays of one element that keep their length by a rule. `renewal`: what is to be written,
-    None where nothing is; `is_whole`: the baseline passes then. `kept`: when the compare was whose answer is
-    one more of the replays, None where no answer of one is. `lists`: how lists that move are compared."""
+    """What is learnt of one baseline: the places with their placeholders, values masked; the differences that
+    stay; and the arrays of one element whose length a rule keeps. `renewal`: what is to be written, None if
+    nothing is; `is_whole`: whether the baseline passes then. `kept`: the time of the compare whose answer is
+    used as one more replay, None if there is none. `lists`: how lists that vary are compared."""
 
     baseline: Baseline
     replays: int
@@ -61,7 +61,7 @@ class LearnPlan:
     renewal: Renewal | None = None
     kept: str | None = None
     is_open: bool = False
-    """Whether a number has changed that may as well move seldom, and that may be asked for again."""
+    """Whether a number has changed that may merely vary seldom, so that it is worth another request."""
 
     @property
     def is_whole(self) -> bool:
@@ -70,7 +70,7 @@ class LearnPlan:
 
 @frozen
 class LearnProposal:
-    """All of them, and why others could not be asked."""
+    """All plans, and why other baselines could not be replayed."""
 
     plans: tuple[LearnPlan, ...]
     failures: tuple[Problem, ...] = ()
@@ -84,16 +84,16 @@ def propose_learning(
     replaces_handwritten: bool = False,
     is_unchanged: bool = False,
 ) -> LearnProposal:
-    """Ask what is selected again, `times` times, and say what that teaches. Nothing is written.
-    `replaces_handwritten`: also a placeholder that a person wrote, where it proves too narrow.
-    `is_unchanged`: a person says that nothing was changed on the service, so that whatever differs varies."""
+    """Replay what is selected, `times` times, and say what that teaches. Nothing is written.
+    `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
+    user says that nothing was changed on the service, so that whatever differs varies."""
     if not wanted.names_something:
         hint = "name ids or paths, or pass --all-failed"
         raise InvalidInput(Problem("BK508", "learn of which baselines?", hint))
     chosen = select(find_baselines(project, wanted.words), wanted.selection)
     if wanted.all_failed:
-        kept = pending_ids(project.root)
-        chosen = [baseline for baseline in chosen if baseline.id in kept]
+        pending = pending_ids(project.root)
+        chosen = [baseline for baseline in chosen if baseline.id in pending]
     if not chosen:
         message = "no compare has failed since" if wanted.all_failed else "nothing is selected"
         raise NothingSelected(
@@ -107,7 +107,7 @@ def propose_learning(
 
 
 class LearnSession:
-    """The baselines that are asked again, each with what it is compared by."""
+    """The baselines that are replayed, each with its matcher and setting."""
 
     def __init__(
         self,
@@ -122,90 +122,97 @@ class LearnSession:
         self._is_unchanged = is_unchanged
         self._context = context
         self._times = times
-        self._asked: list[tuple[Baseline, Matcher, Setting]] = []
+        self._prepared: list[tuple[Baseline, Matcher, Setting]] = []
         self._failures: list[Problem] = []
 
     def add(self, here: CaptureEnvironment, baseline: Baseline) -> None:
-        """What cannot be replayed at all is told before anything is asked."""
+        """Prepare a baseline. One that cannot be replayed at all is reported before anything is asked."""
         try:
             if baseline.baseline is None:
                 hint = f"baselinekit capture from {baseline.source.file}"
                 raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
-            meant = here.chosen(baseline)
+            chosen_variant = here.chosen(baseline)
             setting = self._project.setting_of(baseline, self._context.clients)
-            matcher = compile_baseline(meant, self._project.words_of(baseline))
+            matcher = compile_baseline(chosen_variant, self._project.words_of(baseline))
             check(baseline, setting)
-            self._asked.append((meant, matcher, setting))
+            self._prepared.append((chosen_variant, matcher, setting))
         except BaselinekitError as error:
             self._failures += locate_problems(baseline, error.problems, self._project.root)
 
     def run(self, jobs: int) -> LearnProposal:
-        asked = [
+        jobs_to_run = [
             ReplayJob(baseline.current, setting, self._times, pauses=True)
-            for baseline, _, setting in self._asked
+            for baseline, _, setting in self._prepared
         ]
-        replays = observe_each(asked, self._context, jobs)
-        plans = [self._plan_of(number, came) for number, came in enumerate(replays)]
-        open_ones = [n for n, plan in enumerate(plans) if plan and plan.is_open and self._times > 1]
-        if open_ones:
+        replays = observe_each(jobs_to_run, self._context, jobs)
+        plans = [
+            self._plan_or_record_failure(number, observations) for number, observations in enumerate(replays)
+        ]
+        open_numbers = [n for n, plan in enumerate(plans) if plan and plan.is_open and self._times > 1]
+        if open_numbers:
             self._context.clients.sleep(LATER)
-            once = [replace(asked[n], times=1) for n in open_ones]
-            for n, more in zip(open_ones, observe_each(once, self._context, jobs), strict=True):
-                came = replays[n]
-                if isinstance(more, list) and isinstance(came, list):
-                    plans[n] = self._plan_of(n, [*came, *more]) or plans[n]
+            single_replays = [replace(jobs_to_run[n], times=1) for n in open_numbers]
+            for n, further in zip(
+                open_numbers, observe_each(single_replays, self._context, jobs), strict=True
+            ):
+                observations = replays[n]
+                if isinstance(further, list) and isinstance(observations, list):
+                    plans[n] = self._plan_or_record_failure(n, [*observations, *further]) or plans[n]
         return LearnProposal(tuple(plan for plan in plans if plan), tuple(self._failures))
 
-    def _plan_of(self, number: int, replays: Replays) -> LearnPlan | None:
-        baseline, matcher, setting = self._asked[number]
+    def _plan_or_record_failure(self, number: int, replays: Replays) -> LearnPlan | None:
+        baseline, matcher, setting = self._prepared[number]
         try:
-            return self._plan(baseline, matcher, setting, replays)
+            return self._learn(baseline, matcher, setting, replays)
         except BaselinekitError as error:
             self._failures += locate_problems(baseline, error.problems, self._project.root)
             return None
 
-    def _plan(self, baseline: Baseline, matcher: Matcher, setting: Setting, replays: Replays) -> LearnPlan:
+    def _learn(self, baseline: Baseline, matcher: Matcher, setting: Setting, replays: Replays) -> LearnPlan:
         if isinstance(replays, BaselinekitError):
             raise replays
         for observation in replays:
             refuse_what_went_wrong(baseline, observation)
-        known = baseline.baseline
-        assert known is not None
+        stored = baseline.baseline
+        assert stored is not None
         kept = kept_answer(self._project, baseline)
         ruled = with_list_rules(self._project, baseline, matcher, replays, setting, kept, self._is_unchanged)
         if kept is None and not ruled.rules and all(comparison.passed for comparison in ruled.settled):
             return LearnPlan(baseline, len(replays))
-        mask = self._project.redactor.knowing([one.output for one in replays]).mask_value
+        mask = self._project.redactor.knowing([replay.output for replay in replays]).mask_value
         lesson = Lesson(self._project, ruled, setting.clients.now(), mask, kept, self._is_unchanged)
         volatile, refusals = lesson.learn(self._replaces_handwritten)
-        volatile = [*(one for rule in ruled.rules for one in rule.volatile), *volatile]
+        volatile = [*(item for rule in ruled.rules for item in rule.volatile), *volatile]
         shown = tuple(
-            replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in volatile
+            replace(item, values=tuple(mask(value, item.places[0]) for value in item.values))
+            for item in volatile
         )
-        written = _written(ruled, {place: one.proposal.text for one in volatile for place in one.places})
+        written = _written(ruled, {place: item.proposal.text for item in volatile for place in item.places})
         assert written.baseline is not None
         output = written.baseline.output
         singles = [
-            path for path in _new_singles(output, known.output, ruled.matcher) if not ruled.is_rewritten(path)
+            path
+            for path in _new_singles(output, stored.output, ruled.matcher)
+            if not ruled.is_rewritten(path)
         ]
         arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, singles), "ordered")
         arrays |= ruled.baseline.comparison.arrays
         written = replace(written, comparison=replace(baseline.comparison, arrays=arrays))
         after = compile_baseline(written, self._project.words_of(baseline))
-        stays = [*lesson.told, *refusals]
-        stays += _left([compare_settled(after, one, setting) for one in replays], stays)
+        stays = [*lesson.unlearnable, *refusals]
+        stays += _find_remaining([compare_settled(after, replay, setting) for replay in replays], stays)
         values: dict[Path, Json] = {}
         if arrays != baseline.comparison.arrays:
-            written_so = {
-                path: {"by": how.by} if isinstance(how, By) else how for path, how in arrays.items()
+            arrays_as_written = {
+                path: {"by": mode.by} if isinstance(mode, By) else mode for path, mode in arrays.items()
             }
-            values["comparison", "arrays"] = written_so
+            values["comparison", "arrays"] = arrays_as_written
         if not stays:
             values["metadata", "failure_count"] = 0
         if volatile and baseline.source.form == "native":
             evidence = evidence_of(shown, len(replays) + (kept is not None), self._project.redactor)
-            left = known.learnt if known.variants else still_true(known.learnt, known.output, output)
-            values["baseline", "learnt"] = {**left, **evidence}
+            learnt = stored.learnt if stored.variants else still_true(stored.learnt, stored.output, output)
+            values["baseline", "learnt"] = {**learnt, **evidence}
         is_new = volatile or ruled.rules
         return LearnPlan(
             baseline,
@@ -221,38 +228,38 @@ class LearnSession:
 
 
 def _written(ruled: Ruled, texts: Mapping[Path, str]) -> Baseline:
-    """The baseline as it is to stand in its file."""
+    """Return the baseline as it is to be in its file."""
     known = ruled.baseline.baseline
     assert known is not None
     return replace(ruled.baseline, baseline=replace(known, output=with_values(known.output, texts)))
 
 
 def kept_answer(project: Project, baseline: Baseline) -> Seen | None:
-    """What the compare that failed has kept, if it is an answer to this recipe, was set against what is on
-    file, and went well."""
-    known = baseline.baseline
+    """Return the answer kept from the failed compare, if it is an answer to this recipe, was compared with
+    what is on file, and went well."""
+    stored = baseline.baseline
     try:
         seen = load_pending(project.root, baseline.id)
     except BaselinekitError:
         return None
-    if known is None or seen is None or seen.flaw is not None or seen.troubles or not seen.differing:
+    if stored is None or seen is None or seen.flaw is not None or seen.troubles or not seen.differing:
         return None
-    is_of_this = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
-    on_file, then = parse_time(known.captured_at), parse_time(seen.captured_at)
-    is_older = then is None or (on_file is not None and then < on_file)  # both in whole seconds
-    if is_older or not (is_of_this and seen.compared_with == compared_with(baseline)):
+    is_same_recipe = seen.recipe_hash == recipe_hash(baseline.current) and seen.variant == baseline.variant
+    on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
+    is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
+    if is_older or not (is_same_recipe and seen.compared_with == compared_with(baseline)):
         return None
     kind = kind_of(baseline.current)
-    stored = {trouble.message for trouble in kind.visible_troubles(baseline.current, known.output)}
-    came = {trouble.message for trouble in kind.visible_troubles(baseline.current, seen.resolved)}
-    return seen if came <= stored else None
+    troubles_stored = {trouble.message for trouble in kind.visible_troubles(baseline.current, stored.output)}
+    troubles_seen = {trouble.message for trouble in kind.visible_troubles(baseline.current, seen.resolved)}
+    return seen if troubles_seen <= troubles_stored else None
 
 
 def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None:
-    """An answer that went wrong teaches nothing, unless the one on file went wrong in the same way."""
-    kind, known = kind_of(baseline.current), baseline.baseline
-    stored = kind.visible_troubles(baseline.current, known.output if known else None)
-    expected = {trouble.message for trouble in stored}
+    """Refuse an answer that went wrong, unless the one on file went wrong in the same way."""
+    kind, stored = kind_of(baseline.current), baseline.baseline
+    stored_troubles = kind.visible_troubles(baseline.current, stored.output if stored else None)
+    expected = {trouble.message for trouble in stored_troubles}
     for trouble in kind.troubles(baseline.current, observation):
         if trouble.message not in expected:
             raise CannotReplay(Problem("BK521", f"{trouble.message}: nothing is learnt of that", "mend it"))
@@ -261,36 +268,40 @@ def refuse_what_went_wrong(baseline: Baseline, observation: Observation) -> None
 
 
 def _new_singles(output: Json, before: Json, matcher: Matcher) -> list[Path]:
-    """Arrays of one element that would describe arrays of any length from now on: a rule keeps them."""
-    known = set(arrays_of_one(before))
+    """Return the arrays of one element that would now describe arrays of any length: a rule keeps them."""
+    known_paths = set(arrays_of_one(before))
     return [
         path
         for path in arrays_of_one(output)
-        if path not in known and matcher.arrays.get(path) in (None, "each") and matcher.type != "exact"
+        if path not in known_paths and matcher.arrays.get(path) in (None, "each") and matcher.type != "exact"
     ]
 
 
-def _left(settled: Sequence[Comparison], told: Sequence[UnlearnablePlace]) -> Iterator[UnlearnablePlace]:
-    """What would still fail, beside what is told anyway."""
-    known = {place.path for place in told}
+def _find_remaining(
+    settled: Sequence[Comparison], reported: Sequence[UnlearnablePlace]
+) -> Iterator[UnlearnablePlace]:
+    """Yield what would still fail, apart from what is reported already."""
+    reported_paths = {place.path for place in reported}
     for comparison in settled:
         for difference in comparison.differences:
-            if not any(difference.at[: len(path)] == path or difference.path == path for path in known):
-                known.add(difference.at)
+            if not any(
+                difference.at[: len(path)] == path or difference.path == path for path in reported_paths
+            ):
+                reported_paths.add(difference.at)
                 message = "no placeholder was found that the rules accept in every replay"
                 yield UnlearnablePlace(difference.at, "unresolved", message, "write a rule for it by hand")
 
 
-# What was learnt, written into the files.
+# Writing what was learnt into the files.
 
 
 def preview_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -> Applied:
-    """The files as they would be. Nothing is written."""
+    """Return the files as they would be. Nothing is written."""
     return previewed([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
 
 
 def apply_learning(project: Project, plans: Sequence[LearnPlan], stamp: Stamp) -> Applied:
-    """Write the placeholders; what was kept of a failed compare is of no use any more."""
+    """Write the placeholders; the answers kept from failed compares are no longer needed."""
     applied = renew([_stamped(plan, stamp) for plan in plans if plan.renewal], project.root)
     for id in applied.ids:
         drop_pending(project.root, id)
@@ -301,6 +312,6 @@ def _stamped(plan: LearnPlan, stamp: Stamp) -> Renewal:
     renewal = plan.renewal
     assert renewal is not None
     place = known_path(plan.baseline.variant)[:1]
-    noted = {"approved_by": stamp.by, "reason": stamp.reason}
-    values = {(*place, key): value for key, value in noted.items() if value is not None}
+    stamp_values = {"approved_by": stamp.by, "reason": stamp.reason}
+    values = {(*place, key): value for key, value in stamp_values.items() if value is not None}
     return replace(renewal, values={**renewal.values, **values})

@@ -1,4 +1,5 @@
-"""refresh --learn, of lists: rules for those that move by themselves, before their values are looked at."""
+"""refresh --learn, for lists: rules for those that vary by themselves, found before their values are
+compared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +20,12 @@ from baselinekit.workflow.judging import compare_settled
 from baselinekit.workflow.project import Project
 
 _MOST_ROUNDS = 3
-"""A list in rows is looked at once it is known which row is which."""
+"""A list in the rows of another one can be compared once it is known which row is which."""
 
 
 @frozen
 class Ruled:
-    """A baseline with the rules that were found for its lists, and what the replays differ in by them."""
+    """A baseline with the rules found for its lists, and how the replays compare with these rules."""
 
     baseline: Baseline
     matcher: Matcher
@@ -34,7 +35,7 @@ class Ruled:
 
     @property
     def rewritten(self) -> frozenset[Path]:
-        """The lists of which other rows are stored now."""
+        """The lists whose stored rows are new."""
         return frozenset(rule.path for rule in self.rules if rule.rows is not None)
 
     def is_rewritten(self, path: Path) -> bool:
@@ -50,31 +51,33 @@ def with_list_rules(
     kept: Seen | None,
     is_unchanged: bool,
 ) -> Ruled:
-    """`is_unchanged`: nothing was changed on the service since its capture, so that the output on file, and
-    what a compare has `kept`, are answers of the same service."""
+    """Find rules for lists. `is_unchanged`: nothing was changed on the service since its capture, so that the
+    stored output, and what a compare has `kept`, are answers of the same service."""
     words = project.words_of(baseline)
-    outputs = [one.output for one in replays]
-    ruled = Ruled(baseline, matcher, outputs, [compare_settled(matcher, one, setting) for one in replays])
-    known = baseline.baseline
-    if known is None or known.variants or baseline.source.form != "native" or matcher.type != "structural":
+    outputs = [replay.output for replay in replays]
+    ruled = Ruled(
+        baseline, matcher, outputs, [compare_settled(matcher, replay, setting) for replay in replays]
+    )
+    stored = baseline.baseline
+    if stored is None or stored.variants or baseline.source.form != "native" or matcher.type != "structural":
         return ruled
     for _ in range(_MOST_ROUNDS):
         arrays = ruled.matcher.arrays
         answers = [
-            (one.output, settled.resolved) for one, settled in zip(replays, ruled.settled, strict=True)
+            (replay.output, settled.resolved) for replay, settled in zip(replays, ruled.settled, strict=True)
         ]
         differences = [spot for settled in ruled.settled for spot in settled.differences]
         assert ruled.baseline.baseline is not None
         output = ruled.baseline.baseline.output
         earlier = [output, *([kept.resolved] if kept and not kept.masked else [])] if is_unchanged else []
-        look = ListView(
-            earlier, partial(_is_ruled, arrays, known.learnt), partial(_is_learnt, known.learnt), words
+        view = ListView(
+            earlier, partial(_is_ruled, arrays, stored.learnt), partial(_is_learnt, stored.learnt), words
         )
-        found = list_rules(output, answers, differences, look)
-        if not found:
+        new_rules = list_rules(output, answers, differences, view)
+        if not new_rules:
             break
-        rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in found if rule.rows is not None}
-        modes = {render(rule.path): rule.mode for rule in found}
+        rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in new_rules if rule.rows is not None}
+        modes = {render(rule.path): rule.mode for rule in new_rules}
         rules = replace(ruled.baseline.comparison, arrays={**ruled.baseline.comparison.arrays, **modes})
         written = replace(
             ruled.baseline,
@@ -82,16 +85,16 @@ def with_list_rules(
             comparison=rules,
         )
         compiled = compile_baseline(written, words)
-        settled = [compare_settled(compiled, one, setting) for one in replays]
-        ruled = Ruled(written, compiled, outputs, settled, (*ruled.rules, *found))
+        settled = [compare_settled(compiled, replay, setting) for replay in replays]
+        ruled = Ruled(written, compiled, outputs, settled, (*ruled.rules, *new_rules))
     return ruled
 
 
 def _is_ruled(arrays: Mapping[Path, str], learnt: Mapping[str, str], path: Path) -> bool:
-    """Whether a person has said how a list is compared. That one row stays one row is what a capture writes
-    beside the placeholders that it has learnt of it."""
-    how = arrays.get(path)
-    return how is not None and not (how == "ordered" and evidence_below(path, learnt))
+    """Whether a person has said how a list is compared. `ordered` does not count if placeholders were learnt
+    below: then a capture has written it, to keep one row one row."""
+    mode = arrays.get(path)
+    return mode is not None and not (mode == "ordered" and evidence_below(path, learnt))
 
 
 def _is_learnt(learnt: Mapping[str, str], path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What a refresh would do to one baseline, what speaks against it, and how it is written once approved."""
+"""What a refresh would change in one baseline, what forbids it, and how it is written once approved."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -43,20 +43,21 @@ from baselinekit.workflow.loading import locate_problems
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project, as_variant
 
-# What a refresh would do to one baseline, and whether anything speaks against it.
+# What a refresh would change in one baseline, and whether anything forbids it.
 
 
 def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
-    """Every change from what is on file to what was seen. InvalidInput says why there can be no plan."""
+    """Return every change from the output on file to the new one. InvalidInput says why there can be no
+    plan."""
     if seen.variant is not None:
-        known = baseline.baseline
-        if known is None or seen.variant >= len(known.variants):
-            raise InvalidInput(_stale(project, baseline, "its variants"))
+        stored = baseline.baseline
+        if stored is None or seen.variant >= len(stored.variants):
+            raise InvalidInput(_stale_problem(project, baseline, "its variants"))
         baseline = as_variant(baseline, seen.variant)
     if seen.recipe_hash != recipe_hash(baseline.current):
-        raise InvalidInput(_stale(project, baseline, "its recipe"))
+        raise InvalidInput(_stale_problem(project, baseline, "its recipe"))
     if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
-        raise InvalidInput(_stale(project, baseline, "its stored output, or what it is compared by,"))
+        raise InvalidInput(_stale_problem(project, baseline, "its stored output, or what it is compared by,"))
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
     words = project.words_of(baseline)
@@ -64,25 +65,25 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     seen_at = parse_time(seen.captured_at)
     when = seen_at.timestamp() if seen_at else 0.0
-    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes, words, when)
+    ways = Ways(before.arrays, _make_accepts(words), _make_to_stored(words), outcomes, words, when)
     old = baseline.baseline.output if baseline.baseline else ABSENT
-    found = changes_of(old, seen.resolved, ways)
-    changes = tuple(block_secrets(change, project, seen) for change in found.changes)
+    difference = changes_of(old, seen.resolved, ways)
+    changes = tuple(block_secrets(change, project, seen) for change in difference.changes)
     changes += tuple(observed_changes(baseline, seen, len(changes)))
     if not changes:
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
-    keys = {at: how.removeprefix("by ") for at, how in before.arrays.items() if how.startswith("by ")}
-    wrong = tuple(new_troubles(baseline, old, seen))
-    if wrong:
+    keys = {at: mode.removeprefix("by ") for at, mode in before.arrays.items() if mode.startswith("by ")}
+    troubles = tuple(new_troubles(baseline, old, seen))
+    if troubles:
         changes = tuple(replace(change, risk="high") for change in changes)
-    plan = RefreshPlan(baseline, seen, changes, found.shape, keys=keys, troubles=wrong)
+    plan = RefreshPlan(baseline, seen, changes, difference.shape, keys=keys, troubles=troubles)
     notes = (
-        *found.taken,
-        *(f"it went wrong: {what}" for what in wrong),
-        *(f"it will still fail: {what}" for what in seen.unsettled),
+        *difference.taken,
+        *(f"it went wrong: {text}" for text in troubles),
+        *(f"it will still fail: {text}" for text in seen.unsettled),
     )
-    if before.hits or before.arrays:  # else no rule has met anything that it could lose
+    if before.hits or before.arrays:  # otherwise no rule matched anything that it could lose
         after = with_output(project, plan, range(len(changes)))
         notes = (*describe_rule_changes(before, after, words), *notes)
     return replace(plan, notes=notes)
@@ -91,51 +92,53 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
 def with_output(
     project: Project, plan: RefreshPlan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()
 ) -> Baseline:
-    """The baseline as it would be with the accepted changes in it."""
-    known = plan.baseline.baseline
-    assert known is not None
+    """Return the baseline with the accepted changes in it."""
+    stored = plan.baseline.baseline
+    assert stored is not None
     rules: Rules = plan.baseline.comparison
     if ignored:
         rules = replace(rules, ignore_fields=[*rules.ignore_fields, *ignored])
     output = merge_accepted(plan.shape, plan.changes, accepted)
-    after = replace(plan.baseline, baseline=replace(known, output=output), comparison=rules)
+    after = replace(plan.baseline, baseline=replace(stored, output=output), comparison=rules)
     fixed: dict[str, ArrayMode] = dict.fromkeys(arrays_to_fix(project, plan.baseline, after), "ordered")
     return replace(after, comparison=replace(rules, arrays={**rules.arrays, **fixed})) if fixed else after
 
 
 def arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterator[str]:
-    """Arrays of which one element is left, with a placeholder in it, where none has described all elements so
-    far: it would from now on, and any number of them would pass."""
-    known, output = (one.baseline.output if one.baseline else None for one in (before, after))
-    single = set(arrays_of_one(output)) - set(arrays_of_one(known))
-    if not single:
+    """Yield the arrays that now have one element, with a placeholder in it, and did not describe all elements
+    before: from now on they would, and arrays of any length would pass."""
+    stored_output, output = (
+        baseline.baseline.output if baseline.baseline else None for baseline in (before, after)
+    )
+    singles = set(arrays_of_one(output)) - set(arrays_of_one(stored_output))
+    if not singles:
         return
     try:
         modes = compile_baseline(after, project.words_of(after)).arrays
-        meant = compile_baseline(before, project.words_of(before)).arrays
-    except InvalidInput:  # which is told where the new baseline is checked
+        modes_before = compile_baseline(before, project.words_of(before)).arrays
+    except InvalidInput:  # reported when the new baseline is checked
         return
-    templates = {of_any_row(path) for path, how in meant.items() if how == "each"}
-    shapes = (of_any_row(path) for path in single if modes.get(path) == "each")
+    templates = {of_any_row(path) for path, mode in modes_before.items() if mode == "each"}
+    shapes = (of_any_row(path) for path in singles if modes.get(path) == "each")
     yield from dict.fromkeys(render(shape) for shape in shapes if shape not in templates)
 
 
 def covers(pattern: Pattern, change: Change, plan: RefreshPlan) -> bool:
-    """Whether a path that the operator named leads to a change, or to something that it is a part of."""
+    """Whether a path that the operator named leads to a change, or to something that contains it."""
     if change.part != "output":
         return False
-    known = plan.baseline.baseline
-    output = known.output if change.kind == "removed" and known else plan.seen.resolved
+    stored = plan.baseline.baseline
+    output = stored.output if change.kind == "removed" and stored else plan.seen.resolved
     path = change.path
     starts: list[tuple[Json, int]] = [(output, 0)]
     kind = kind_of(plan.baseline.current)
     in_answer = kind.paths_start_in_answer and path[:1] == (kind.answer,)
     if in_answer and not pattern.absolute and isinstance(output, dict):
         starts.append((output[kind.answer], 1))
-    return any(leads_on(pattern, path[skip:], value) for value, skip in starts)
+    return any(matches_path(pattern, path[skip:], value) for value, skip in starts)
 
 
-def leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool:
+def matches_path(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool:
     positions = pattern.start()
     for key in path:
         if pattern.done(positions):
@@ -148,36 +151,36 @@ def leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool
 
 
 def new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
-    """What says that the answer went wrong, unless the one on file says the same."""
+    """Yield the signs that the answer went wrong, unless the one on file has the same."""
     recipe, kind = baseline.current, kind_of(baseline.current)
-    known = {trouble.message for trouble in kind.visible_troubles(recipe, old)}
+    known_messages = {trouble.message for trouble in kind.visible_troubles(recipe, old)}
     for trouble in kind.visible_troubles(recipe, seen.resolved):
-        if trouble.message not in known:
+        if trouble.message not in known_messages:
             yield trouble.message
     yield from seen.troubles
 
 
-def _stale(project: Project, baseline: Baseline, what: str) -> Problem:
+def _stale_problem(project: Project, baseline: Baseline, part: str) -> Problem:
     hint = f"compare again: {compare_command(project, baseline)}"
-    return Problem("BK531", f"{baseline.id}: {what} changed since that compare", hint)
+    return Problem("BK531", f"{baseline.id}: {part} changed since that compare", hint)
 
 
 def compare_command(project: Project, baseline: Baseline) -> str:
-    """The command that asks for a baseline once more, and keeps what it answers where that fails."""
-    if own := kind_of(baseline.current).own_command(baseline.current):
-        return shlex.join(own)
+    """Return the command that compares a baseline again, and keeps its output if that fails."""
+    if test_command := kind_of(baseline.current).own_command(baseline.current):
+        return shlex.join(test_command)
     (command,) = check_commands([(baseline.id, baseline.source.file)], project.folders, project.eval_folders)
     return command
 
 
-def _accepting(words: Words) -> Accepts:
-    """Whether a placeholder accepts what came back. What holds a placeholder itself is no value; and whether
-    a bound one does hangs on what stands elsewhere."""
+def _make_accepts(words: Words) -> Accepts:
+    """Return a function that says whether a placeholder accepts a new value. A value with a placeholder in it
+    is not accepted, nor is anything by a bound placeholder, which depends on other places."""
 
     def accepts(text: str, value: Json) -> bool:
         with suppress(InvalidInput):
             template = compile_text(text, words)
-            plain = _plain(value)
+            plain = _plain_value(value)
             if plain is ABSENT or isinstance(template, str) or binds(template):
                 return False
             return template.accepts(plain, {})
@@ -186,32 +189,32 @@ def _accepting(words: Words) -> Accepts:
     return accepts
 
 
-def _plain(value: Json) -> Json:
-    """The value that a stored text stands for; ABSENT where that is more than one."""
+def _plain_value(value: Json) -> Json:
+    """Return the value that a stored text stands for; ABSENT if it stands for several."""
     if not isinstance(value, str) or not has_marker(value):
         return value
     parts = split(value)
     return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else ABSENT
 
 
-def _fresh(words: Words) -> Callable[[Json], Json]:
-    """What is stored of a value that came back: with names in the place of declared values, as a capture
-    writes it."""
+def _make_to_stored(words: Words) -> Callable[[Json], Json]:
+    """Return a function that turns a new value into its stored form: with names in place of declared values,
+    as a capture writes it."""
     templating = Templating(words.scope)
 
-    def fresh(value: Json) -> Json:
+    def to_stored(value: Json) -> Json:
         if isinstance(value, str):
-            plain = _plain(value)
+            plain = _plain_value(value)
             return value if plain is ABSENT else templating.template(plain)
         if isinstance(value, dict):
-            return {key: fresh(item) for key, item in value.items()}
-        return [fresh(item) for item in value] if isinstance(value, list) else value
+            return {key: to_stored(item) for key, item in value.items()}
+        return [to_stored(item) for item in value] if isinstance(value, list) else value
 
-    return fresh
+    return to_stored
 
 
 def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
-    """A change that would bring a secret into the file, or a mask in the place of one, cannot be approved."""
+    """Block a change that would write a secret into the file, or a mask in place of one."""
     if change.kind in ("removed", "order"):
         return change
     size = len(change.path)
@@ -222,13 +225,13 @@ def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
         hidden = change.path
     if hidden is not None:
         message = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
-        return replace(change, blocked=Problem("BK534", message, _MEND))
+        return replace(change, blocked=Problem("BK534", message, _FIX_HINT))
     for path, message in secrets_in(change.after, project.redactor, change.path):
-        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {message}", _MEND))
+        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {message}", _FIX_HINT))
     return change
 
 
-_MEND = "write a placeholder there by hand, or ignore the field"
+_FIX_HINT = "write a placeholder there by hand, or ignore the field"
 
 
 def is_masked(value: Json) -> bool:
@@ -240,66 +243,65 @@ def is_masked(value: Json) -> bool:
 
 
 def observed_changes(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
-    """What is noted of the capture, where a rule has found fault with it."""
-    known = baseline.baseline
-    observed = known.observed if known else None
+    """Yield the changes of the recorded time or cost, if a rule has failed on them."""
+    stored = baseline.baseline
+    observed = stored.observed if stored else None
     for n, text in enumerate(seen.settled, number):
         key = {"latency": "seconds", "cost": "cost_usd"}.get(text.partition(".")[0])
-        where: Path = ("observed", key) if key else ("captured_at",)
-        old = getattr(observed, key, None) if key else known and known.captured_at
+        path: Path = ("observed", key) if key else ("captured_at",)
+        old = getattr(observed, key, None) if key else stored and stored.captured_at
         new = seen.observed.get(key) if key else seen.captured_at
         risk: Risk = "medium" if key else "low"
-        yield Change(n, "value", where, where, old, new, risk, note=text, part="observed")
+        yield Change(n, "value", path, path, old, new, risk, note=text, part="observed")
 
 
 def describe_rule_changes(before: Matcher, after: Baseline, words: Words) -> Iterator[str]:
-    """What becomes of the rules with what came back in the file. Where they cannot be held against that, the
-    file is not to blame; where they would leave nothing of it, accepting only a part may still be right."""
+    """Describe what becomes of the rules with the new output. If they cannot be applied to it, it is refused;
+    if they would leave nothing of it, accepting only a part may still be right."""
     try:
         matcher = compile_baseline(after, words)
     except InvalidInput as error:
         if any(problem.code != "BK224" for problem in error.problems):
             reason = "the new output does not fit the rules"
             raise InvalidInput(
-                *(replace(one, message=f"{reason}: {one.message}") for one in error.problems)
+                *(replace(problem, message=f"{reason}: {problem.message}") for problem in error.problems)
             ) from None
         yield from (f"not all of it can be accepted: {problem.message}" for problem in error.problems)
         return
-    met = {rule.at for rule in matcher.hits}
-    lost = {rule.at: rule for rule in before.hits if rule.at not in met}
+    hit_places = {rule.at for rule in matcher.hits}
+    lost = {rule.at: rule for rule in before.hits if rule.at not in hit_places}
     for rule in sorted(lost.values(), key=lambda rule: str(rule.at)):
         yield f"{rule.kind}: {rule.text} matches nothing any more"
 
 
-# What somebody approved, written into the files: as much as was accepted, and with it where it came
-# from.
+# Writing approved changes into the files: what was accepted, with its provenance.
 
 
 @frozen
 class Permit:
-    """What may be done without another question."""
+    """What may be done without asking again."""
 
     high_risk: bool = False
     drop_placeholders: bool = False
 
 
 def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
-    """Why these changes cannot be accepted together, the gravest reason first."""
+    """Return why these changes cannot be accepted together, the most serious reason first."""
     chosen = [change for change in plan.changes if change.number in accepted]
     blocked = next((change.blocked for change in chosen if change.blocked), None)
     if blocked is not None:
         return blocked
     lost = [lost for change in chosen for lost in change.lost]
     if lost and not permit.drop_placeholders:
-        more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
-        message = f"{lost[0].text} at {render(lost[0].path)} would be lost{more}"
+        further = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+        message = f"{lost[0].text} at {render(lost[0].path)} would be lost{further}"
         hint = "accept other parts (--path), edit the file by hand, or pass --drop-placeholders"
         return Problem("BK533", message, hint)
     risky = [change for change in chosen if change.risk == "high"]
     if risky and not permit.high_risk:
-        more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
+        further = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
-        message = f"{render(risky[0].path)} is a high-risk change ({kind}){more}"
+        message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
         return Problem("BK532", message, "if it is meant, pass --allow-high-risk")
     return None
 
@@ -308,13 +310,13 @@ _COMMIT = lazy_pattern(r"-g[0-9a-f]{4,64}$")
 
 
 def version_of(project: Project, clients: Clients) -> str | None:
-    """The tag that this was seen with, and how many commits later: `v1.2-3`; None where there is none. Which
-    commit it was stands in the environment."""
+    """Return the tag of the present commit, and how many commits later it is: `v1.2-3`; None without a tag.
+    The commit itself is in the environment."""
     try:
-        said = Git(clients.execute, project.root).ask("describe", "--tags")
+        output = Git(clients.execute, project.root).ask("describe", "--tags")
     except BaselinekitError:
         return None
-    return _COMMIT.sub("", said.decode("utf-8", "replace").strip()) or None
+    return _COMMIT.sub("", output.decode("utf-8", "replace").strip()) or None
 
 
 def is_in_git(project: Project, clients: Clients) -> bool:
@@ -325,14 +327,14 @@ def is_in_git(project: Project, clients: Clients) -> bool:
 
 
 def preview(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> tuple[Rewritten, ...]:
-    """The files that would change. Nothing is written."""
+    """Return the files that would change. Nothing is written."""
     fit, _ = _renewals(project, approvals, stamp)
     return previewed([renewal for renewal, _ in fit], project.root).files
 
 
 def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp, sync: bool = True) -> Applied:
-    """Write what was accepted, and forget what was kept of it. What was not accepted stays kept. `sync` may
-    be left out by who waits for the disk once, after many."""
+    """Write what was accepted, and drop what was kept of it. What was not accepted stays kept. `sync=False`
+    is for callers that wait for the disk only once, after many files."""
     fit, failures = _renewals(project, approvals, stamp)
     applied = renew([renewal for renewal, _ in fit], project.root, sync)
     done = set(applied.ids)
@@ -342,7 +344,7 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp, sync: b
             continue
         if approval.is_whole:
             drop_pending(project.root, plan.baseline.id)
-        else:  # the rest stays, now set against the new output
+        else:  # the rest stays kept, to be compared with the new output
             after = with_output(project, plan, approval.accepted, approval.ignored)
             save_pending(project.root, replace(plan.seen, compared_with=compared_with(after), differing=()))
     return replace(applied, failures=(*failures, *applied.failures))
@@ -351,7 +353,7 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp, sync: b
 def _renewals(
     project: Project, approvals: Sequence[Approval], stamp: Stamp
 ) -> tuple[list[tuple[Renewal, Approval]], list[Problem]]:
-    """What is to be written. What would be no baseline any more is not."""
+    """Return what is to be written, except what would not be a valid baseline."""
     fit: list[tuple[Renewal, Approval]] = []
     failures: list[Problem] = []
     for approval in approvals:
@@ -369,9 +371,9 @@ def _renewals(
 
 
 def without_commit(baseline: Baseline) -> Json:
-    """ABSENT where an earlier version wrote the commit as the version too: it is another commit now."""
-    known, version = baseline.baseline, baseline.baseline_version
-    git: Json = known.environment.get("git") if known else None
+    """Return ABSENT if an earlier version wrote the commit as the version: it is another commit now."""
+    stored, version = baseline.baseline, baseline.baseline_version
+    git: Json = stored.environment.get("git") if stored else None
     commit = str(git.get("commit")) if isinstance(git, dict) else ""
     is_commit = version and _ABBREVIATED.fullmatch(version) and commit.startswith(version)
     return ABSENT if is_commit else None
@@ -381,8 +383,8 @@ _ABBREVIATED = lazy_pattern(r"[0-9a-f]{7,64}")
 
 
 def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
-    plan, known = approval.plan, after.baseline
-    assert known is not None
+    plan, stored = approval.plan, after.baseline
+    assert stored is not None
     seen, place = plan.seen, known_path(plan.baseline.variant)
     accepted = [change for change in plan.changes if change.number in approval.accepted]
     values: dict[Path, Json] = {}
@@ -393,7 +395,7 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
         if seen.observed and (approval.is_whole or any(change.part == "observed" for change in accepted)):
             values[("baseline", "observed")] = seen.observed
         for key, value in (("approved_by", stamp.by), ("reason", stamp.reason)):
-            if value is not None or getattr(known, key) is not None:  # an approval is of one output only
+            if value is not None or getattr(stored, key) is not None:  # an approval is for one output only
                 values[("baseline", key)] = value
         version = stamp.version or without_commit(plan.baseline)
         if version is not None:
@@ -405,18 +407,18 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
     for path in after.comparison.arrays.keys() - plan.baseline.comparison.arrays.keys():
         values[("comparison", "arrays", path)] = "ordered"
     changed = any(change.part == "output" for change in accepted)
-    output = known.output if changed else ABSENT
-    stood = plan.baseline.baseline
-    if changed and stood and not stood.variants:  # a variant has placeholders of its own
-        left = still_true(stood.learnt, stood.output, known.output)
-        if left != stood.learnt:
-            values[("baseline", "learnt")] = left or ABSENT
+    output = stored.output if changed else ABSENT
+    previous = plan.baseline.baseline
+    if changed and previous and not previous.variants:  # variants have their own placeholders
+        still_learnt = still_true(previous.learnt, previous.output, stored.output)
+        if still_learnt != previous.learnt:
+            values[("baseline", "learnt")] = still_learnt or ABSENT
     hints = Hints(plan.keys, ordered=any(change.kind == "order" for change in accepted))
     return Renewal(plan.baseline.id, plan.baseline.source, output, plan.baseline.variant, values, hints)
 
 
 def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
-    """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
+    """Mask what a refresh would change, for display: a file may contain secrets as well."""
 
     def mask_change(change: Change) -> Change:
         before = redactor.mask_value(change.before, change.at)

@@ -1,4 +1,4 @@
-"""refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it."""
+"""refresh: the new output of a failed compare becomes the known-good one, as far as it is approved."""
 
 import os
 from collections.abc import Collection, Iterable, Sequence
@@ -26,7 +26,7 @@ from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import CaptureEnvironment, Project
 from baselinekit.workflow.selection import Selection, list_names, select
 
-# Where a refresh has what came back from: a failed compare, a result file, or the targets themselves.
+# The sources of new outputs for a refresh: a failed compare, a result file, or the targets themselves.
 
 
 Pairs = list[tuple[Baseline, Seen]]
@@ -35,7 +35,7 @@ Pairs = list[tuple[Baseline, Seen]]
 def pending_answers(
     project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[RefreshRefusal]
 ) -> Pairs:
-    """What compares have kept. Of an id that was `named` something should be."""
+    """Return the outputs that compares have kept. For an id that was `named` there should be one."""
     ids = pending_ids(project.root)
     pairs: Pairs = []
     for baseline in chosen:
@@ -48,9 +48,9 @@ def pending_answers(
             pairs.append((baseline, seen))
         elif baseline.id in named:
             reason = "it passed when it was last compared, or none could be kept"
-            message = f"no answer of {baseline.id} is kept: {reason}"
+            text = f"no answer of {baseline.id} is kept: {reason}"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
-            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", message, hint)))
+            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", text, hint)))
     return pairs
 
 
@@ -61,30 +61,30 @@ def answers_in_results(
     now: str,
     refusals: list[RefreshRefusal],
 ) -> Pairs:
-    """What another machine has seen, by the name and the text of its result file. Of that only the outputs of
-    failed results are taken, and what is noted beside them."""
+    """Return the outputs of another machine, from the name and the text of its result file. Only those of
+    failed results are used, with their environment."""
     from baselinekit.report import resultfile
 
     name, text = results
     report = resultfile.read(text, name)
-    here = {baseline.id: baseline for baseline in chosen}
+    baselines = {baseline.id: baseline for baseline in chosen}
     pairs: Pairs = []
     for result in report.results:
         if result.outcome != "failed":
             continue
-        baseline = here.get(result.id)
-        reason = _why_not(result, baseline)
+        baseline = baselines.get(result.id)
+        reason = _reason_against(result, baseline)
         if baseline is None and narrowed:
             continue
         if baseline is None or reason:
             refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", "")))
         else:
-            seen = _seen_in(result, report, name, now)
-            pairs.append((baseline, replace(seen, environment=_place_of(result, report, baseline))))
+            seen = _seen_from_result(result, report, name, now)
+            pairs.append((baseline, replace(seen, environment=_run_environment(result, report, baseline))))
     return pairs
 
 
-def _why_not(result: Result, baseline: Baseline | None) -> str:
+def _reason_against(result: Result, baseline: Baseline | None) -> str:
     if baseline is None:
         return "there is no such baseline in this checkout"
     if baseline.baseline is None:
@@ -94,8 +94,9 @@ def _why_not(result: Result, baseline: Baseline | None) -> str:
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
 
 
-def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
-    """The time of that run, if it is one and has come, is written into a file."""
+def _seen_from_result(result: Result, report: Report, name: str, now: str) -> Seen:
+    """Return a failed result as an output to approve. The time of its run, if valid and not in the future, is
+    stored."""
     time = parse_time(report.started)
     return Seen(
         id=result.id,
@@ -107,13 +108,14 @@ def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
     )
 
 
-def _place_of(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
-    """The place of that run, with the address that it asked: a run has one place, and an address each."""
+def _run_environment(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
+    """Return the environment of that run, with the address that this result asked: a run has one environment,
+    but each result its own address."""
     endpoint = kind_of(baseline.current).endpoint(baseline.current)
-    asked = result.target.partition(" ")[2]
-    if not endpoint or "base_url" in report.environment or not asked.endswith(endpoint):
+    url = result.target.partition(" ")[2]
+    if not endpoint or "base_url" in report.environment or not url.endswith(endpoint):
         return dict(report.environment)
-    return {**report.environment, "base_url": asked.removesuffix(endpoint)}
+    return {**report.environment, "base_url": url.removesuffix(endpoint)}
 
 
 def replayed_answers(
@@ -123,8 +125,8 @@ def replayed_answers(
     context: RunContext,
     refusals: list[RefreshRefusal],
 ) -> tuple[Pairs, list[str]]:
-    """What the targets answer now, and the ids of those that answer as they should."""
-    found: Pairs = []
+    """Return what the targets answer now, and the ids of the baselines that pass."""
+    pairs: Pairs = []
     passing: list[str] = []
 
     def work(baseline: Baseline) -> Baseline | Seen | BaselinekitError:
@@ -141,7 +143,7 @@ def replayed_answers(
 
     with context.stop.heard():
         pool = ThreadPool(
-            jobs, work, context.cancel, context.stop, lambda one: here.project.claim(one.current)
+            jobs, work, context.cancel, context.stop, lambda baseline: here.project.claim(baseline.current)
         )
         answers = pool.run(chosen, finished)
     if context.stop.is_set():
@@ -150,28 +152,28 @@ def replayed_answers(
         if isinstance(answer, BaselinekitError):
             refusals += refusals_of(baseline, answer)
         elif isinstance(answer, Seen):
-            found.append((baseline, answer))
+            pairs.append((baseline, answer))
         else:
             passing.append(baseline.id)
-    return found, passing
+    return pairs, passing
 
 
 def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> Seen | None:
-    """What is seen of a baseline; None if it is as it should be. A skipped one is asked as well: somebody has
+    """Return the new output of a baseline; None if it passes. A skipped one is replayed as well: the user has
     named it."""
     if baseline.baseline is None:
         hint = f"baselinekit capture from {baseline.source.file}"
         raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
-    meant = here.chosen(baseline)
+    chosen_variant = here.chosen(baseline)
     setting = here.project.setting_of(baseline, context.clients)
-    matcher = compile_baseline(meant, here.project.words_of(baseline))
+    matcher = compile_baseline(chosen_variant, here.project.words_of(baseline))
     check(baseline, setting)
     observation = observe(baseline.current, setting)
     comparison = compare_settled(matcher, observation, setting)
     if comparison.passed:
         drop_pending(here.project.root, baseline.id)
         return None
-    seen = seen_of(here, meant, comparison, observation, context.clock.timestamp())
+    seen = seen_of(here, chosen_variant, comparison, observation, context.clock.timestamp())
     return replace(seen, origin="replay")
 
 
@@ -179,16 +181,15 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefu
     return [RefreshRefusal(baseline.id, baseline.source.file, problem) for problem in error.problems]
 
 
-# refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it.
+# refresh: the new output of a failed compare becomes the known-good one, as far as it is approved.
 
-
-_ANY = "*?["
+_WILDCARDS = "*?["
 
 
 @frozen
 class RefreshScope:
-    """What a refresh is about: `words` are ids (with wildcards) or paths. `results`: the name and the text of
-    a result file. `replay`: ask the targets again."""
+    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of a
+    result file. `replay`: replay the baselines now."""
 
     words: Sequence[str] = ()
     selection: Selection = field(default_factory=Selection)
@@ -200,17 +201,18 @@ class RefreshScope:
     @property
     def names_something(self) -> bool:
         chosen = self.selection
-        named = (*self.words, *chosen.ids, *chosen.tags, *chosen.exclude_tags, chosen.expression)
-        return self.all_failed or self.results is not None or any(named)
+        criteria = (*self.words, *chosen.ids, *chosen.tags, *chosen.exclude_tags, chosen.expression)
+        return self.all_failed or self.results is not None or any(criteria)
 
 
 def propose(project: Project, wanted: RefreshScope, context: RunContext) -> RefreshProposal:
-    """What would change, of everything that is selected. No target is asked, unless that is wanted."""
+    """Return what would change, in everything that is selected. Nothing is replayed unless that is
+    requested."""
     if not wanted.names_something:
-        here = pending_ids(project.root)
-        number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
-        which = f" ({list_names(sorted(here))})" if here else ""
-        message = f"refresh which baselines? {number} kept from failed compares{which}"
+        kept_ids = pending_ids(project.root)
+        number = f"{len(kept_ids):,} answer{'s are' if len(kept_ids) != 1 else ' is'}"
+        kept_names = f" ({list_names(sorted(kept_ids))})" if kept_ids else ""
+        message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
     with without_collector():
         chosen = select(find_baselines(project, wanted.words), wanted.selection)
@@ -224,7 +226,7 @@ def propose(project: Project, wanted: RefreshScope, context: RunContext) -> Refr
             narrowed = bool(wanted.words) or wanted.selection != Selection()
             pairs = answers_in_results(chosen, wanted.results, narrowed, context.clock.timestamp(), refusals)
         else:
-            named = {word for word in wanted.words if not set(_ANY) & set(word)}
+            named = {word for word in wanted.words if not set(_WILDCARDS) & set(word)}
             pairs = pending_answers(project, chosen, named, refusals)
         planned = []
         for baseline, seen in pairs:
@@ -235,74 +237,81 @@ def propose(project: Project, wanted: RefreshScope, context: RunContext) -> Refr
                 refusals += refusals_of(baseline, type(error)(*placed))
         plans = tuple(locate_lost(planned, project.root))
     if not (plans or refusals or passing):
-        raise NothingSelected(Problem("BK530", *_nothing(project, chosen, wanted)))
+        raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, wanted)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
 def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
-    """Of each plan the changes that are below one of the paths; without paths, all."""
+    """Return for each plan the changes that are below one of the paths; without paths, all."""
     if not paths:
         return [frozenset(range(len(plan.changes))) for plan in plans]
     patterns = [parse(text) for text in paths]
-    taken = [
+    accepted = [
         frozenset(
-            change.number for change in plan.changes if any(covers(one, change, plan) for one in patterns)
+            change.number
+            for change in plan.changes
+            if any(covers(pattern, change, plan) for pattern in patterns)
         )
         for plan in plans
     ]
     for pattern in patterns:
         if not any(covers(pattern, change, plan) for plan in plans for change in plan.changes):
-            known = [render(change.path) for plan in plans for change in plan.changes]
-            hint = nearest(pattern.text, known) or f"what changes is {', '.join(dict.fromkeys(known[:5]))}"
+            paths_changed = [render(change.path) for plan in plans for change in plan.changes]
+            hint = (
+                nearest(pattern.text, paths_changed)
+                or f"what changes is {', '.join(dict.fromkeys(paths_changed[:5]))}"
+            )
             raise InvalidInput(Problem("BK536", f"--path {pattern.text}: nothing changes there", hint))
-    return taken
+    return accepted
 
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
-    """The baselines below the paths among the words, and those whose ids the other words name."""
+    """Return the baselines below the paths among the words, and those with the ids among them."""
     paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
     # an id may be that of a file or a folder as well: without a baseline in it no path was meant
     if doubtful := [word for word in paths if not _leads_to_baselines(project, word)]:
         known_ids = {baseline.id for baseline in load(project, ())}
         paths = [word for word in paths if word not in doubtful or word not in known_ids]
-    kept = pending_ids(project.root) if paths else ()
-    globs = [word for word in words if word not in paths or word in kept]  # or both were
-    below = load(project, paths) if paths or not globs else []
+    pending = pending_ids(project.root) if paths else ()
+    globs = [word for word in words if word not in paths or word in pending]  # or both were meant
+    in_paths = load(project, paths) if paths or not globs else []
     if not globs:
-        return below
+        return in_paths
     everything = load(project, ())
     ids = [baseline.id for baseline in everything]
     for glob in globs:
         if not any(fnmatchcase(id, glob) for id in ids):
             hint = nearest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
-    known = {baseline.id for baseline in below}
-    named = [one for one in everything if any(fnmatchcase(one.id, glob) for glob in globs)]
-    return [*below, *(one for one in named if one.id not in known)]
+    path_ids = {baseline.id for baseline in in_paths}
+    matching = [baseline for baseline in everything if any(fnmatchcase(baseline.id, glob) for glob in globs)]
+    return [*in_paths, *(baseline for baseline in matching if baseline.id not in path_ids)]
 
 
 def _leads_to_baselines(project: Project, path: str) -> bool:
     name = from_root(os.path.join(project.cwd, path), project.root)
     try:
         files = discover([name], project.root)
-    except BaselinekitError:  # it has not the name of such a file
+    except BaselinekitError:  # its name is not that of a baseline file
         return False
     return any(holds_baselines(project.root, file) for file in files)
 
 
 def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
-    """The plans with the lines of the placeholders that would be lost."""
+    """Return the plans with the lines of the placeholders that would be lost."""
     losing = [plan for plan in plans if any(change.lost for change in plan.changes)]
-    wanted = [
+    to_locate = [
         (
             plan.baseline.source,
             [(*plan.baseline.output_path, *lost.path) for change in plan.changes for lost in change.lost],
         )
         for plan in losing
     ]
-    placed = {id(plan): iter(few) for plan, few in zip(losing, locate_each(wanted, root), strict=True)}
+    placed = {
+        id(plan): iter(places) for plan, places in zip(losing, locate_each(to_locate, root), strict=True)
+    }
 
-    def lined(plan: RefreshPlan) -> RefreshPlan:
+    def with_lines(plan: RefreshPlan) -> RefreshPlan:
         if id(plan) not in placed:
             return plan
         places = placed[id(plan)]
@@ -314,10 +323,10 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
         changes = [replace(change, lost=tuple(map(with_place, change.lost))) for change in plan.changes]
         return replace(plan, changes=tuple(changes))
 
-    return [lined(plan) for plan in plans]
+    return [with_lines(plan) for plan in plans]
 
 
-def _nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope) -> tuple[str, str]:
+def _describe_nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope) -> tuple[str, str]:
     if wanted.results is not None:
         return f"nothing failed in {wanted.results[0]}", "it has no answer to accept"
     message = (
@@ -325,10 +334,10 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope)
         if len(chosen) == 1
         else f"no answers are kept of these {len(chosen):,} baselines"
     )
-    asked = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
+    command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
     kept = sorted(pending_ids(project.root))
-    others = f"; what is kept is of {list_names(kept)}" if kept else ""
+    kept_hint = f"; what is kept is of {list_names(kept)}" if kept else ""
     return (
-        f"{message}: none has failed since, or what came could not be kept{others}",
-        f"{asked}, or refresh --replay",
+        f"{message}: none has failed since, or what came could not be kept{kept_hint}",
+        f"{command}, or refresh --replay",
     )
