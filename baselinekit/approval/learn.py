@@ -78,7 +78,7 @@ class LearnProposal:
 
 def propose_learning(
     project: Project,
-    wanted: RefreshScope,
+    scope: RefreshScope,
     times: int,
     context: RunContext,
     replaces_handwritten: bool = False,
@@ -87,15 +87,15 @@ def propose_learning(
     """Replay what is selected, `times` times, and say what that teaches. Nothing is written.
     `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
     user says that nothing was changed on the service, so that whatever differs varies."""
-    if not wanted.names_something:
+    if not scope.names_something:
         hint = "name ids or paths, or pass --all-failed"
         raise InvalidInput(Problem("BK508", "learn of which baselines?", hint))
-    chosen = select(find_baselines(project, wanted.words), wanted.selection)
-    if wanted.all_failed:
+    chosen = select(find_baselines(project, scope.words), scope.selection)
+    if scope.all_failed:
         pending = pending_ids(project.root)
         chosen = [baseline for baseline in chosen if baseline.id in pending]
     if not chosen:
-        message = "no compare has failed since" if wanted.all_failed else "nothing is selected"
+        message = "no compare has failed since" if scope.all_failed else "nothing is selected"
         raise NothingSelected(
             Problem("BK530", f"there is nothing to learn: {message}", "baselinekit compare")
         )
@@ -103,7 +103,7 @@ def propose_learning(
     session = LearnSession(project, context, times, replaces_handwritten, is_unchanged)
     for baseline in chosen:
         session.add(here, baseline)
-    return session.run(wanted.jobs)
+    return session.run(scope.jobs)
 
 
 class LearnSession:
@@ -183,7 +183,7 @@ class LearnSession:
         lesson = Lesson(self._project, ruled, setting.clients.now(), mask, kept, self._is_unchanged)
         volatile, refusals = lesson.learn(self._replaces_handwritten)
         volatile = [*(item for rule in ruled.rules for item in rule.volatile), *volatile]
-        shown = tuple(
+        masked = tuple(
             replace(item, values=tuple(mask(value, item.places[0]) for value in item.values))
             for item in volatile
         )
@@ -210,14 +210,14 @@ class LearnSession:
         if not stays:
             values["metadata", "failure_count"] = 0
         if volatile and baseline.source.form == "native":
-            evidence = evidence_of(shown, len(replays) + (kept is not None), self._project.redactor)
+            evidence = evidence_of(masked, len(replays) + (kept is not None), self._project.redactor)
             learnt = stored.learnt if stored.variants else still_true(stored.learnt, stored.output, output)
             values["baseline", "learnt"] = {**learnt, **evidence}
         is_new = volatile or ruled.rules
         return LearnPlan(
             baseline,
             len(replays),
-            shown,
+            masked,
             tuple(stays),
             tuple(map(render, singles)),
             ruled.rules,
@@ -229,9 +229,9 @@ class LearnSession:
 
 def _written(ruled: Ruled, texts: Mapping[Path, str]) -> Baseline:
     """Return the baseline as it is to be in its file."""
-    known = ruled.baseline.baseline
-    assert known is not None
-    return replace(ruled.baseline, baseline=replace(known, output=with_values(known.output, texts)))
+    stored = ruled.baseline.baseline
+    assert stored is not None
+    return replace(ruled.baseline, baseline=replace(stored, output=with_values(stored.output, texts)))
 
 
 def kept_answer(project: Project, baseline: Baseline) -> Seen | None:

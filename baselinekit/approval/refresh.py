@@ -205,28 +205,28 @@ class RefreshScope:
         return self.all_failed or self.results is not None or any(criteria)
 
 
-def propose(project: Project, wanted: RefreshScope, context: RunContext) -> RefreshProposal:
+def propose(project: Project, scope: RefreshScope, context: RunContext) -> RefreshProposal:
     """Return what would change, in everything that is selected. Nothing is replayed unless that is
     requested."""
-    if not wanted.names_something:
+    if not scope.names_something:
         kept_ids = pending_ids(project.root)
         number = f"{len(kept_ids):,} answer{'s are' if len(kept_ids) != 1 else ' is'}"
         kept_names = f" ({list_names(sorted(kept_ids))})" if kept_ids else ""
         message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
     with without_collector():
-        chosen = select(find_baselines(project, wanted.words), wanted.selection)
+        chosen = select(find_baselines(project, scope.words), scope.selection)
         refusals: list[RefreshRefusal] = []
         passing: list[str] = []
-        if wanted.replay:
+        if scope.replay:
             pairs, passing = replayed_answers(
-                CaptureEnvironment(project, context.clients), chosen, wanted.jobs, context, refusals
+                CaptureEnvironment(project, context.clients), chosen, scope.jobs, context, refusals
             )
-        elif wanted.results is not None:
-            narrowed = bool(wanted.words) or wanted.selection != Selection()
-            pairs = answers_in_results(chosen, wanted.results, narrowed, context.clock.timestamp(), refusals)
+        elif scope.results is not None:
+            narrowed = bool(scope.words) or scope.selection != Selection()
+            pairs = answers_in_results(chosen, scope.results, narrowed, context.clock.timestamp(), refusals)
         else:
-            named = {word for word in wanted.words if not set(_WILDCARDS) & set(word)}
+            named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
             pairs = pending_answers(project, chosen, named, refusals)
         planned = []
         for baseline, seen in pairs:
@@ -237,7 +237,7 @@ def propose(project: Project, wanted: RefreshScope, context: RunContext) -> Refr
                 refusals += refusals_of(baseline, type(error)(*placed))
         plans = tuple(locate_lost(planned, project.root))
     if not (plans or refusals or passing):
-        raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, wanted)))
+        raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
@@ -268,7 +268,7 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     """Return the baselines below the paths among the words, and those with the ids among them."""
     paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
-    # an id may be that of a file or a folder as well: without a baseline in it no path was meant
+    # an id may also be the name of a file or a folder: if that has no baselines, the id was meant
     if doubtful := [word for word in paths if not _leads_to_baselines(project, word)]:
         known_ids = {baseline.id for baseline in load(project, ())}
         paths = [word for word in paths if word not in doubtful or word not in known_ids]
@@ -326,17 +326,17 @@ def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
     return [with_lines(plan) for plan in plans]
 
 
-def _describe_nothing(project: Project, chosen: Sequence[Baseline], wanted: RefreshScope) -> tuple[str, str]:
-    if wanted.results is not None:
-        return f"nothing failed in {wanted.results[0]}", "it has no answer to accept"
+def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: RefreshScope) -> tuple[str, str]:
+    if scope.results is not None:
+        return f"nothing failed in {scope.results[0]}", "it has no answer to accept"
     message = (
         "no answer of it is kept"
         if len(chosen) == 1
         else f"no answers are kept of these {len(chosen):,} baselines"
     )
     command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
-    kept = sorted(pending_ids(project.root))
-    kept_hint = f"; what is kept is of {list_names(kept)}" if kept else ""
+    kept_ids = sorted(pending_ids(project.root))
+    kept_hint = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
     return (
         f"{message}: none has failed since, or what came could not be kept{kept_hint}",
         f"{command}, or refresh --replay",

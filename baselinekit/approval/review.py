@@ -68,10 +68,10 @@ _HIDDEN_PLACEHOLDERS = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 def begin(project: Project, proposal: RefreshProposal) -> Review:
     """Start the review of a proposal, at its first question. What it shows has no secrets in it."""
     knowing = Knows(project)
-    shown = mask_proposal(proposal, project.redactor)
+    masked = mask_proposal(proposal, project.redactor)
     return Review(
         proposal.plans,
-        shown.plans,
+        masked.plans,
         Ledger(questions_of(proposal.groups)),
         Knowing(knowing.offers, knowing.problem, knowing.about),
     )

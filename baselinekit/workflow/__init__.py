@@ -1,1 +1,1 @@
-"""The commands on baselines. Each takes its clients from outside, reads as a paragraph and prints nothing."""
+"""The commands on baselines. They get their clients from the caller, and print nothing."""

@@ -121,11 +121,11 @@ class _Rounds:
         )
         for number in numbers:
             answer = answers[number] if number in answers else replay(number)
-            kept = self.results[number]
+            observations = self.results[number]
             if isinstance(answer, BaselinekitError):
                 self.results[number] = answer
-            elif isinstance(kept, list):
-                kept.append(answer)
+            elif isinstance(observations, list):
+                observations.append(answer)
 
 
 def _is_parallel(job: ReplayJob) -> bool:

@@ -64,7 +64,7 @@ Judged = TypeVar("Judged")
 
 @frozen
 class JudgePolicy:
-    """How each baseline is judged, wherever that is done."""
+    """How each baseline is judged, in whatever process."""
 
     strict_rules: bool = False
     explain: bool = False
@@ -342,18 +342,18 @@ class HeldBaselines:
         return [unfit for entry in entries if (unfit := self._unfit.get(key_of(entry)))]
 
     def _prepare_late(self, file: str, entries: Sequence[Entry]) -> None:
-        wanted = {entry.id for entry in entries}
+        wanted_ids = {entry.id for entry in entries}
         late: dict[str, _LoadedBaseline] = {}
         for entry in entries:
             if held := self._held.pop(key_of(entry), None):
                 self._free_room(held)
                 if held.prepared is not None:
                     late[entry.id] = _LoadedBaseline(held.prepared[0], entry.size)
-        if len(late) < len(wanted):
+        if len(late) < len(wanted_ids):
             late |= {
                 item.baseline.id: item
                 for item in self._load([file])
-                if item.baseline.id in wanted - late.keys()
+                if item.baseline.id in wanted_ids - late.keys()
             }
         for entry in entries:
             if entry.id not in late:
@@ -366,24 +366,24 @@ class HeldBaselines:
         held = [
             (wanted_key, self._held[wanted_key].prepared) for wanted_key in wanted_keys & self._held.keys()
         ]
-        found = {key: prepared[0] for key, prepared in held if prepared is not None}
-        for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
-            found |= {item.key: item.baseline for item in self._load([file])}
-        return [found[key] for entry in entries if (key := key_of(entry)) in found]
+        by_key = {key: prepared[0] for key, prepared in held if prepared is not None}
+        for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in by_key):
+            by_key |= {item.key: item.baseline for item in self._load([file])}
+        return [by_key[key] for entry in entries if (key := key_of(entry)) in by_key]
 
     def released(self, entries: Sequence[Entry]) -> list[Baseline]:
         """Return the baselines of these entries and hold them no longer. One with variants is read again:
         what is held is only the variant for this environment."""
-        found: dict[Key, Baseline] = {}
+        by_key: dict[Key, Baseline] = {}
         with self._lock:
             for entry in entries:
                 if held := self._held.pop(key_of(entry), None):
                     self._free_room(held)
                     if held.prepared is not None and held.prepared[0].variant is None:
-                        found[key_of(entry)] = held.prepared[0]
-        for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in found):
-            found |= {item.key: item.baseline for item in self._load([file])}
-        return [found[key] for entry in entries if (key := key_of(entry)) in found]
+                        by_key[key_of(entry)] = held.prepared[0]
+        for file in dict.fromkeys(entry.source.file for entry in entries if key_of(entry) not in by_key):
+            by_key |= {item.key: item.baseline for item in self._load([file])}
+        return [by_key[key] for entry in entries if (key := key_of(entry)) in by_key]
 
     def expect(self, entries: Iterable[Entry]) -> None:
         """Note that these will be taken: when a file is read again for one, the others are held."""
@@ -419,10 +419,12 @@ class HeldBaselines:
         baseline, _ = read_record(unpacked(data), entry.source)
         if baseline is None:
             raise changed_error(entry)
-        known, failed = with_files(baseline.baseline, self._environment.project.root, entry.source.file)
+        with_outputs, failed = with_files(
+            baseline.baseline, self._environment.project.root, entry.source.file
+        )
         if failed:
             raise changed_error(entry)
-        return baseline if known is baseline.baseline else replace(baseline, baseline=known)
+        return baseline if with_outputs is baseline.baseline else replace(baseline, baseline=with_outputs)
 
     def _load(self, files: Sequence[str], loaded: LoadedFiles | None = None) -> list[_LoadedBaseline]:
         loaded = LoadedFiles() if loaded is None else loaded

@@ -1,4 +1,4 @@
-"""doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
+"""doctor: check every file, rule and recipe without replaying anything; and show how one baseline is read."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -61,26 +61,26 @@ class Findings:
 def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
     """Collect everything that a compare would report before its first request, divided by who can fix it. Of
     a checked file only the problems and the ids are kept in memory."""
-    found = LoadedFiles()
+    loaded = LoadedFiles()
     problems: list[Problem] = []
     notes: list[Problem] = []
     firsts = FirstOfEach(), FirstOfEach("note")
-    named: list[NamedRecord] = []
+    records: list[NamedRecord] = []
     drafts = 0
     with without_collector():
         for file in find_files(project, paths).files:
-            found.read(file, project.root)
-            for placed, is_note in _placed_problems(project, found.baselines, clients, firsts):
+            loaded.read(file, project.root)
+            for placed, is_note in _placed_problems(project, loaded.baselines, clients, firsts):
                 (notes if is_note else problems).append(placed)
-            named += [NamedRecord(baseline.id, baseline.source) for baseline in found.baselines]
-            drafts += sum(baseline.baseline is None for baseline in found.baselines)
-            found.baselines.clear()
-            found.sizes.clear()
-    problems = [*found.problems, *same_ids(named, project.root), *found.refused, *problems]
+            records += [NamedRecord(baseline.id, baseline.source) for baseline in loaded.baselines]
+            drafts += sum(baseline.baseline is None for baseline in loaded.baselines)
+            loaded.baselines.clear()
+            loaded.sizes.clear()
+    problems = [*loaded.problems, *same_ids(records, project.root), *loaded.refused, *problems]
     problems += firsts[False].rest()
     notes += firsts[True].rest()
     notes = [*([] if paths else _missing_folders(project)), *notes]
-    return Findings(len(named), tuple(problems), tuple(notes), drafts)
+    return Findings(len(records), tuple(problems), tuple(notes), drafts)
 
 
 def _missing_folders(project: Project) -> list[Problem]:

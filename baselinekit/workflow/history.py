@@ -49,16 +49,18 @@ def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
     """Return its path as the operator would write it; None if there is no such file nearby."""
     full_path = os.path.join(cwd, path)
     if os.path.isdir(full_path):
-        found = next(_newest(full_path, _DEPTH), None)
+        result_path = next(_newest(full_path, _DEPTH), None)
     elif os.path.lexists(full_path):
         parent, name = os.path.split(full_path)  # `run-143052.junit.xml` -> `run-143052.json`
         result_file = os.path.join(parent, f"{name.partition('.')[0]}.json")
-        found = result_file if result_file != full_path and os.path.isfile(result_file) else None
+        result_path = result_file if result_file != full_path and os.path.isfile(result_file) else None
     elif root is not None and path in _NEWEST:
-        found = next((results.result_path(root, name) for name in reversed(results.result_files(root))), None)
+        result_path = next(
+            (results.result_path(root, name) for name in reversed(results.result_files(root))), None
+        )
     else:
-        found = None
-    return None if found is None else os.path.relpath(found, cwd)
+        result_path = None
+    return None if result_path is None else os.path.relpath(result_path, cwd)
 
 
 def _newest(folder: str, depth: int) -> Iterator[str]:
@@ -171,9 +173,11 @@ def _without_shard_options(command: str) -> str:
         words = shlex.split(command)
     except ValueError:  # a line of an older version, which did not quote
         words = command.split()
-    own = {n + after for n, word in enumerate(words) if word in _SHARD_OPTIONS_WITH_VALUE for after in (0, 1)}
+    own_positions = {
+        n + after for n, word in enumerate(words) if word in _SHARD_OPTIONS_WITH_VALUE for after in (0, 1)
+    }
     return shlex.join(
-        word for n, word in enumerate(words) if n not in own and not _SHARD_OPTIONS.fullmatch(word)
+        word for n, word in enumerate(words) if n not in own_positions and not _SHARD_OPTIONS.fullmatch(word)
     )
 
 
@@ -277,11 +281,11 @@ def _missing(parts: Sequence[Part], shards: Sequence[Shard], present: int) -> li
     present_numbers = {shard.number for shard in shards}
     missing = [str(number) for number in range(1, of + 1) if number not in present_numbers]
     if missing:
-        named = ", ".join(missing[:_MOST_NAMED]) + (
+        names = ", ".join(missing[:_MOST_NAMED]) + (
             f" and {len(missing) - _MOST_NAMED} more" if missing[5:] else ""
         )
         return [
-            f"{len(missing)} of {of} shards missing: {named}; {total - present:,} baselines are not in here"
+            f"{len(missing)} of {of} shards missing: {names}; {total - present:,} baselines are not in here"
         ]
     return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
 

@@ -121,7 +121,7 @@ def summarize(
     drafts = [(file, draft) for file, imported in files.items() for draft in imported.drafts]
     askable, missing_errors = with_variables(drafts, project)
     problems += missing_errors
-    known = 0
+    known_count = 0
     ready: list[tuple[DraftRecipe, Place]] = []
     for file, draft in askable:
         place = Place(file, draft.line or None)
@@ -132,14 +132,14 @@ def summarize(
             continue
         same_input = captured.setdefault(digest(draft_baseline.current.input), [])
         if any(is_same(draft_baseline, existing, project) for existing in same_input):
-            known += 1
+            known_count += 1
         else:
             same_input.append(draft_baseline)
             ready.append((draft, place))
-    named = named_apart([draft for draft, _ in ready], taken)
+    named_drafts = named_apart([draft for draft, _ in ready], taken)
     new = [
         (draft, place, new_baseline(project, record_of(draft), options))
-        for draft, (_, place) in zip(named, ready, strict=True)
+        for draft, (_, place) in zip(named_drafts, ready, strict=True)
     ]
     for file, imported in files.items():
         problems += [
@@ -152,7 +152,7 @@ def summarize(
         project,
         new,
         problems,
-        known,
+        known_count,
         sum(imported.unsafe for imported in files.values()),
         sum(imported.unselected for imported in files.values()),
         sorted({name for imported in files.values() for name in imported.secrets}),

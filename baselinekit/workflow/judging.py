@@ -290,11 +290,11 @@ class BaselineRunner:
     ) -> Iterator[str]:
         """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
         person who approves them must see it."""
-        recipe, known = baseline.current, baseline.baseline
+        recipe, stored = baseline.current, baseline.baseline
         is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
         if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
             return
-        before = known.output if known else None
+        before = stored.output if stored else None
         new_text, old_text = (
             value.get("text") if isinstance(value, dict) else None for value in (observation.output, before)
         )
@@ -449,8 +449,8 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
     against, earlier = report.against, report.earlier
     if against is not None:
         changes = [
-            replace(one, how=mask(one.how), approved_by=mask(one.approved_by), reason=mask(one.reason))
-            for one in against.changes
+            replace(item, how=mask(item.how), approved_by=mask(item.approved_by), reason=mask(item.reason))
+            for item in against.changes
         ]
         against = replace(against, changes=tuple(changes))
     if earlier is not None:  # it may come from any file

@@ -157,7 +157,7 @@ class CaptureOptions:
     exact: bool = False
     hide_secrets: bool = False
     """Whether placeholders replace what looks like a secret, instead of a refusal."""
-    accept_lookalikes: Decide = lambda found: False
+    accept_lookalikes: Decide = lambda lookalikes: False
     described: Described = lambda draft, outputs: {}
     jobs: int = 8
     id_is_chosen: bool = False

@@ -1,4 +1,4 @@
-"""What several replays of a new baseline teach, and the stored output that is made of them."""
+"""Learn from several replays of a new baseline, and make the stored output from them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -292,7 +292,7 @@ def _find_made_values(
     draft: Baseline,
     outputs: Sequence[Json],
     steady: "_SteadyValues",
-    known: Sequence[Volatile],
+    learnt: Sequence[Volatile],
     now: float,
     write: Write,
     words: Words,
@@ -301,25 +301,25 @@ def _find_made_values(
     kind = kind_of(draft.current)
     if len(outputs) > 1 or not kind.writes(draft.current):
         return []
-    taken, wholes = {place for item in known for place in item.places}, kind.answers(draft.current)
-    made = [
+    taken, wholes = {place for item in learnt for place in item.places}, kind.answers(draft.current)
+    values_made = [
         item
         for item in made_by_write(outputs[0], draft.current.input, now, write, words)
         if item.places[0] not in taken and _is_literal(_output_of(draft), item.places[0], item.values[0])
         if item.places[0] not in wholes or not is_alone(item.proposal.text)
     ]
-    compared = steady.compared([item.places[0] for item in made]) if made else ()
-    return [item for item in made if item.places[0] in compared]
+    compared = steady.compared([item.places[0] for item in values_made]) if values_made else ()
+    return [item for item in values_made if item.places[0] in compared]
 
 
 def _find_process_counts(
-    outputs: Sequence[Json], steady: "_SteadyValues", known: Sequence[Volatile], words: Words
+    outputs: Sequence[Json], steady: "_SteadyValues", learnt: Sequence[Volatile], words: Words
 ) -> list[Volatile]:
     """Return numbers that were the same but, by their names, measure a process, beside others that varied:
     they will differ after its next start."""
     if len(outputs) == 1:
         return []
-    texts = {place: item.proposal.text for item in known for place in item.places}
+    texts = {place: item.proposal.text for item in learnt for place in item.places}
     output = with_values(outputs[0], texts)
     counted: list[Volatile] = []
     for parent in {place[:-1] for place in texts if place}:
@@ -365,13 +365,13 @@ class _SteadyValues:
         now: float,
         words: Words,
     ):
-        known = {place for item in volatile for place in item.places} | {item.path for item in refusals}
+        settled = {place for item in volatile for place in item.places} | {item.path for item in refusals}
         self._draft = draft
         self._matcher = matcher
         self._output = outputs[0]
         self._is_plain: bool | None = None
         stored = _output_of(draft)
-        steadiness = Steadiness(outputs, known)
+        steadiness = Steadiness(outputs, settled)
         self.outputs = steadiness.outputs
         everywhere = steadiness.is_everywhere and stored is outputs[0]  # most captures
         templating = Templating(words.scope)
@@ -386,9 +386,9 @@ class _SteadyValues:
                 )
             return literal and not _is_of_bytes(stored, path)
 
-        found = volatile_values(outputs[0], now)
-        self.moments = [moment for moment in found.of_now if stands(*moment, may_name=True)]
-        self.ids = {path: value for path, value in found.ids if stands(path, value)}
+        volatile_found = volatile_values(outputs[0], now)
+        self.moments = [moment for moment in volatile_found.of_now if stands(*moment, may_name=True)]
+        self.ids = {path: value for path, value in volatile_found.ids if stands(path, value)}
 
     def keeps_variables(self, item: Volatile) -> bool:
         """Whether the proposal for a place still names the variables whose values are in it."""
@@ -488,13 +488,13 @@ def _find_unresolved(
 ) -> list[UnlearnablePlace]:
     """Return what the baseline would reject in the replays, except what is refused already."""
     refused = {refusal.path for refusal in refusals}
-    found: dict[Path, UnlearnablePlace] = {}
+    unresolved: dict[Path, UnlearnablePlace] = {}
     for comparison in comparisons:
         for difference in comparison.differences:
             path = difference.at
             if not any(path[: len(other)] == other or other[: len(path)] == path for other in refused):
                 message = "no placeholder was found that the rules accept in every replay"
-                found.setdefault(
+                unresolved.setdefault(
                     path, UnlearnablePlace(path, "unresolved", message, "write a rule for it by hand")
                 )
-    return list(found.values())
+    return list(unresolved.values())

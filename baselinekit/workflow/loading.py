@@ -1,5 +1,4 @@
-"""Baselines loaded, compiled and located: everything that can be wrong in any file is said before anything is
-replayed."""
+"""Load, compile and locate baselines: all errors in any file are reported before anything is replayed."""
 
 import os
 import shlex

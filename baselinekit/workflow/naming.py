@@ -1,8 +1,8 @@
-"""What a new baseline is called: an id that no other baseline has, and that tells what it asks.
+"""The id of a new baseline: no other baseline has it, and it shows what the baseline asks.
 
-The id is made of the target alone (`get-orders`) as long as no other recipe has it. Where one has, the id
-takes in what tells the two apart (`get-orders-page-2`), and where nothing readable does, a hash of the
-recipe: the same recipe gets the same id beside the same others."""
+The id is made of the target alone (`get-orders`) unless another recipe has it. Then what distinguishes the
+two is added (`get-orders-page-2`), or a hash of the recipe if nothing readable does: the same recipe gets the
+same id beside the same others."""
 
 import re
 from collections.abc import Iterator

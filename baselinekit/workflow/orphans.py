@@ -126,19 +126,19 @@ def is_gone(problem: Problem, baseline: Baseline) -> bool:
 
 def unnamed_outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
     """Yield the files beside baselines that are named like outputs, and that no baseline refers to."""
-    named = set()
+    named_paths = set()
     for baseline in baselines:
         versions: list[Known | Variant] = [baseline.baseline] if baseline.baseline else []
         versions += baseline.baseline.variants if baseline.baseline else []
         for version in versions:
             if version.output_file:
                 root, name = records.beside(project.root, baseline.source.file, version.output_file)
-                named.add(os.path.realpath(os.path.join(root, name)))
+                named_paths.add(os.path.realpath(os.path.join(root, name)))
     for folder in project.folders:
         for path, inside, files in os.walk(os.path.join(project.root, folder)):
             inside[:] = sorted(name for name in inside if not name.startswith("."))
             for name in sorted(files):
-                if records.MARK in name and os.path.realpath(os.path.join(path, name)) not in named:
+                if records.MARK in name and os.path.realpath(os.path.join(path, name)) not in named_paths:
                     file = os.path.relpath(os.path.join(path, name), project.root)
                     yield Orphan("output", name.split(records.MARK)[0], file, "no baseline refers to it")
 

@@ -324,15 +324,15 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
             with self.free_lane(self.lanes[0]) as lane:
                 return (lane, *self._call_until_done(lane, "read", part, wanted))
 
-        found = ReadFiles()
+        files_read = ReadFiles()
         with ThreadPoolExecutor(len(self.lanes)) as threads:
             for part, (lane, part_found, unfit) in zip(parts, threads.map(read, parts), strict=True):
-                found.add(part_found)
+                files_read.add(part_found)
                 self._unfit += unfit
                 self._lane_of |= dict.fromkeys(part, lane.number)
         if wanted is not None:
-            self._checked = {key_of(entry) for entry in found.entries if wanted(entry)}
-        return found
+            self._checked = {key_of(entry) for entry in files_read.entries if wanted(entry)}
+        return files_read
 
     def prepare(self, entries: Sequence[Entry]) -> list[Unfit]:
         """Prepare the entries that are not checked yet, each in the lane that has read its file."""
@@ -340,13 +340,13 @@ class ProcessEngine(Lanes[Entry, JudgedBaseline]):
 
         def prepare(number: int, lane_entries: list[Entry]) -> list[Unfit]:
             with self.free_lane(self.lanes[number], in_any=False) as lane:
-                found: list[Unfit] = self._call_until_done(lane, "prepare", lane_entries)
-            return found
+                unfit_found: list[Unfit] = self._call_until_done(lane, "prepare", lane_entries)
+            return unfit_found
 
         by_lane = self._group_by_lane(late)
         with ThreadPoolExecutor(len(self.lanes)) as threads:
-            for found in threads.map(prepare, by_lane, by_lane.values()):
-                self._unfit += found
+            for unfit_found in threads.map(prepare, by_lane, by_lane.values()):
+                self._unfit += unfit_found
         places = {_place(entry.source): number for number, entry in enumerate(entries)}
         unfit = [problem for problem in self._unfit if _place(problem.source) in places]
         return sorted(unfit, key=lambda problem: places[_place(problem.source)])

@@ -85,7 +85,7 @@ class Project:
     executions: Mapping[str, Execution] = field(default_factory=dict)
     """The targets that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
-    """Reads a file that an eval file names by an address of a git repository."""
+    """Reads a file that an eval file refers to by the address of a git repository."""
     operator: Operator | None = field(default=None, repr=False)
     """The options that the project was opened with: another process opens it with the same ones."""
 
@@ -94,8 +94,8 @@ class Project:
         """The targets that eval files can refer to by name."""
         from baselinekit.suites.targets import Targets  # a compare reads no eval files
 
-        named = self.named_targets or Targets(declared=self.scope.declared)
-        return replace(named, models=frozenset(self.models), chosen=self.target)
+        named_targets = self.named_targets or Targets(declared=self.scope.declared)
+        return replace(named_targets, models=frozenset(self.models), chosen=self.target)
 
     def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
         """Return the setting of a recipe whose file is in `folder`; its paths may not leave `within`."""
@@ -152,8 +152,8 @@ class Project:
 
     def way_back(self, group: str, path: str = "") -> str:
         """Return the path from the folder of a new baseline to the operator's folder, or to `path` in it."""
-        there = os.path.normpath(os.path.join(os.path.realpath(self.cwd), path))
-        return os.path.relpath(there, os.path.join(self.root, self.folders[0], group))
+        target_path = os.path.normpath(os.path.join(os.path.realpath(self.cwd), path))
+        return os.path.relpath(target_path, os.path.join(self.root, self.folders[0], group))
 
     @property
     def eval_folders(self) -> list[str]:
@@ -306,19 +306,19 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
             secrets[name] = Secret(str(value), tuple(variable.hosts))
         else:
             values[name] = value
-    for name, given in {**operator.file_values, **operator.variables}.items():
+    for name, new_value in {**operator.file_values, **operator.variables}.items():
         if name in secrets:  # declared as a secret, so it stays one wherever its value comes from
-            secrets[name] = Secret(as_text(given), secrets[name].hosts)
+            secrets[name] = Secret(as_text(new_value), secrets[name].hosts)
         else:
-            values[name] = given
-    for name, given in operator.secrets.items():
+            values[name] = new_value
+    for name, new_value in operator.secrets.items():
         if name in values and name in operator.variables:
             raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
         values.pop(name, None)
         unset.pop(name, None)
         declared = {**config.variables, **chosen.variables}.get(name)
         hosts = tuple(declared.hosts) if isinstance(declared, Variable) else ()  # those it was declared for
-        secrets[name] = Secret(_secret(name, given, operator.environ), hosts)
+        secrets[name] = Secret(_secret(name, new_value, operator.environ), hosts)
     return Scope(values, secrets, unset)
 
 

@@ -1,4 +1,4 @@
-"""Which baselines a run is about: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
+"""Which baselines a run covers: by id, by tag, by an expression (`-k "users and not slow"`), by shard."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -75,34 +75,34 @@ class Selection:
         return Coverage({name: value for name, value in criteria.items() if value}, left_out)
 
 
-def select(baselines: Sequence[Chosen], wanted: Selection) -> list[Chosen]:
+def select(baselines: Sequence[Chosen], selection: Selection) -> list[Chosen]:
     """Return the chosen ones, in their order. An empty selection is an error: a run that cannot fail must not
     pass."""
-    test = test_of(wanted)
+    test = test_of(selection)
     chosen = [baseline for baseline in baselines if test(baseline)]
     if not chosen:
-        raise NothingSelected(Problem("BK509", *_describe_no_match(baselines, wanted)))
+        raise NothingSelected(Problem("BK509", *_describe_no_match(baselines, selection)))
     return chosen
 
 
-def test_of(wanted: Selection) -> Test:
+def test_of(selection: Selection) -> Test:
     """Return a test whether a baseline is chosen by its id, its name and its tags."""
     tests: list[Test] = []
-    if wanted.ids:
-        plain = frozenset(id for id in wanted.ids if _GLOB.isdisjoint(id))
-        globs = [glob for glob in wanted.ids if glob not in plain]
+    if selection.ids:
+        plain = frozenset(id for id in selection.ids if _GLOB.isdisjoint(id))
+        globs = [glob for glob in selection.ids if glob not in plain]
         tests.append(
             (lambda baseline: baseline.id in plain or any(fnmatchcase(baseline.id, glob) for glob in globs))
             if globs
             else (lambda baseline: baseline.id in plain)
         )
-    if wanted.tags:
-        tests.append(lambda baseline: bool({*wanted.tags} & {*baseline.tags}))
-    if wanted.exclude_tags:
-        tests.append(lambda baseline: not {*wanted.exclude_tags} & {*baseline.tags})
-    if wanted.expression:
-        tests.append(expression(wanted.expression))
-    if (among := wanted.among) is not None:
+    if selection.tags:
+        tests.append(lambda baseline: bool({*selection.tags} & {*baseline.tags}))
+    if selection.exclude_tags:
+        tests.append(lambda baseline: not {*selection.exclude_tags} & {*baseline.tags})
+    if selection.expression:
+        tests.append(expression(selection.expression))
+    if (among := selection.among) is not None:
         tests.append(lambda baseline: baseline.id in among)
     if len(tests) == 1:  # the usual case: a large project calls it for each baseline
         return tests[0]
@@ -129,24 +129,24 @@ class IsWanted:
         return IsWanted, (self._selection,)
 
 
-def _describe_no_match(baselines: Sequence[Selectable], wanted: Selection) -> tuple[str, str]:
+def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) -> tuple[str, str]:
     if not baselines:
         return "there are no baselines here", "capture one: baselinekit capture http GET URL"
-    if wanted.among is not None and not wanted.among:
+    if selection.among is not None and not selection.among:
         return "nothing failed last time", "leave out --lf to compare everything"
-    if wanted.among is not None and not any(baseline.id in wanted.among for baseline in baselines):
+    if selection.among is not None and not any(baseline.id in selection.among for baseline in baselines):
         return "what did not pass last time no longer exists", "leave out --lf to compare everything"
-    if wanted.among is not None:
+    if selection.among is not None:
         return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
     message = f"none of the {len(baselines)} baselines is selected"
     ids = [baseline.id for baseline in baselines]
     tags = sorted({tag for baseline in baselines for tag in baseline.tags})
-    if wanted.ids:
-        return message, nearest(wanted.ids[0], ids) or f"the ids are {list_names(ids)}"
-    if wanted.tags:
+    if selection.ids:
+        return message, nearest(selection.ids[0], ids) or f"the ids are {list_names(ids)}"
+    if selection.tags:
         hint = f"the tags are {list_names(tags)}" if tags else "none of them has a tag"
-        return message, nearest(wanted.tags[0], tags) or hint
-    if wanted.expression:
+        return message, nearest(selection.tags[0], tags) or hint
+    if selection.expression:
         return message, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
     return message, "leave out --exclude-tag"
 
@@ -258,14 +258,14 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
     from_env = {name for name, spec in declared if isinstance(spec, Variable) and spec.from_env}
     values = {name: value for name, value in project.scope.values.items() if name not in from_env}
     fixed_config = replace(config, variables={}, environments={})
-    named = {name: [model, project.models[name]] for name, model in config.models.items()}
+    models = {name: [model, project.models[name]] for name, model in config.models.items()}
     base_url = project.override_base_url or project.base_url
     environment = f"environment {project.environment}" if project.environment else ""
     target = ", ".join(filter(None, (project.redactor.mask(str(base_url)) if base_url else "", environment)))
     return replace(
         shard,
         target=target or "as the files say",
-        configuration=digest([fixed_config, values, named, strict_rules]),
+        configuration=digest([fixed_config, values, models, strict_rules]),
         content=digest([[entry.id, entry.content] for entry in sorted(chosen, key=lambda entry: entry.id)]),
     )
 

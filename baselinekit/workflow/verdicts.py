@@ -1,4 +1,4 @@
-"""What several replays of one baseline say together: one result, with a verdict beside its outcome."""
+"""Combine several replays of one baseline into one result, with a verdict beside its outcome."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -16,8 +16,7 @@ from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
 from baselinekit.workflow.judging import Repeating, ReplayResult
 
-# What several replays of one baseline say together: one result, with a verdict beside its outcome. The
-# outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
+# The outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
 # in the same way), `flaky` (they pass and fail), `noise` (they differ from each other where they differ
 # from the file) or `insufficient data` (so few failures can be a flake).
 
@@ -154,8 +153,8 @@ def _with_totals(base: Result, results: Sequence[Result], count: Repeats, verdic
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    present_counts = [count for count in counts if count is not None]
+    return sum(present_counts) if present_counts else None
 
 
 # One baseline replayed several times -> one result.
