@@ -16,10 +16,10 @@ from baselinekit.workflow.parcel import (
     Sealed,
     SentFile,
     at_home,
-    read_files,
     laid_out,
     moved,
     names_used,
+    read_files,
 )
 from baselinekit.workflow.project import Operator, Project, open_project
 
