@@ -19,100 +19,103 @@ from baselinekit.tree.equality import freeze, is_number
 
 @slotted
 class Selected:
-    """A value for which a filter holds, or may hold since it reads a placeholder. `own`: its node as if the
-    filter held for what came back as well; `make` gives the node for any other case."""
+    """A value for which a filter holds, or may hold because it reads a placeholder. `default_node`: the node
+    if the filter holds for the actual value too; `make` gives the node for any other state."""
 
-    own: Node
-    usual: State
-    outer: State
+    default_node: Node
+    default_state: State
+    outer_state: State
     stored: Side
     make: Callable[[State], Node]
-    made: dict[State, Node] = field(default_factory=dict)
+    nodes_by_state: dict[State, Node] = field(default_factory=dict)
 
     @property
     def expected(self) -> Json:
-        return self.own.expected
+        return self.default_node.expected
 
     @property
     def at(self) -> Link:
-        return self.own.at
+        return self.default_node.at
 
     @property
     def optional(self) -> bool:
-        return self.own.optional
+        return self.default_node.optional
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        return self.seen_with(Side(self.stored.key, actual, self.stored.size)).walk(actual, walk, path)
+        return self.node_for(Side(self.stored.key, actual, self.stored.size)).walk(actual, walk, path)
 
-    def seen_with(self, came: Side) -> Node:
-        """The node for what came back."""
-        state = self.outer.step_both(self.stored, came)
-        if state is self.usual:
-            return self.own
-        if state not in self.made:
-            self.made[state] = self.make(state)
-        return self.made[state]
+    def node_for(self, actual_side: Side) -> Node:
+        """The node for the actual value."""
+        state = self.outer_state.step_both(self.stored, actual_side)
+        if state is self.default_state:
+            return self.default_node
+        if state not in self.nodes_by_state:
+            self.nodes_by_state[state] = self.make(state)
+        return self.nodes_by_state[state]
 
 
 @slotted
 class Elements:
-    """The elements of an array, in the state of that array. `make` gives the node of one of them in a state
-    of its own, `any_number`: a rule leaves out all of them, so that none has to be there."""
+    """The elements of an array and the state of that array. `make` gives the node of one element in a given
+    state. `any_number`: a rule leaves out all of them, so none has to be there."""
 
     expected: Sequence[Json]
     state: State
     make: Callable[[int, State], Node]
     any_number: bool = False
-    made: dict[tuple[int, State], Node] = field(default_factory=dict)
+    nodes_by_state: dict[tuple[int, State], Node] = field(default_factory=dict)
 
-    def seen_with(self, e: int, stored: tuple[int, int], came: Side) -> Node:
-        """The node of an element for what came back. `stored`: as which of how many elements it counts."""
-        state = self.state.step_both(Side(stored[0], self.expected[e], stored[1]), came)
+    def node_for(self, e: int, stored: tuple[int, int], actual_side: Side) -> Node:
+        """The node of an element for the actual value. `stored`: the index and array length that count for
+        the expected element."""
+        state = self.state.step_both(Side(stored[0], self.expected[e], stored[1]), actual_side)
         key = (e, state)
-        if key not in self.made:
-            self.made[key] = self.make(e, state)
-        return self.made[key]
+        if key not in self.nodes_by_state:
+            self.nodes_by_state[key] = self.make(e, state)
+        return self.nodes_by_state[key]
 
     def left_out(self, actual: Sequence[Json], walk: Walk) -> Set[int]:
-        """The actual elements that a rule leaves out, by where each of them stands."""
-        if not self.state.tells_apart:
+        """The indexes of the actual elements that a rule leaves out."""
+        if not self.state.distinguishes_elements:
             return frozenset()
-        found = set()
+        indexes = set()
         for a, value in enumerate(actual):
             here = self.state.step_alone(a, value, len(actual)).here
             if here is not None:
                 walk.hits.update(here.rules)
                 if here.ignore is not None:
-                    found.add(a)
-        return found
+                    indexes.add(a)
+        return indexes
 
-    def partners(self, lost: Sequence[int], items: Sequence[Node], spare: Sequence[int]) -> dict[int, int]:
-        """Which actual elements that are left out stand for those of the baseline that are: first for one
-        whose value does not count, but that has to be there."""
-        aside = [e for e in lost if is_left_out(items[e])]
-        aside.sort(key=lambda e: items[e].optional)
-        return dict(zip(sorted(aside[: len(spare)]), spare, strict=False))
+    def partners(
+        self, unpaired: Sequence[int], items: Sequence[Node], spare: Sequence[int]
+    ) -> dict[int, int]:
+        """Pair left-out elements of the baseline with left-out actual elements. Those that have to be there,
+        although their value does not count, come first."""
+        candidates = [e for e in unpaired if is_left_out(items[e])]
+        candidates.sort(key=lambda e: items[e].optional)
+        return dict(zip(sorted(candidates[: len(spare)]), spare, strict=False))
 
-    def missing(self, lost: Sequence[int], items: Sequence[Node], partners: Container[int]) -> list[int]:
-        """The elements without a partner that have to be there."""
-        free = self.any_number
-        must = [e for e in lost if e not in partners and not items[e].optional]
-        return [e for e in must if not (free and is_left_out(items[e]))]
+    def missing(self, unpaired: Sequence[int], items: Sequence[Node], partners: Container[int]) -> list[int]:
+        """The unpaired elements that have to be there."""
+        any_number = self.any_number
+        required = [e for e in unpaired if e not in partners and not items[e].optional]
+        return [e for e in required if not (any_number and is_left_out(items[e]))]
 
 
 def is_left_out(node: Node) -> bool:
-    """Whether a rule leaves out an element of the baseline, as it stands there."""
-    return isinstance(node.own if isinstance(node, Selected) else node, Ignored)
+    """Whether a rule leaves out this element of the baseline."""
+    return isinstance(node.default_node if isinstance(node, Selected) else node, Ignored)
 
 
-_MOST_TRIED = 100_000
+_MAX_TRIED_PAIRS = 100_000
 
 
 @slotted
 class Ordered:
-    """Element by element. Only when one of them differs are the rows aligned, so that one row removed at the
-    head is one removed row and not a thousand changed ones. `open`: further elements do not matter, and the
-    place alone says which elements belong together."""
+    """An array compared element by element. Only when an element differs are the rows aligned, so that one
+    row removed at the head is one removed row and not a thousand changed ones. `open`: further elements do
+    not matter, and elements are paired by their index alone."""
 
     expected: list[Json]
     items: tuple[Node, ...]
@@ -126,127 +129,138 @@ class Ordered:
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
             return walk.replaced(self.expected, actual, path, self.at)
-        if self.open and self.elements and self.state.tells_apart and len(actual) != len(self.items):
-            return self._by_place(actual, self.elements).walk(actual, walk, path)
-        start = dict(walk.bindings) if walk.bound else walk.bindings
-        agreed, bindings = self._agreeing(actual, walk, path)
+        if (
+            self.open
+            and self.elements
+            and self.state.distinguishes_elements
+            and len(actual) != len(self.items)
+        ):
+            return self._with_nodes_by_place(actual, self.elements).walk(actual, walk, path)
+        start = dict(walk.bindings) if walk.has_bindings else walk.bindings
+        agreed, bindings = self._count_agreeing(actual, walk, path)
         if agreed == len(self.items) == len(actual):
             return self.expected
         flexible = self.open or not self.state.dead or any(node.optional for node in self.items)
         if walk.fail_fast and not flexible:  # no other number of elements may pass
             raise Mismatch
         walk.bindings = start
-        if self.elements is not None and self.state.tells_apart and not self.open:
-            free = self.elements.left_out(actual, walk)
-            if free or any(map(is_left_out, self.items)):
-                return self._walk_chosen(actual, free, self.elements, walk, path)
-        pairs = self._without_optional(actual, walk)
+        if self.elements is not None and self.state.distinguishes_elements and not self.open:
+            ignored = self.elements.left_out(actual, walk)
+            if ignored or any(map(is_left_out, self.items)):
+                return self._walk_without_ignored(actual, ignored, self.elements, walk, path)
+        pairs = self._align_without_optional(actual, walk)
         if pairs is not None:
             return self._walk_pairs(pairs, actual, walk, path, 0)
         if walk.fail_fast and not self.open and self.state.dead:
             raise Mismatch
         walk.bindings = bindings
-        if not walk.fail_fast and not self.open and not self.state.tells_apart:
-            stated = InOrder(self.expected, self.items, self.mode, self.at)
-            if (order := stated.order_of(actual, walk, agreed)) is not None:
-                return stated.walk_in(order, actual, walk, path)
-        return self._walk_pairs(self._likely(actual, walk, agreed), actual, walk, path, agreed)
+        if not walk.fail_fast and not self.open and not self.state.distinguishes_elements:
+            in_order = InOrder(self.expected, self.items, self.mode, self.at)
+            if (order := in_order.order_of(actual, walk, agreed)) is not None:
+                return in_order.walk_in(order, actual, walk, path)
+        return self._walk_pairs(self._align_likely(actual, walk, agreed), actual, walk, path, agreed)
 
-    def _by_place(self, actual: list[Json], elements: Elements) -> "Ordered":
-        """The same for an array of another length, in which an index from the end or a slice selects other
-        places."""
+    def _with_nodes_by_place(self, actual: list[Json], elements: Elements) -> "Ordered":
+        """A copy for an actual array of another length, in which an index from the end or a slice selects
+        other elements."""
         sizes = len(self.items), len(actual)
         nodes = [
-            elements.seen_with(n, (n, sizes[0]), Side(n, value, sizes[1]))
+            elements.node_for(n, (n, sizes[0]), Side(n, value, sizes[1]))
             for n, value in enumerate(actual[: sizes[0]])
         ]
-        rest = self.items[len(nodes) :]
-        if elements.any_number and all(map(is_left_out, rest)):
-            rest = ()
-        return replace(self, items=(*nodes, *rest), elements=None)
+        remaining = self.items[len(nodes) :]
+        if elements.any_number and all(map(is_left_out, remaining)):
+            remaining = ()
+        return replace(self, items=(*nodes, *remaining), elements=None)
 
-    def _agreeing(self, actual: list[Json], walk: Walk, path: Link) -> tuple[int, dict[str, Json]]:
-        """How many rows agree from the head on, and the bindings after them. The first that does not is not
-        looked at any closer: it may get another partner."""
-        outer, walk.fail_fast = walk.fail_fast, True
-        agreed, bindings, asked = 0, walk.bindings, len(walk.questions)
+    def _count_agreeing(self, actual: list[Json], walk: Walk, path: Link) -> tuple[int, dict[str, Json]]:
+        """Count the rows that agree from the head on; also return the bindings after them. The first row that
+        differs is not examined further: it may get another partner."""
+        outer_fail_fast, walk.fail_fast = walk.fail_fast, True
+        agreed, bindings, question_count = 0, walk.bindings, len(walk.questions)
         try:
             for node, value in zip(self.items, actual, strict=False):
-                if walk.bound:
+                if walk.has_bindings:
                     bindings = dict(walk.bindings)
-                asked = len(walk.questions)
+                question_count = len(walk.questions)
                 node.walk(value, walk, (path, agreed))
                 agreed += 1
         except Mismatch:
-            walk.take_back(asked)
+            walk.take_back(question_count)
             return agreed, bindings
         finally:
-            walk.fail_fast = outer
+            walk.fail_fast = outer_fail_fast
         return agreed, walk.bindings
 
-    def _walk_chosen(
-        self, actual: list[Json], free: Set[int], elements: Elements, walk: Walk, path: Link
+    def _walk_without_ignored(
+        self, actual: list[Json], ignored: Set[int], elements: Elements, walk: Walk, path: Link
     ) -> Json:
-        """Where rules leave out some elements: what they leave out on either side does not count, and the
-        rest is compared one by one."""
-        rest = [e for e, node in enumerate(self.items) if not is_left_out(node)]
-        left = [a for a in range(len(actual)) if a not in free]
+        """Walk an array of which rules leave out some elements: those do not count on either side, and the
+        remaining elements are compared in order."""
+        expected_rows = [e for e, node in enumerate(self.items) if not is_left_out(node)]
+        actual_rows = [a for a in range(len(actual)) if a not in ignored]
         sizes = len(self.items), len(actual)
         nodes = list(self.items)
-        if len(rest) == len(left):
-            for e, a in zip(rest, left, strict=True):
-                nodes[e] = elements.seen_with(e, (e, sizes[0]), Side(a, actual[a], sizes[1]))
+        if len(expected_rows) == len(actual_rows):
+            for e, a in zip(expected_rows, actual_rows, strict=True):
+                nodes[e] = elements.node_for(e, (e, sizes[0]), Side(a, actual[a], sizes[1]))
         inner = Ordered(
-            [self.expected[e] for e in rest],
-            tuple([nodes[e] for e in rest]),
+            [self.expected[e] for e in expected_rows],
+            tuple([nodes[e] for e in expected_rows]),
             self.mode,
-            self.state.otherwise(),
+            self.state.below_any_key(),
             self.at,
         )
-        found = inner.pairs([actual[a] for a in left], walk)
-        whole = Alignment(
-            [(rest[e], left[a]) for e, a in found.pairs],
-            [rest[e] for e in found.missing],
-            [left[a] for a in found.extra],
+        compared = inner.pairs([actual[a] for a in actual_rows], walk)
+        alignment = Alignment(
+            [(expected_rows[e], actual_rows[a]) for e, a in compared.pairs],
+            [expected_rows[e] for e in compared.missing],
+            [actual_rows[a] for a in compared.extra],
         )
-        self._between(whole, [e for e in range(sizes[0]) if e not in {*rest}], sorted(free), elements)
-        whole.missing.sort()
-        nodes = [node.own if isinstance(node, Selected) and is_left_out(node) else node for node in nodes]
+        self._add_left_out(
+            alignment, [e for e in range(sizes[0]) if e not in {*expected_rows}], sorted(ignored), elements
+        )
+        alignment.missing.sort()
+        nodes = [
+            node.default_node if isinstance(node, Selected) and is_left_out(node) else node for node in nodes
+        ]
         chosen = replace(self, items=tuple(nodes))
-        return chosen._walk_pairs(whole, actual, walk, path, 0)
+        return chosen._walk_pairs(alignment, actual, walk, path, 0)
 
-    def _between(self, whole: Alignment, aside: list[int], free: list[int], elements: Elements) -> None:
-        """Add the elements that are left out, and what is missing of them: between two pairs there must be as
-        many as have to be there."""
+    def _add_left_out(
+        self, alignment: Alignment, left_out: list[int], ignored: list[int], elements: Elements
+    ) -> None:
+        """Add the left-out elements to an alignment, and report those that are missing: between two pairs
+        there must be as many as the baseline requires."""
         begin = (-1, -1)
-        found: list[tuple[int, int]] = []
-        for end in [*whole.pairs, (len(self.items), len(free) and free[-1] + 1)]:
-            lost = aside[bisect(aside, begin[0]) : bisect(aside, end[0])]
-            spare = free[bisect(free, begin[1]) : bisect(free, end[1])]
-            partners = elements.partners(lost, self.items, spare)
-            found += partners.items()
-            whole.missing.extend(elements.missing(lost, self.items, partners))
+        pairs: list[tuple[int, int]] = []
+        for end in [*alignment.pairs, (len(self.items), len(ignored) and ignored[-1] + 1)]:
+            unpaired = left_out[bisect(left_out, begin[0]) : bisect(left_out, end[0])]
+            spare = ignored[bisect(ignored, begin[1]) : bisect(ignored, end[1])]
+            partners = elements.partners(unpaired, self.items, spare)
+            pairs += partners.items()
+            alignment.missing.extend(elements.missing(unpaired, self.items, partners))
             begin = end
-        whole.pairs.extend(found)
-        whole.pairs.sort()
+        alignment.pairs.extend(pairs)
+        alignment.pairs.sort()
 
     def pairs(self, actual: list[Json], walk: Walk) -> Alignment:
-        """Which elements belong together, before any of them is told to differ."""
-        start = dict(walk.bindings) if walk.bound else walk.bindings
-        agreed, _ = self._agreeing(actual, walk, None)
+        """Decide which elements belong together, without reporting differences."""
+        start = dict(walk.bindings) if walk.has_bindings else walk.bindings
+        agreed, _ = self._count_agreeing(actual, walk, None)
         walk.bindings = dict(start)
         if agreed == len(self.items) == len(actual):
             return Alignment([(n, n) for n in range(agreed)], [], [])
-        found = self._without_optional(actual, walk) or self._likely(actual, walk, agreed)
+        alignment = self._align_without_optional(actual, walk) or self._align_likely(actual, walk, agreed)
         walk.bindings = start
-        return found
+        return alignment
 
-    def _without_optional(self, actual: list[Json], walk: Walk) -> Alignment | None:
-        """The pairs when leaving out optional elements explains everything; None if it does not."""
+    def _align_without_optional(self, actual: list[Json], walk: Walk) -> Alignment | None:
+        """The alignment if leaving out optional elements explains all differences; None if it does not."""
         items = self.items
         if self.open:
-            return None  # what is not compared holds its place all the same
-        if not any(node.optional for node in items) or len(items) * len(actual) > _MOST_TRIED:
+            return None  # elements that are not compared keep their index
+        if not any(node.optional for node in items) or len(items) * len(actual) > _MAX_TRIED_PAIRS:
             return None
         fits = [[False] * (len(actual) + 1) for _ in range(len(items) + 1)]
         fits[-1][-1] = True
@@ -258,19 +272,20 @@ class Ordered:
                 )
         if not fits[0][0]:
             return None
-        found = Alignment([], [], [])
+        alignment = Alignment([], [], [])
         a = 0
         for e, node in enumerate(items):
             if a < len(actual) and fits[e + 1][a + 1] and walk.matches(node, actual[a]):
-                found.pairs.append((e, a))
+                alignment.pairs.append((e, a))
                 a += 1
             else:
-                found.missing.append(e)
-        return found
+                alignment.missing.append(e)
+        return alignment
 
-    def _likely(self, actual: list[Json], walk: Walk, head: int) -> Alignment:
-        """The pairs that a reader would see: what agrees where it stands, and in between the likeliest. Where
-        further elements do not matter the place alone decides, since the verdict would hang on it."""
+    def _align_likely(self, actual: list[Json], walk: Walk, head: int) -> Alignment:
+        """The pairs that a reader would see: elements that agree at their index, and the likeliest pairs in
+        between. Where further elements do not matter the index alone decides, since the verdict would depend
+        on it."""
         rows, columns = len(self.items), len(actual)
         if self.open:
             shared = min(rows, columns)
@@ -280,24 +295,24 @@ class Ordered:
         named = None if walk.fail_fast else align_named(self.expected, actual)
         if named is not None and named.pairs[:head] == [(n, n) for n in range(head)]:
             return named
-        found = Alignment([(n, n) for n in range(head)], [], [])
-        ident = Ident.of(self.items)
-        for e1, e2, a1, a2 in self._stretches(actual, walk, head, found.pairs):
+        alignment = Alignment([(n, n) for n in range(head)], [], [])
+        row_key = RowKey.of(self.items)
+        for e1, e2, a1, a2 in self._find_stretches(actual, walk, head, alignment.pairs):
             if e2 - e1 == a2 - a1 == 1:
-                found.pairs.append((e1, a1))
+                alignment.pairs.append((e1, a1))
                 continue
-            inner = align(self.expected[e1:e2], actual[a1:a2], ident)
-            found.pairs.extend((e1 + e, a1 + a) for e, a in inner.pairs)
-            found.missing.extend(e1 + e for e in inner.missing)
-            found.extra.extend(a1 + a for a in inner.extra)
-        found.pairs.sort()
-        return found
+            inner = align(self.expected[e1:e2], actual[a1:a2], row_key)
+            alignment.pairs.extend((e1 + e, a1 + a) for e, a in inner.pairs)
+            alignment.missing.extend(e1 + e for e in inner.missing)
+            alignment.extra.extend(a1 + a for a in inner.extra)
+        alignment.pairs.sort()
+        return alignment
 
-    def _stretches(
+    def _find_stretches(
         self, actual: list[Json], walk: Walk, head: int, pairs: list[tuple[int, int]]
     ) -> list[tuple[int, int, int, int]]:
-        """Where the rows disagree: one stretch between the agreeing head and tail, or, of as many rows as
-        there were, several. What agrees is appended to the pairs."""
+        """Find where the rows disagree: one stretch between the agreeing head and tail, or, if the number of
+        rows is the same, several stretches. Rows that agree are appended to `pairs`."""
         rows, columns = len(self.items), len(actual)
         if rows != columns:
             tail = 0
@@ -321,11 +336,13 @@ class Ordered:
             stretches.append((begin, rows, begin, rows))
         return stretches
 
-    def _walk_pairs(self, whole: Alignment, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
+    def _walk_pairs(
+        self, alignment: Alignment, actual: list[Json], walk: Walk, path: Link, head: int
+    ) -> Json:
         resolved: dict[int, Json] = {}
         before = walk.count
-        moved = self._moved(whole, actual, walk)
-        for e, a in whole.pairs:
+        moved = self._find_moved(alignment, actual, walk)
+        for e, a in alignment.pairs:
             if e < head:
                 resolved[a] = self.expected[e]
             else:
@@ -334,18 +351,18 @@ class Ordered:
             note = f"moved from [{e}]{rule_for(path, self.mode)}"
             walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
             resolved[a] = self.expected[e]
-        changed = self._moved_and_changed(whole, moved, actual, walk)
+        changed = self._find_moved_and_changed(alignment, moved, actual, walk)
         for e, a in changed.items():
             count = walk.count
             resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
             if walk.count == count:
                 note = f"moved from [{e}]{rule_for(path, self.mode)}"
                 walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
-        for e in whole.missing:
+        for e in alignment.missing:
             if e not in moved and e not in changed and not self.items[e].optional:
                 walk.missing(self.expected[e], (self.at, e), (path, e))
         taken = {*moved.values(), *changed.values()}
-        for a in whole.extra:
+        for a in alignment.extra:
             if a in taken:
                 continue
             here = self.state.step_alone(a, actual[a], len(actual)).here
@@ -356,56 +373,56 @@ class Ordered:
                 resolved[a] = escape_value(actual[a])
         if walk.count == before:
             return self.expected
-        walk.shuffled |= bool(whole.missing or whole.extra)
+        walk.shuffled |= bool(alignment.missing or alignment.extra)
         return [resolved[a] for a in sorted(resolved)]
 
-    def _moved(self, whole: Alignment, actual: list[Json], walk: Walk) -> dict[int, int]:
-        """Rows that stand elsewhere, as they are. The first fifty of each are looked at."""
+    def _find_moved(self, alignment: Alignment, actual: list[Json], walk: Walk) -> dict[int, int]:
+        """Pair rows that moved unchanged. Only the first fifty on each side are examined."""
         moved: dict[int, int] = {}
-        free = whole.extra[:50]
-        for e in whole.missing[:50]:
-            if is_left_out(self.items[e]):  # which would be taken for any
+        extra = alignment.extra[:50]
+        for e in alignment.missing[:50]:
+            if is_left_out(self.items[e]):  # it would match any row
                 continue
-            for a in free:
+            for a in extra:
                 bindings = walk.bindings_after(self.items[e], actual[a])
                 if bindings is not None:
                     walk.bindings = bindings
                     moved[e] = a
-                    free.remove(a)
+                    extra.remove(a)
                     break
         return moved
 
-    def _moved_and_changed(
-        self, whole: Alignment, moved: dict[int, int], actual: list[Json], walk: Walk
+    def _find_moved_and_changed(
+        self, alignment: Alignment, moved: dict[int, int], actual: list[Json], walk: Walk
     ) -> dict[int, int]:
-        """Rows that stand elsewhere and are not as they were, as a refresh would take them."""
+        """Pair rows that moved and changed, as a refresh would pair them."""
         if walk.fail_fast or self.open or not self.state.dead:
             return {}
-        missing = [e for e in whole.missing if e not in moved and not self.items[e].optional]
+        missing = [e for e in alignment.missing if e not in moved and not self.items[e].optional]
         taken = set(moved.values())
-        rows = Alignment([], missing, [a for a in whole.extra if a not in taken])
+        rows = Alignment([], missing, [a for a in alignment.extra if a not in taken])
         return (
             dict(pair_alike(self.expected, actual, rows, walk.accepts)) if rows.missing and rows.extra else {}
         )
 
 
-class Ident:
-    """The key by which rows are first aligned: the values that are literal in every one of them, scalar ones
+class RowKey:
+    """The key by which rows are first aligned: the values that are literal in every row, only the scalar ones
     if there are any."""
 
     def __init__(self, first: Mapping[str, Json], taken: Container[str], mode: Mode):
-        """`first`: what is literal in the first row, `taken`: keys that are not literal everywhere."""
+        """`first`: the literal part of the first row; `taken`: keys that are not literal in every row."""
         keys = [key for key in first if key not in taken]
         if mode.tolerance is not None:
             keys = [key for key in keys if not is_number(first[key])]
         self._keys = sorted(key for key in keys if not isinstance(first[key], dict | list)) or sorted(keys)
 
     @classmethod
-    def of(cls, items: Sequence[Node]) -> "Ident":
+    def of(cls, items: Sequence[Node]) -> "RowKey":
         rows = [node for node in items if isinstance(node, Object | Literal)]
         shapes = {id(node.shape): node.shape.taken for node in rows if isinstance(node, Object)}
         taken = frozenset(chain.from_iterable(shapes.values()))
-        return cls(rows[0].rest, taken, rows[0].mode) if rows else cls({}, taken, Mode())
+        return cls(rows[0].literal_fields, taken, rows[0].mode) if rows else cls({}, taken, Mode())
 
     def __call__(self, row: Json) -> Hashable:
         if self._keys and isinstance(row, dict):
@@ -415,7 +432,7 @@ class Ident:
 
 @slotted
 class ElementTemplate:
-    """Every element of the actual array is as one of the templates says: usually there is one."""
+    """Every element of the actual array must match one of the templates; usually there is one."""
 
     expected: list[Json]
     items: tuple[Node, ...]
@@ -436,9 +453,13 @@ class ElementTemplate:
         size = len(actual)
         for index, value in enumerate(actual):
             items: Sequence[Node] = self.items
-            if self.elements.state.tells_apart:  # templates stand at no index, and take that of the element
-                came = Side(index, value, size)
-                items = [self.elements.seen_with(n, (index, size), came) for n in range(len(self.items))]
+            if (
+                self.elements.state.distinguishes_elements
+            ):  # templates have no index of their own: use the element's
+                actual_side = Side(index, value, size)
+                items = [
+                    self.elements.node_for(n, (index, size), actual_side) for n in range(len(self.items))
+                ]
             node = items[0]
             if len(items) > 1:
                 node = next((item for item in items if walk.matches(item, value)), node)

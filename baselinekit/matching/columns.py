@@ -1,10 +1,10 @@
-"""Arrays whose elements are all alike, judged by their columns: what is literal by its bytes, numbers with a
-tolerance by floats, a thousand rows in one pass in C where a node for each would cost more than reading them
-did. Nothing is decided here that a walk row by row would decide otherwise: what does not pass for sure is
-walked.
+"""Arrays whose elements are all alike, judged by their columns: literal values by their bytes, numbers with a
+tolerance by floats. A thousand rows are checked in one pass in C, where a node for each row would cost more
+than reading the rows did. Nothing is decided here that a walk row by row would decide otherwise: rows that do
+not surely pass are walked.
 
-Placeholders aside, bytes can say whether something equals what is stored. They tell the type of every number
-and the order of every key, where `==` would take true for 1."""
+Apart from placeholders, comparing bytes tells whether a value equals the stored one. Bytes distinguish the
+type of every number and the order of every key, where `==` would take true for 1."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,36 +15,36 @@ from typing import Any
 
 from baselinekit.frozen import frozen, slotted
 from baselinekit.matching.rules import ActiveRules, Mode, Rule, State
-from baselinekit.matching.values import literal_bytes, passes, shows_more
+from baselinekit.matching.values import literal_bytes, looks_nonliteral, passes
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.equality import bytes_of, identical, is_written_as
 
 Column = Callable[[Any], Any]
-"""Takes the value of one column out of a row, or those of several."""
+"""Gets the value of one column from a row, or those of several."""
 
-_FEWEST = 4
-_STRETCH = 16
+_MIN_ROWS = 4
+_STRETCH_SIZE = 16
 NUMBERS = {int, float}
 PLAIN = {str, int, float, bool}
 _LEAVES = {*PLAIN, type(None)}
 
 
 Spot = tuple[tuple[str, ...], Mode, State]
-"""Under which keys of a row a value stands, and how it is compared there."""
+"""The keys that lead to a value in a row, and how the value is compared there."""
 
 ChangedValue = tuple[int, Spot, Json, Json]
-"""A literal value that may be another one than it was: in which row and where in it, what it was and is."""
+"""A literal value that may have changed: the row, the place in the row, the value before and after."""
 
 
-# Leaves, and lists of them.
+# Leaves and lists of leaves.
 
 
 @slotted
 class Leaves:
-    """Values that stand at one place of each row, or are the rows: leaves, or lists of them that are all as
-    deep. `flat`: these leaves, `sizes` those of the lists, level by level."""
+    """The values at one place of each row, or the rows themselves: leaves, or lists of leaves that are all
+    equally deep. `flat`: the leaves; `sizes`: the lengths of the lists, level by level."""
 
     mode: Mode
     state: State
@@ -52,15 +52,15 @@ class Leaves:
     sizes: list[list[int]]
     rules: frozenset[Rule] = frozenset()
     checks: list[Callable[[Sequence[float]], list[int]]] | None = None
-    """Which changes of the leaves are not within a tolerance for sure."""
+    """Each returns the indexes of the changes that are not surely within a tolerance."""
 
     @property
     def measured(self) -> bool:
-        """Whether there are numbers among them."""
+        """Whether there are numbers among the leaves."""
         return not NUMBERS.isdisjoint(map(type, self.flat))
 
-    def fit(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass, one by one. False says nothing yet."""
+    def all_pass(self, rows: Sequence[Json]) -> bool:
+        """Whether all these rows pass. False decides nothing."""
         return self.failing(rows) == []
 
     def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[ChangedValue] | None:
@@ -71,7 +71,7 @@ class Leaves:
         return [(n, spot, rows[n], others[n]) for n in failing]
 
     def failing(self, others: Sequence[Json]) -> list[int] | None:
-        """Which rows do not pass; None if they are not of the same form."""
+        """The indexes of the rows that do not pass; None if the rows do not have the same form."""
         after = [*others]
         for sizes in self.sizes:
             if {*map(type, after)} != {list} or [*map(len, after)] != sizes:
@@ -80,7 +80,7 @@ class Leaves:
         if len(after) != len(self.flat):
             return None
         before, mode = self.flat, self.mode
-        found = [
+        failing = [
             n
             for n in self.doubtful(after)
             if not (before[n].__class__ is after[n].__class__ and before[n] == after[n])
@@ -88,39 +88,42 @@ class Leaves:
         ]
         for sizes in reversed(self.sizes):
             places = [*chain.from_iterable(map(repeat, count(), sizes))]
-            found = [*dict.fromkeys(places[n] for n in found)]
-        return found
+            failing = [*dict.fromkeys(places[n] for n in failing)]
+        return failing
 
     def doubtful(self, after: list[Json]) -> Iterable[int]:
-        """Which leaves do not pass for sure."""
+        """The indexes of the leaves that do not surely pass."""
         if self.mode.tolerance is None:
-            return _changed(self.flat, after)
+            return _changed_places(self.flat, after)
         try:
             before = _as_numbers(self.flat)
             if self.checks is None:
                 from baselinekit.matching.tolerance import windows  # few baselines need it
 
-                bounds = (self.mode.tolerance, *(bounds for bounds, _ in self.mode.tolerances))
-                self.checks = [one.doubtful for stated in bounds for one in windows(before, stated)]
+                tolerances = (self.mode.tolerance, *(further for further, _ in self.mode.tolerances))
+                self.checks = [
+                    window.doubtful for tolerance in tolerances for window in windows(before, tolerance)
+                ]
             changes = [*map(sub, _as_numbers(after), before)]
         except (OverflowError, TypeError):
             return range(len(after))
-        found = [check(changes) for check in self.checks]
-        if len(found) == 1:
-            return found[0]
-        odd = [n for n, change in enumerate(changes) if change != change]
-        return sorted({*odd, *chain.from_iterable(found)})
+        results = [check(changes) for check in self.checks]
+        if len(results) == 1:
+            return results[0]
+        nan_places = [n for n, change in enumerate(changes) if change != change]
+        return sorted({*nan_places, *chain.from_iterable(results)})
 
 
 def _as_numbers(values: list[Any]) -> list[Any]:
-    """NaN for what is no number."""
+    """The values, with NaN in place of everything that is not a number."""
     if {*map(type, values)} <= NUMBERS:
         return values
     return [value if value.__class__ in NUMBERS else nan for value in values]
 
 
 def leaves_of(rows: Sequence[Json], mode: Mode, state: State) -> Leaves | None:
-    """Rows that are leaves, or lists of leaves, as one; None if they are not. No text is a placeholder."""
+    """The leaves of rows that are leaves, or lists of leaves; None if some row is neither. The rows hold no
+    placeholders."""
     flat, sizes = [*rows], []
     while {*map(type, flat)} == {list}:
         sizes.append([*map(len, flat)])
@@ -136,9 +139,10 @@ def leaves_of(rows: Sequence[Json], mode: Mode, state: State) -> Leaves | None:
 
 @frozen
 class Columns:
-    """What objects that are all alike have in common: as many keys, under the same ones the same placeholder
-    or ignored type, objects with columns of their own, numbers with a tolerance (`measured`), and what is
-    literal: its bytes, where they are known."""
+    """What objects that are all alike have in common: the number of keys; the keys with the same placeholder,
+    with an ignored value of one type, with nested objects that have columns, with numbers that have a
+    tolerance (`measured`); and the literal keys, with the bytes of their values where these are known
+    (`data`)."""
 
     keys: int
     texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
@@ -149,24 +153,24 @@ class Columns:
     data: bytes | None
     rules: frozenset[Rule]
     taken: frozenset[str]
-    """Keys under which more than literal values are."""
+    """Keys whose values are not simply literal."""
     mode: Mode
     below: State
 
-    def fit(self, rows: Sequence[Json]) -> bool:
+    def all_pass(self, rows: Sequence[Json]) -> bool:
         try:
-            same = self.data is not None and is_written_as(in_one_line(rows, self.literal), self.data)
+            same = self.data is not None and is_written_as(flatten_values(rows, self.literal), self.data)
             return (
                 same
-                and self._accept(rows)
-                and all(columns.fit([*map(itemgetter(key), rows)]) for key, columns in self.nested)
-                and all(values.fit([*map(itemgetter(key), rows)]) for key, values in self.measured)
+                and self._accepts(rows)
+                and all(columns.all_pass([*map(itemgetter(key), rows)]) for key, columns in self.nested)
+                and all(values.all_pass([*map(itemgetter(key), rows)]) for key, values in self.measured)
             )
         except (KeyError, TypeError):
             return False
 
-    def _accept(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass in what is neither literal nor nested."""
+    def _accepts(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass in everything that is neither literal nor nested."""
         return (
             {*map(type, rows)} == {dict}
             and {*map(len, rows)} == {self.keys}
@@ -175,105 +179,112 @@ class Columns:
         )
 
     def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[ChangedValue] | None:
-        """The literal values that are other ones in the other rows, row by row; None if those rows differ in
-        more than that."""
+        """The literal values that differ in the other rows, row by row; None if those rows differ in more
+        than literal values."""
         try:
-            return sorted(self._changes(rows, others), key=itemgetter(0))
+            return sorted(self._find_changes(rows, others), key=itemgetter(0))
         except (KeyError, TypeError):
             return None
 
-    def _changes(self, rows: Sequence[Json], others: Sequence[Json]) -> Iterator[ChangedValue]:
-        """In the order of the columns. TypeError: there is more than that."""
-        if not self._accept(others):
+    def _find_changes(self, rows: Sequence[Json], others: Sequence[Json]) -> Iterator[ChangedValue]:
+        """The changed values in the order of the columns. TypeError if the rows differ in more than that."""
+        if not self._accepts(others):
             raise TypeError
         for key in self.literal:
             before, after = [*map(itemgetter(key), rows)], [*map(itemgetter(key), others)]
             place: Spot = ((key,), self.mode, self.below)
-            yield from ((n, place, before[n], after[n]) for n in _changed(before, after))
+            yield from ((n, place, before[n], after[n]) for n in _changed_places(before, after))
         parts: Iterable[tuple[str, Columns | Leaves]] = (*self.measured, *self.nested)
         for key, part in parts:
-            found = part.changed([row[key] for row in rows], [row[key] for row in others])
-            if found is None:
+            changes = part.changed([row[key] for row in rows], [row[key] for row in others])
+            if changes is None:
                 raise TypeError
             spots: dict[int, Spot] = {}
-            for n, spot, value, other in found:
+            for n, spot, value, other in changes:
                 if id(spot) not in spots:
                     spots[id(spot)] = ((key, *spot[0]), *spot[1:])
                 yield n, spots[id(spot)], value, other
 
     def pairs(self, rows: Sequence[Json], others: Sequence[Json]) -> dict[int, int]:
-        """Which of the other rows has the same literal values, each taken once. Rows that would not pass in
-        all that is not literal are left out: there is more to be said about them."""
+        """Pair each row with one of the other rows that has the same literal values; each is used once. Rows
+        that do not pass in their non-literal values are left out: they need a closer look."""
         places: Sequence[int] = range(len(others))
         after = self._literal_bytes(others)
         if after is None:
-            passing = [*self._passing(others)]
+            passing = [*self._find_passing(others)]
             places, after = [n for n, _ in passing], [data for _, data in passing]
-        before = [*map(bytes_of, self._all_literal(rows))]
+        before = [*map(bytes_of, self._literal_values(rows))]
         first: dict[bytes | None, int] = {}
         following = [-1] * len(after)  # the next row with the same bytes
         for a in range(len(after) - 1, -1, -1):
             following[a] = first.get(after[a], -1)
             first[after[a]] = a
-        found = {}
+        pairs = {}
         for e, data in enumerate(before):
             a = first.get(data, -1)
             if a >= 0 and data is not None:
-                found[e] = places[a]
+                pairs[e] = places[a]
                 first[data] = following[a]
-        return found
+        return pairs
 
-    def _passing(self, rows: Sequence[Json]) -> Iterator[tuple[int, bytes | None]]:
-        """Which rows pass in what is not literal, and what is literal in them. A stretch in which all pass
-        takes one look."""
-        for start in range(0, len(rows), _STRETCH):
-            stretch = rows[start : start + _STRETCH]
+    def _find_passing(self, rows: Sequence[Json]) -> Iterator[tuple[int, bytes | None]]:
+        """The rows that pass in their non-literal values, each as its index and the bytes of its literal
+        values. A stretch of rows that all pass is checked at once."""
+        for start in range(0, len(rows), _STRETCH_SIZE):
+            stretch = rows[start : start + _STRETCH_SIZE]
             data = self._literal_bytes(stretch)
-            alone = [[one] for one in data] if data else [self._literal_bytes([row]) for row in stretch]
-            yield from ((n, found[0]) for n, found in enumerate(alone, start) if found is not None)
+            row_results = (
+                [[row_data] for row_data in data] if data else [self._literal_bytes([row]) for row in stretch]
+            )
+            yield from ((n, result[0]) for n, result in enumerate(row_results, start) if result is not None)
 
     def _literal_bytes(self, rows: Sequence[Json]) -> list[bytes | None] | None:
-        """What is literal in each of these rows; None if one of them does not pass in all the rest."""
+        """The bytes of the literal values of each row; None if a row does not pass in its other values."""
         try:
-            return [*map(bytes_of, self._all_literal(rows))] if self._accept_any_literal(rows) else None
+            return (
+                [*map(bytes_of, self._literal_values(rows))]
+                if self._accepts_apart_from_literals(rows)
+                else None
+            )
         except (KeyError, TypeError):
             return None
 
-    def _accept_any_literal(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass, all that is literal in them aside, also in the objects below."""
-        return self._accept(rows) and all(
-            columns._accept_any_literal([*map(itemgetter(key), rows)]) for key, columns in self.nested
+    def _accepts_apart_from_literals(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass apart from their literal values, also in the nested objects."""
+        return self._accepts(rows) and all(
+            columns._accepts_apart_from_literals([*map(itemgetter(key), rows)])
+            for key, columns in self.nested
         )
 
-    def _all_literal(self, rows: Sequence[Json]) -> Iterator[tuple[Json, ...]]:
-        """What is literal in each row, also in the objects below."""
-        below = (columns._all_literal([*map(itemgetter(key), rows)]) for key, columns in self.nested)
+    def _literal_values(self, rows: Sequence[Json]) -> Iterator[tuple[Json, ...]]:
+        """The literal values of each row, also of its nested objects."""
+        below = (columns._literal_values([*map(itemgetter(key), rows)]) for key, columns in self.nested)
         if len(self.literal) > 1:
             return zip(map(itemgetter(*self.literal), rows), *below, strict=True)
         return zip(([row[key] for key in self.literal] for row in rows), *below, strict=True)
 
 
-def in_one_line(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
-    """The values of all rows under these keys, in one list: thousands of tuples would keep the garbage
+def flatten_values(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
+    """The values of all rows under these keys, in one flat list: thousands of tuples would keep the garbage
     collector busy."""
     if len(keys) > 1:
         return [*chain.from_iterable(map(itemgetter(*keys), rows))]
     return [row[key] for row in rows for key in keys]
 
 
-def _changed(before: Sequence[Json], after: Sequence[Json]) -> list[int]:
-    """Where a column has another value."""
-    found = [*compress(count(), map(ne, before, after))]
+def _changed_places(before: Sequence[Json], after: Sequence[Json]) -> list[int]:
+    """The indexes at which a column has another value."""
+    places = [*compress(count(), map(ne, before, after))]
     same = [*after]
-    for n in found:
+    for n in places:
         same[n] = before[n]
     if same_types(before, same):
-        return found
-    return [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if not identical(one, other)]
+        return places
+    return [n for n, (old, new) in enumerate(zip(before, after, strict=True)) if not identical(old, new)]
 
 
 def same_types(before: Sequence[Json], after: Sequence[Json]) -> bool:
-    """Whether equal values are of the same types as well: `==` takes true for 1, deep inside too."""
+    """Whether equal values also have the same types: `==` takes true for 1, even deep inside."""
     kinds = {*map(type, before)}
     if kinds == {str}:
         return True
@@ -284,8 +295,8 @@ def same_types(before: Sequence[Json], after: Sequence[Json]) -> bool:
 
 
 @dataclass(slots=True)
-class _Parts:
-    """The columns of some rows, as they are found."""
+class _ColumnParts:
+    """The columns of some rows, collected one by one."""
 
     texts: list[tuple[Column, Callable[[Json], bool]]] = field(default_factory=list)
     ignored: list[tuple[Column, type]] = field(default_factory=list)
@@ -310,26 +321,26 @@ class _Parts:
 
 @frozen
 class ColumnMaker:
-    """Finds the columns of rows. `template` says what a text stands for, `mode_at` how values are compared by
-    the mode around them and the rules there. `measuring`: numbers with a tolerance may be columns."""
+    """Finds the columns of rows. `template` compiles a text; `mode_at` gives the mode of values from the mode
+    around them and the rules there. `measuring`: numbers with a tolerance may be columns."""
 
     template: Callable[[str], str | Placeholder | Inline]
     mode_at: Callable[[Mode, ActiveRules], Mode]
     measuring: bool = True
 
     def columns_of(self, rows: Sequence[Json], mode: Mode, state: State) -> Columns | None:
-        """The columns of rows in the mode and the state in which each of them is met, what applies right
-        there being read; None if they are not that much alike, or more than all this is in them."""
+        """The columns of rows that all have this mode and this state (the rules for the row itself are
+        already applied); None if the rows are not alike enough, or hold anything else."""
         first = first_if_alike(rows, state)
-        if first is None or not goes_by_columns(mode):
+        if first is None or not allows_columns(mode):
             return None
-        below, parts = state.otherwise(), _Parts()
+        below, parts = state.below_any_key(), _ColumnParts()
         try:
-            if not all(self._add(key, item, rows, mode, state, parts) for key, item in first.items()):
+            if not all(self._add_column(key, item, rows, mode, state, parts) for key, item in first.items()):
                 return None
-            literal = in_one_line(rows, tuple(parts.literal))
+            literal = flatten_values(rows, tuple(parts.literal))
             data = literal_bytes(literal)
-            if data is None or not below.asleep(literal, data):
+            if data is None or not below.has_no_key_for_rules(literal, data):
                 return None
             if mode.tolerance is not None and self.measuring:
                 for key in [*parts.literal]:
@@ -337,16 +348,16 @@ class ColumnMaker:
                     if part is not None:
                         parts.add(key, part)
                         parts.literal.remove(key)
-                data = bytes_of(in_one_line(rows, tuple(parts.literal)))
+                data = bytes_of(flatten_values(rows, tuple(parts.literal)))
         except KeyError:  # a row has other keys
             return None
         return parts.columns(data, len(first), mode, below)
 
-    def _add(
-        self, key: str, item: Json, rows: Sequence[Json], mode: Mode, state: State, parts: _Parts
+    def _add_column(
+        self, key: str, item: Json, rows: Sequence[Json], mode: Mode, state: State, parts: _ColumnParts
     ) -> bool:
-        """Add the column under a key, where `item` is the first value; False if it cannot be one."""
-        column, below = itemgetter(key), state.otherwise()
+        """Add the column of a key, whose first value is `item`; False if it cannot be a column."""
+        column, below = itemgetter(key), state.below_any_key()
         parts.taken.add(key)
         if key in (state.names or ()):
             inner = state.step(key, item, len(rows[0]))
@@ -363,13 +374,13 @@ class ColumnMaker:
             if accepts is not None:
                 parts.texts.append((column, accepts))
             return accepts is not None and [*map(column, rows)].count(item) == len(rows)
-        if isinstance(item, dict) and shows_more(item, below.names or ()):
+        if isinstance(item, dict) and looks_nonliteral(item, below.names or ()):
             return self._add_ruled(key, [*map(column, rows)], mode, below, parts)
         parts.taken.remove(key)
         parts.literal.append(key)
         return True
 
-    def _add_ruled(self, key: str, values: list[Json], mode: Mode, state: State, parts: _Parts) -> bool:
+    def _add_ruled(self, key: str, values: list[Json], mode: Mode, state: State, parts: _ColumnParts) -> bool:
         """Add values that a rule may look at: objects with columns, or numbers with a tolerance."""
         part = self.part_of(values, mode, state)
         if part is not None:
@@ -377,7 +388,7 @@ class ColumnMaker:
         return part is not None
 
     def part_of(self, values: list[Json], mode: Mode, state: State) -> Columns | Leaves | None:
-        """What values have in common that are met in this state, and in the mode around them."""
+        """What the values have in common, given the state at the values and the mode around them."""
         inner = self.inside(mode, state)
         if inner is None:
             return None
@@ -399,17 +410,17 @@ class ColumnMaker:
         return replace(part, rules=frozenset(rules)) if literal_bytes(part.flat) is not None else None
 
     def inside(self, mode: Mode, state: State) -> Mode | None:
-        """The mode in which values are compared that are met in this state; None if there is more to it."""
+        """The mode in which values in this state are compared; None if columns cannot express its rules."""
         here = state.here
         if here is not None:
             if not self.measuring or here.ignore is not None or here.arrays is not None:
                 return None
             mode = self.mode_at(mode, here)
-        return mode if goes_by_columns(mode) else None
+        return mode if allows_columns(mode) else None
 
 
 def literal_part(values: list[Json], mode: Mode, state: State, by_bytes: bool) -> "Columns | Leaves | None":
-    """What literal values have in common that a tolerance has to do with."""
+    """The columns, or the leaves with numbers, of literal values to which a tolerance applies."""
     if {*map(type, values)} == {dict}:
         return literal_columns(values, mode, state, by_bytes)
     part = leaves_of(values, mode, state)
@@ -417,12 +428,12 @@ def literal_part(values: list[Json], mode: Mode, state: State, by_bytes: bool) -
 
 
 def literal_columns(rows: Sequence[Json], mode: Mode, state: State, by_bytes: bool) -> Columns | None:
-    """The columns of rows that are known to be literal. Not `by_bytes`: they will hardly be met as they are,
-    and nobody needs their bytes."""
+    """The columns of rows that are known to be literal. Without `by_bytes` the bytes are not computed, as the
+    actual rows are hardly ever equal to these."""
     first = first_if_alike(rows, state)
-    if first is None or not goes_by_columns(mode):
+    if first is None or not allows_columns(mode):
         return None
-    below, parts = state.otherwise(), _Parts()
+    below, parts = state.below_any_key(), _ColumnParts()
     try:
         for key in first:
             part = None
@@ -432,19 +443,19 @@ def literal_columns(rows: Sequence[Json], mode: Mode, state: State, by_bytes: bo
                 parts.literal.append(key)
             else:
                 parts.add(key, part)
-        data = bytes_of(in_one_line(rows, tuple(parts.literal))) if by_bytes else None
+        data = bytes_of(flatten_values(rows, tuple(parts.literal))) if by_bytes else None
     except KeyError:
         return None
     return parts.columns(data, len(first), mode, below)
 
 
-def goes_by_columns(mode: Mode) -> bool:
+def allows_columns(mode: Mode) -> bool:
     return mode.type != "numeric" and not mode.asks_for_change and mode.allow_field_reordering
 
 
 def first_if_alike(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
-    """The first of rows that may well be all alike."""
-    first = rows[0] if len(rows) >= _FEWEST else None
+    """The first row, if all rows may be alike; else None."""
+    first = rows[0] if len(rows) >= _MIN_ROWS else None
     if not isinstance(first, dict) or state.names is None:
         return None
     alike = {*map(type, rows)} == {dict} and {*map(len, rows)} == {len(first)}

@@ -1,4 +1,4 @@
-"""The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
+"""Compiles the expected output to nodes in one pass. Literal parts that no rule touches stay as they are:
 most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Hashable
@@ -19,7 +19,7 @@ from baselinekit.matching.values import (
     Scalar,
     Uncompared,
     literal_bytes,
-    shows_more,
+    looks_nonliteral,
     unroll,
     untouched_bytes,
 )
@@ -39,8 +39,8 @@ NO_FORM: Form = {}
 
 @dataclass(slots=True)
 class Compiler:
-    """`hits` are the rules that met something in the expected output, `arrays` says which arrays are compared
-    in a way of their own, `checked` counts what can fail, `uncompared` what is not looked at."""
+    """`hits`: the rules that matched something in the expected output. `arrays`: the arrays that have a mode
+    of their own. `checked` counts the values that can fail, `uncompared` those that are not compared."""
 
     words: Words
     problems: list[Problem] = field(default_factory=list)
@@ -50,31 +50,31 @@ class Compiler:
     uncompared: int = 0
     templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
     invalid: dict[str, InvalidInput] = field(default_factory=dict)
-    """Why a text with placeholders cannot be read."""
+    """The errors of texts whose placeholders cannot be parsed."""
     shapes: dict[tuple[int, int], list[ObjectShape]] = field(default_factory=dict)
     modes: dict[tuple[int, int], tuple[Mode, ActiveRules, Mode]] = field(default_factory=dict)
-    """The mode in which a value is compared by the mode around it and the rules here; both are kept, or
-    another would get their ids."""
+    """The mode of a value, by the ids of the mode around it and of the rules here. Both objects are kept, as
+    otherwise new objects could get their ids."""
 
     @property
-    def bound(self) -> bool:
-        """Whether a binding has been met."""
+    def has_bindings(self) -> bool:
+        """Whether any compiled text binds a value."""
         return any(map(binds, self.templates.values()))
 
     def node(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
-        """The node of a value, by the rules that apply right here."""
+        """The node of a value, according to the rules that apply right here."""
         applied = self.apply_rules(value, mode, state, at)
         if not isinstance(applied, Mode):
             return applied
         if state.here is not None and state.repeats and self.mode_at(applied, state.here) == applied:
-            state = state.nothing  # all that the rules say below is said by the mode
+            state = state.without_rules  # the mode already says all that the rules say below
         node = self.node_by_type(value, applied, state, at)
         if isinstance(node, Uncompared) and mode.type != "numeric":
-            node.optional = False  # around it, what the baseline states has to be there
+            node.optional = False  # the comparison around it requires what the baseline states
         return node
 
     def apply_rules(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored:
-        """The mode in which a value is compared, or that it is not."""
+        """The mode in which a value is compared, or the node of a value that is not compared."""
         here = state.here
         if here is None:
             return mode
@@ -95,7 +95,8 @@ class Compiler:
     def below(
         self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link, form: Form = NO_FORM
     ) -> Node:
-        """The node of what stands under a key of an object or an array, which is in the outer state."""
+        """The node of the value under a key of an object, or an index of an array; `outer` is the state of
+        that object or array."""
         usual = outer.step(key, value, size)
         node = self.output(value, form, mode, usual, at)
         if not outer.filters or not outer.may_leave_out(key, value, size):
@@ -103,10 +104,12 @@ class Compiler:
         from baselinekit.matching.arrays import Selected
 
         side = Side(key, value, size)
-        return Selected(node, usual, outer, side, lambda own: self.again().output(value, form, mode, own, at))
+        return Selected(
+            node, usual, outer, side, lambda inner: self.fresh_copy().output(value, form, mode, inner, at)
+        )
 
     def output(self, value: Json, form: Form, mode: Mode, state: State, at: Link = None) -> Node:
-        """The node of an output, or of what stands in it at a place that may have a form."""
+        """The node of an output, or of a value in it at a path that may have a form."""
         kind = form.get(unroll(at)) if form else None
         if kind is None or not isinstance(value, dict):
             return self.node(value, mode, state, at)
@@ -121,15 +124,16 @@ class Compiler:
                 node = MediaType(node.expected, node.value, node.at)
             nodes.append((key, node))
         shape = ObjectShape(applied, state, open=kind != "names")
-        fields = Object(value, shape, tuple(nodes), None, at, stated={})
+        fields = Object(value, shape, tuple(nodes), None, at, cached_literals={})
         return Headers(fields) if kind == "headers" else fields
 
-    def again(self) -> "Compiler":
-        """For a value in another state than that of the baseline: nothing that was found changes by it."""
+    def fresh_copy(self) -> "Compiler":
+        """A copy for compiling a value in another state than that of the baseline; the results of this
+        compiler do not change."""
         return replace(self, problems=[], hits=set(), arrays={})
 
     def open(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
-        """The node that looks into a value, however literal it is."""
+        """The node that compares the parts of a value, however literal it is."""
         return self.node_by_type(value, mode, state, at, whole=True)
 
     def node_by_type(self, value: Json, mode: Mode, state: State, at: Link, whole: bool = False) -> Node:
@@ -140,14 +144,14 @@ class Compiler:
             return self._array(value, mode, state, at, whole)
         literal = value
         if kind is str and has_marker(value):
-            literal = self._template(value, at)
+            literal = self._template_or_report(value, at)
             if not isinstance(literal, str):
                 self.checked += 1
                 return PlaceholderNode(value, literal, at)
         return self._scalar(value, literal, mode, at)
 
     def _scalar(self, value: Json, literal: Json, mode: Mode, at: Link) -> Node:
-        """`literal`: what a text says once its escapes are read."""
+        """`literal`: the value once the escapes of a text are resolved."""
         if mode.type == "numeric" and not is_number(value):
             self.uncompared += 1
             return Uncompared(value, at)
@@ -159,7 +163,7 @@ class Compiler:
         return Scalar(value, literal, mode, at)
 
     def template(self, text: str) -> str | Placeholder | Inline:
-        """What a text stands for; itself when that cannot be said, which is reported where its node is
+        """Compile a text; return the text itself if it is invalid, which is reported where its node is
         made."""
         if text not in self.templates:
             try:
@@ -169,13 +173,13 @@ class Compiler:
         return self.templates[text]
 
     def accepts(self, text: str, value: Json) -> bool:
-        """Whether a stored text by itself accepts a value; not where that hangs on what stands elsewhere."""
+        """Whether a stored text by itself accepts a value; False where that depends on other values."""
         template = self.template(text)
         if isinstance(template, str):
             return isinstance(value, str) and value == template
         return not binds(template) and template.accepts(value, {})
 
-    def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
+    def _template_or_report(self, text: str, at: Link) -> str | Placeholder | Inline:
         template = self.template(text)
         if text in self.invalid:
             self.report(at, *self.invalid[text].problems)
@@ -186,46 +190,47 @@ class Compiler:
         self.problems += [replace(problem, at=path) for problem in problems]
 
     def _object(self, value: dict[str, Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
-        """The shape of an earlier row, if it fits; else nodes where they are needed."""
+        """The node of an object: with the shape of an earlier row if one fits, else with nodes where
+        needed."""
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
         if state.names is None or mode.asks_for_change:  # any key may matter
             return self._shaped(value, mode, state, at)
         if whole:
-            return Object(value, ObjectShape(mode, state), (), None, at, stated=value)
-        shown = shows_more(value, state.names)
-        data = None if shown else untouched_bytes(value, state)
+            return Object(value, ObjectShape(mode, state), (), None, at, cached_literals=value)
+        seems_nonliteral = looks_nonliteral(value, state.names)
+        data = None if seems_nonliteral else untouched_bytes(value, state)
         if data is not None:
             self.checked += 1
             return Literal(value, data, mode, state, at)
         shapes = self.shapes.setdefault((id(mode), id(state)), [])
         for shape in shapes:
-            rest = shape.literal_part(value)
-            if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
+            literal = shape.literal_part(value)
+            if literal is None or (data := untouched_bytes(literal, shape.state)) is None:
                 continue
             self.checked += 1
             nodes = [(k, self.below(value[k], mode, state, k, len(value), (at, k))) for k in shape.deeper]
             return Object(value, shape, tuple(nodes), data, at)
-        row = self._shaped(value, mode, state, at, literal=shown)
-        self.checked += bool(row.rest) or not value
+        row = self._shaped(value, mode, state, at, bytes_unchecked=seems_nonliteral)
+        self.checked += bool(row.literal_fields) or not value
         if row.data is not None and (row.shape.texts or row.shape.ignored):
             shapes[_MOST_SHAPES - 1 :] = []
             shapes.insert(0, row.shape)
         return row
 
     def _shaped(
-        self, value: dict[str, Json], mode: Mode, state: State, at: Link, literal: bool = True
+        self, value: dict[str, Json], mode: Mode, state: State, at: Link, bytes_unchecked: bool = True
     ) -> Object:
-        """An object with a shape of its own: nodes where they are needed, and what is literal by its
-        bytes. Not `literal`: as a whole it is known not to be."""
-        size, below = len(value), state.otherwise()
+        """An object with a shape of its own: nodes where they are needed, and the bytes of its literal part.
+        Without `bytes_unchecked` the object as a whole is known not to be literal."""
+        size, below = len(value), state.below_any_key()
         names = value.keys() if state.names is None or mode.asks_for_change else state.names
         texts, ignored, nodes = [], [], {}
         rest = value.copy()
         for key, item in value.items():
             if key not in names and item.__class__ is str and has_marker(item):
                 del rest[key]
-                template = self._template(item, (at, key))
+                template = self._template_or_report(item, (at, key))
                 if isinstance(template, str):
                     nodes[key] = self._scalar(item, template, mode, (at, key))
                 else:
@@ -238,8 +243,8 @@ class Compiler:
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
             else:
                 nodes[key] = node
-        known = (not literal and len(rest) == size) or shows_more(rest, names)
-        data = None if known else untouched_bytes(rest, state)
+        seems_nonliteral = (not bytes_unchecked and len(rest) == size) or looks_nonliteral(rest, names)
+        data = None if seems_nonliteral else untouched_bytes(rest, state)
         containers = tuple(rest.items()) if data is None else ()
         for key, item in containers:
             if item.__class__ is dict or item.__class__ is list:
@@ -250,10 +255,10 @@ class Compiler:
         taken = frozenset(value.keys() - rest.keys())
         shape = ObjectShape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
         data = bytes_of(rest) if data is None else data
-        return Object(value, shape, tuple(nodes.items()), data, at, stated=rest)
+        return Object(value, shape, tuple(nodes.items()), data, at, cached_literals=rest)
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
-        """An object of which only the numbers are compared."""
+        """The node of an object of which only the numbers are compared."""
         size = len(value)
         nodes: dict[str, Node] = {}
         rest: dict[str, Json] = {}
@@ -267,24 +272,28 @@ class Compiler:
         if at is not None and not nodes and not rest:
             return Uncompared(value, at)
         self.checked += bool(rest)
-        return Object(value, ObjectShape(mode, state, open=True), tuple(nodes.items()), None, at, stated=rest)
+        return Object(
+            value, ObjectShape(mode, state, open=True), tuple(nodes.items()), None, at, cached_literals=rest
+        )
 
     def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
-        every = state.any_elements()
-        if every is not None and every.ignore is not None:
-            self.hits.update(every.rules)
+        ignoring = state.any_elements()
+        if ignoring is not None and ignoring.ignore is not None:
+            self.hits.update(ignoring.rules)
             self.checked += 1
-            return AnyElements(value, every.ignore, at)
-        how = state.here.arrays.arrays if state.here is not None and state.here.arrays is not None else None
+            return AnyElements(value, ignoring.ignore, at)
+        array_mode = (
+            state.here.arrays.arrays if state.here is not None and state.here.arrays is not None else None
+        )
         if whole:
-            return _Array(self, value, how, mode, state, at).opened()
-        by_bytes = how is None and mode.type != "numeric" and not mode.asks_for_change
-        if by_bytes and not shows_more(value, state.otherwise().names or ()):
+            return _ArrayCompiler(self, value, array_mode, mode, state, at).opened()
+        by_bytes = array_mode is None and mode.type != "numeric" and not mode.asks_for_change
+        if by_bytes and not looks_nonliteral(value, state.below_any_key().names or ()):
             data = literal_bytes(value)
-            if data is not None and state.asleep(value, data):
+            if data is not None and state.has_no_key_for_rules(value, data):
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
-        return _Array(self, value, how, mode, state, at).node()
+        return _ArrayCompiler(self, value, array_mode, mode, state, at).node()
 
 
 def mode_here(mode: Mode, here: ActiveRules) -> Mode:
@@ -299,40 +308,41 @@ def mode_here(mode: Mode, here: ActiveRules) -> Mode:
 
 
 @dataclass(slots=True)
-class _Array:
-    """An array that is being compiled. `how`: as its rules say that it is compared. What compares arrays is
-    imported when one is met: it takes time, and the outputs of many checks hold none."""
+class _ArrayCompiler:
+    """Compiles an array. `array_mode`: how its rules say that it is compared. The modules that compare arrays
+    are imported here because that takes time, and many outputs hold no array."""
 
     compiler: Compiler
     value: list[Json]
-    how: ArrayMode | None
+    array_mode: ArrayMode | None
     mode: Mode
     state: State
     at: Link
     columns: "Columns | Leaves | None" = None
 
     def node(self) -> Node:
-        """By the columns of its rows if they are all alike, else with a node for each row."""
+        """The node of the array: by the columns of its rows if they are all alike, else with a node for each
+        row."""
         from baselinekit.matching.columnar import ColumnarArray
-        from baselinekit.matching.columns import ColumnMaker, Columns, goes_by_columns
+        from baselinekit.matching.columns import ColumnMaker, Columns, allows_columns
 
         value, mode, state, compiler = self.value, self.mode, self.state, self.compiler
-        if self.how is not None and self.how != "ordered" and mode.type == "exact":
-            what = f"an exact comparison keeps the order of arrays, {str(self.how)!r} has no effect"
-            compiler.report(self.at, Problem("BK222", what, "use type: structural"))
-        if self.how is None and mode.type in ("structural", "semantic") and len(value) == 1:
-            self.how = "each" if describes_many(value[0]) else None
-        if self.how is not None:
-            compiler.arrays[unroll(self.at)] = str(self.how)
-        if isinstance(self.how, By):
-            from baselinekit.matching.keyed import no_key
+        if self.array_mode is not None and self.array_mode != "ordered" and mode.type == "exact":
+            message = f"an exact comparison keeps the order of arrays, {str(self.array_mode)!r} has no effect"
+            compiler.report(self.at, Problem("BK222", message, "use type: structural"))
+        if self.array_mode is None and mode.type in ("structural", "semantic") and len(value) == 1:
+            self.array_mode = "each" if describes_many(value[0]) else None
+        if self.array_mode is not None:
+            compiler.arrays[unroll(self.at)] = str(self.array_mode)
+        if isinstance(self.array_mode, By):
+            from baselinekit.matching.keyed import reason_against_key
 
-            if why := no_key(self.compared_rows(), self.how.by):
-                compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
+            if reason := reason_against_key(self.compared_rows(), self.array_mode.by):
+                compiler.report(self.at, Problem("BK221", reason, "use unordered, or another key"))
         compiler.checked += not value
         below = state.same_below
-        if below is not None and self.how != "each" and goes_by_columns(mode):
-            measuring = self.how not in ("unordered", "subset")
+        if below is not None and self.array_mode != "each" and allows_columns(mode):
+            measuring = self.array_mode not in ("unordered", "subset")
             self.columns = ColumnMaker(compiler.template, compiler.mode_at, measuring).part_of(
                 value, mode, below
             )
@@ -340,18 +350,19 @@ class _Array:
             return self.rows()
         compiler.hits |= self.columns.rules
         compiler.checked += 1
-        ordered = self.how in (None, "ordered")
-        key = self.how.by if isinstance(self.how, By) else None
+        ordered = self.array_mode in (None, "ordered")
+        key = self.array_mode.by if isinstance(self.array_mode, By) else None
         loose = bool(self.columns.taken if isinstance(self.columns, Columns) else self.columns.sizes)
         return ColumnarArray(value, self.columns, ordered, key, self.rows, self.at, loose)
 
     def opened(self) -> Node:
-        """The node of a literal array, of which something else was met: all that it holds is literal too."""
+        """The node of a literal array once a different value was found; all that the array holds is
+        literal."""
         from baselinekit.matching.columnar import ColumnarArray
-        from baselinekit.matching.columns import goes_by_columns, leaves_of, literal_columns
+        from baselinekit.matching.columns import allows_columns, leaves_of, literal_columns
 
         value, mode, below = self.value, self.mode, self.state.same_below
-        if below is None or not goes_by_columns(mode):
+        if below is None or not allows_columns(mode):
             return self.literal_rows()
         columns = literal_columns(value, mode, below, by_bytes=False) or leaves_of(value, mode, below)
         if columns is None:
@@ -372,14 +383,15 @@ class _Array:
 
     def compared_rows(self) -> list[Json]:
         """The rows that no rule leaves out."""
-        if not self.state.tells_apart:
+        if not self.state.distinguishes_elements:
             return self.value
         rows = [(row, self.state.step(n, row, len(self.value)).here) for n, row in enumerate(self.value)]
         return [row for row, here in rows if here is None or here.ignore is None]
 
     def classes(self) -> list[Hashable] | None:
-        """Rows that are equal and of one class ask for the same: the same rules hold for both, and none of
-        their texts is a question, which would name its place. None: all are of one."""
+        """The class of each row. Equal rows of one class match the same values: the same rules hold for both,
+        and none of their texts asks a similarity question, which would name its place. None: all rows are of
+        one class."""
         value, size = self.value, len(self.value)
         classes: list[Hashable] = [None] * size
         if self.state.same_below is None:
@@ -393,18 +405,18 @@ class _Array:
         return classes if any(classes) else None
 
     def rows(self) -> Node:
-        """With a node for each of its rows; for those that are all alike, when it is looked at."""
+        """The node of the array with a node for each row; for rows that are all alike, made when needed."""
         from baselinekit.matching.arrays import Elements, ElementTemplate, Ordered
 
         value, mode, state, at, compiler = self.value, self.mode, self.state, self.at, self.compiler
-        below, size, subset = state.same_below, len(value), self.how == "subset"
+        below, size, subset = state.same_below, len(value), self.array_mode == "subset"
 
         def item(n: int) -> Node:
             if below is not None and below.here is None:
                 return compiler.node_by_type(value[n], mode, below, (at, n))
             return compiler.below(value[n], mode, state, n, size, (at, n))
 
-        unordered = self.how in ("unordered", "subset")
+        unordered = self.array_mode in ("unordered", "subset")
         if unordered:
             from baselinekit.matching.columns import Columns
             from baselinekit.matching.unordered import LazyNodes, Unordered
@@ -416,20 +428,20 @@ class _Array:
         items = tuple(map(item, range(size)))
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
-        every = state.otherwise().here if state.tells_apart else None
+        ignoring = state.below_any_key().here if state.distinguishes_elements else None
         elements = Elements(
             value,
             state,
-            lambda n, own: compiler.again().node(value[n], mode, own, (at, n)),
-            every is not None and every.ignore is not None,
+            lambda n, row_state: compiler.fresh_copy().node(value[n], mode, row_state, (at, n)),
+            ignoring is not None and ignoring.ignore is not None,
         )
-        if self.how == "each" and items:
+        if self.array_mode == "each" and items:
             return ElementTemplate(value, items, mode, at, elements)
-        if isinstance(self.how, By):
+        if isinstance(self.array_mode, By):
             from baselinekit.matching.keyed import Keyed
 
-            return Keyed(value, items, self.how.by, mode, at, elements)
+            return Keyed(value, items, self.array_mode.by, mode, at, elements)
         if unordered:
-            bindings = compiler.bound and any(token.key for token in tokens_in(value))
+            bindings = compiler.has_bindings and any(token.key for token in tokens_in(value))
             return Unordered(value, items, mode, at, subset, bindings, None, self.classes(), elements)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)

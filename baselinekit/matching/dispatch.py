@@ -1,4 +1,4 @@
-"""The way into matching/: a baseline is compiled once, and each observation is compared in one walk."""
+"""The entry to matching/: a baseline is compiled once, and each observation is compared in one walk."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,12 +38,12 @@ from baselinekit.tree.equality import is_number
 from baselinekit.tree.paths import Pattern, parse, suggest
 from baselinekit.tree.places import Wild
 
-# What a file's `comparison:` says, ready to use: the mode of the whole and the path rules, rooted in the
-# form of the output.
+# Reads a file's `comparison:`: the mode of the whole output and the path rules, rooted in the form of the
+# output.
 
 
 def form_of(recipe: Recipe) -> Form:
-    """A response, what a flow collects by name, or nothing in particular."""
+    """The form of a recipe's output: a response, the responses that a flow collects by name, or no form."""
     kind = kind_of(recipe)
     if not kind.parts:
         return {}
@@ -57,29 +57,29 @@ def form_of(recipe: Recipe) -> Form:
 
 
 def check_form(output: Json, form: Form) -> Iterator[Problem]:
-    """Whether a stored output has the form that its recipe gives."""
+    """The problems of a stored output that does not have the form that its recipe gives."""
     for path, kind in form.items():
         if isinstance(kind, str):
             continue
         noun, parts = kind.noun, kind.parts
         where = ("baseline", "output", *path)
-        stated = output.get(path[0]) if path and isinstance(output, dict) else output
+        response = output.get(path[0]) if path and isinstance(output, dict) else output
         if path and isinstance(output, dict) and path[0] not in output:
-            what = f"the answer of {path[0]!r} is missing: `collect` names it"
-            yield Problem("BK225", what, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
+            message = f"the answer of {path[0]!r} is missing: `collect` names it"
+            yield Problem("BK225", message, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
             continue
-        if not isinstance(stated, dict):
-            what = f"a {noun} is an object with {', '.join(parts)}, not {json_type(stated)}"
-            yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)
+        if not isinstance(response, dict):
+            message = f"a {noun} is an object with {', '.join(parts)}, not {json_type(response)}"
+            yield Problem("BK225", message, f"state at least one of them: {parts[0]}: …", at=where)
             continue
-        for key in stated:
+        for key in response:
             if key not in parts:
                 hint = nearest(key, parts) or f"it has {', '.join(parts)}"
                 yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
 
 
-def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
-    """The path with the names of headers as the stored output spells them."""
+def _with_header_spelling(pattern: Pattern, output: Json, form: Form) -> Pattern:
+    """The path, with header names spelled as in the stored output."""
     for path, kind in form.items():
         size = len(path)
         name = pattern.segments[size] if len(pattern.segments) > size else None
@@ -87,20 +87,20 @@ def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
             stored = output
             for key in path:
                 stored = stored.get(key) if isinstance(stored, dict) else None
-            same = [key for key in stored or () if key.casefold() == name.casefold()]
-            if same:
-                segments = (*path, same[0], *pattern.segments[size + 1 :])
+            spellings = [key for key in stored or () if key.casefold() == name.casefold()]
+            if spellings:
+                segments = (*path, spellings[0], *pattern.segments[size + 1 :])
                 return replace(pattern, segments=segments)
     return pattern
 
 
 _DEFAULT = replace(parse("**"), text="*", last=True)
-"""The path of the default tolerance. In a response it is for the body's numbers, not for the status. Every
-other path is more exact."""
+"""The path of the default tolerance. In a response it applies to the numbers of the body, not to the status.
+Every other path is more exact."""
 
 
 def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
-    """The mode at the root: the type that the file states, or the one that goes with the output."""
+    """The mode at the root: with the type that the file states, or the default type for the output."""
     flags = {}
     for name, value in rules.tolerance.items():
         if not isinstance(value, bool):
@@ -109,14 +109,14 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
             flags[name] = value
         else:
             hint = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
-            what = f"{name!r} is not an option of a comparison"
-            problems.append(Problem("BK202", what, hint, at=("comparison", "tolerance", name)))
+            message = f"{name!r} is not an option of a comparison"
+            problems.append(Problem("BK202", message, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
     for name in ("min_similarity", "method"):
         if getattr(rules, name) is not None and type != "semantic":
-            what = f"{name} belongs to type: semantic"
+            message = f"{name} belongs to type: semantic"
             hint = "set the type, or leave it out"
-            problems.append(Problem("BK203", what, hint, at=("comparison", name)))
+            problems.append(Problem("BK203", message, hint, at=("comparison", name)))
     if type == "semantic" or rules.fields:
         problems += method_problems(rules)
     return Mode().changed(
@@ -127,33 +127,35 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
 def path_rules(
     rules: Rules, output: Json, form: Form, problems: list[Problem]
 ) -> tuple[list[Rule], list[tuple[Pattern, Path]]]:
-    """The path rules, each from its root, and what `require_keys` asks for."""
-    made: list[Rule] = []
+    """The path rules, each from its root, and the paths that `require_keys` requires."""
+    compiled_rules: list[Rule] = []
     required: list[tuple[Pattern, Path]] = []
-    for kind, text, at, stated in _stated(rules):
+    for kind, text, at, setting in _iterate_rules(rules):
         try:
             pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
-            if isinstance(stated, Tolerance):
-                problems += bounds_problems(stated, at)
-            elif isinstance(stated, FieldRule):
-                problems += field_problems(stated, at)
+            if isinstance(setting, Tolerance):
+                problems += bounds_problems(setting, at)
+            elif isinstance(setting, FieldRule):
+                problems += field_problems(setting, at)
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
-                problems.append(_no_array(output, at))
+                problems.append(_not_an_array(output, at))
                 continue
-            starts = _roots(pattern, output, form)
+            starts = _find_roots(pattern, output, form)
             rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            bounds = {} if stated is None else {kind: stated}
-            made += [Rule(kind, text, _spelled(path, output, form), at, **bounds) for path in rooted]
+            bounds = {} if setting is None else {kind: setting}
+            compiled_rules += [
+                Rule(kind, text, _with_header_spelling(path, output, form), at, **bounds) for path in rooted
+            ]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
-    return made, required
+    return compiled_rules, required
 
 
-def _no_array(output: Json, at: Path) -> Problem:
-    """`$` is the whole output, of which an array may be one part."""
+def _not_an_array(output: Json, at: Path) -> Problem:
+    """The problem of an array rule for `$`, which is the whole output; an array may be one part of it."""
     parts = output.items() if isinstance(output, dict) else ()
     arrays = [f"`$.{key}`" for key, value in parts if isinstance(value, list)]
     hint = f"write {arrays[0]}" if len(arrays) == 1 else "name the array, such as `$.body`"
@@ -166,12 +168,12 @@ _RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
 )
 
 
-def _stated(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], str, Path, Any]]:
-    """Each rule with a path: its kind, the path, where it stands in the file, and what else it says."""
+def _iterate_rules(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], str, Path, Any]]:
+    """Yield each rule with a path: its kind, the path, its place in the file, and its further setting."""
     for kind in _RULE_KINDS:
-        stated = getattr(rules, kind)
-        for key, value in stated.items() if isinstance(stated, dict) else enumerate(stated):
-            if not isinstance(stated, dict):
+        section = getattr(rules, kind)
+        for key, value in section.items() if isinstance(section, dict) else enumerate(section):
+            if not isinstance(section, dict):
                 yield kind, value, ("comparison", kind, key), None
             elif kind != "tolerance" or isinstance(value, Tolerance):
                 yield kind, str(key), ("comparison", kind, key), value
@@ -181,61 +183,65 @@ def field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
     for name, value in rule.tolerance.items():
         place = (*at, "tolerance", name)
         if isinstance(value, Tolerance) or name not in FLAGS.union(BOUNDS):
-            what = f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
-            yield Problem("BK202", what, nearest(name, FLAGS.union(BOUNDS)), at=place)
+            message = (
+                f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
+            )
+            yield Problem("BK202", message, nearest(name, FLAGS.union(BOUNDS)), at=place)
         elif (name in FLAGS) != isinstance(value, bool):
-            what = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
-            yield Problem("BK202", what, at=place)
+            message = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
+            yield Problem("BK202", message, at=place)
     if bounds := field_tolerance(rule):
         yield from bounds_problems(bounds, (*at, "tolerance"))
 
 
 def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
-    """Bounds that no number could ever keep."""
-    stated = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
-    for name, value in stated.items():
+    """The problems of bounds that no number could ever satisfy."""
+    limits = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
+    for name, value in limits.items():
         if not is_number(value) or (name in ("abs", "rel") and value < 0):
             yield Problem("BK205", f"{name} is {value}, which no change can satisfy", at=(*at, name))
-    low, high = stated.get("min_delta"), stated.get("max_delta")
+    low, high = limits.get("min_delta"), limits.get("max_delta")
     if low is not None and high is not None and low > high:
-        what = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
+        message = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
         yield Problem(
-            "BK205", what, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
+            "BK205", message, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
         )
 
 
-def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
-    """From where a path starts, decided on the stored output alone."""
+def _find_roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
+    """The places from which a path starts, decided by the stored output alone."""
     kind = form.get(())
     if not isinstance(kind, RecipeKind) or not kind.paths_start_in_answer:
         return [()]
     answer = (kind.answer,)
     if pattern.last:
         return [answer]
-    found = kind.starts(pattern, output)
+    roots = kind.starts(pattern, output)
     nameless = not pattern.absolute and {*pattern.segments} == {Wild.ANY}
-    if len(found) == 2 or (found and nameless):  # a response has parts, whatever is in its body
-        what = f"{pattern.text!r} is both in the {kind.noun} and in its {kind.answer}"
-        raise InvalidInput(Problem("BK204", what, f"write {kind.answer}.{pattern.text} or $.{pattern.text}"))
-    if found:
-        return found
+    if len(roots) == 2 or (roots and nameless):  # wildcards alone match the parts of every response
+        message = f"{pattern.text!r} is both in the {kind.noun} and in its {kind.answer}"
+        raise InvalidInput(
+            Problem("BK204", message, f"write {kind.answer}.{pattern.text} or $.{pattern.text}")
+        )
+    if roots:
+        return roots
     return [()] if pattern.segments[0] in kind.parts else [answer, ()]
 
 
 def default_type(output: Json, kind: str) -> Type:
-    """Texts and bytes are compared exactly, JSON by its structure. Of a response its body decides, of a
-    program what it printed."""
+    """The type of comparison: exact for texts and bytes, structural for JSON. The body of a response decides,
+    or the printed output of a program."""
     part = KINDS[kind].answer
     answer = output.get(part) if part and isinstance(output, dict) else output
     return "exact" if isinstance(answer, str) or stands_for_bytes(answer) else "structural"
 
 
 def bytes_if_literal(value: Json) -> bytes | None:
-    """The bytes of a value in which no placeholder stands, and no escape of one; None where any may."""
+    """The bytes of a value that holds no placeholder, and no escape of one; None where it may."""
     return literal_bytes(value)
 
 
-# The way into matching/: a baseline is compiled once, and each observation is compared in one walk.
+# Compiles a baseline once, and compares each observation in one walk.
 
 
 _NO_ANSWERS: Answers = {}
@@ -255,28 +261,29 @@ class Matcher:
     compiler: Compiler
 
     def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
-        """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
-        walk = Walk(self.compiler.open, self.compiler.accepts, self.compiler.bound, answers)
+        """Compare an observation in one walk. An output that cannot be judged (a limit) raises CannotReplay
+        and never gives a verdict."""
+        walk = Walk(self.compiler.open, self.compiler.accepts, self.compiler.has_bindings, answers)
         walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
         differences = walk.differences
         if walk.shuffled:
             differences = in_document_order(differences, self.root.expected)
-        further = []
+        limit_differences = []
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 
-            missing = {found.path for found in differences if found.kind == "missing"}
+            missing = {difference.path for difference in differences if difference.kind == "missing"}
             headers = [path for path, kind in self.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
-            further = [
-                *(found for found in absent if found.path not in missing),
+            limit_differences = [
+                *(difference for difference in absent if difference.path not in missing),
                 *limits.exceeded(self.rules, self.known, observation),
                 *limits.too_old(self.rules, self.known, self.compiler.words.now),
             ]
         return Comparison(
-            (*differences, *further),
-            walk.count + len(further),
+            (*differences, *limit_differences),
+            walk.count + len(limit_differences),
             resolved,
             tuple(self._reports(walk)),
             tuple(walk.questions),
@@ -284,10 +291,10 @@ class Matcher:
 
     @property
     def is_plain(self) -> bool:
-        """Whether another scalar at any place is told as a difference at that place: all of it is literal,
+        """Whether any other scalar is reported as a difference at its place: all of the output is literal,
         and the rules leave nothing out."""
-        stated, plain = self.rules, self.type in ("exact", "structural")
-        relaxed = stated.options or stated.tolerance or self.path_rules
+        rules, plain = self.rules, self.type in ("exact", "structural")
+        relaxed = rules.options or rules.tolerance or self.path_rules
         return plain and not relaxed and literal_bytes(self.known.output) is not None
 
     @property
@@ -297,37 +304,37 @@ class Matcher:
 
     @property
     def hits(self) -> frozenset[Rule]:
-        """The rules that met something in the stored output."""
+        """The rules that matched something in the stored output."""
         return frozenset(self.compiler.hits)
 
     @property
     def arrays(self) -> dict[Path, str]:
-        """The arrays that are compared in a way of their own."""
+        """The arrays that have a mode of their own, by path."""
         return self.compiler.arrays
 
     def explain(self, comparison: Comparison) -> list[str]:
-        """The differences in words, for who asks for more."""
+        """Describe the differences in words, for users who ask for details."""
         from baselinekit.matching.explain import explain
 
         return explain(self.root.expected, comparison)
 
     def _reports(self, walk: Walk) -> Iterator[RuleReport]:
-        met = {rule.at for rule in walk.hits}
-        stale = {rule.at: rule for rule in self.path_rules if rule.at not in met}
+        matched = {rule.at for rule in walk.hits}
+        stale = {rule.at: rule for rule in self.path_rules if rule.at not in matched}
         for rule in stale.values():
-            near = suggest(rule.pattern, self.root.expected)
-            what = f"{rule.kind}: {rule.text} matched nothing" + (f": {near}" if near else "")
-            yield RuleReport(rule.text, "stale", what, rule.at)
-        for rule, what in walk.hidden.items():
+            suggestion = suggest(rule.pattern, self.root.expected)
+            message = f"{rule.kind}: {rule.text} matched nothing" + (f": {suggestion}" if suggestion else "")
+            yield RuleReport(rule.text, "stale", message, rule.at)
+        for rule, message in walk.hidden.items():
             yield RuleReport(
-                rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {what}", rule.at
+                rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {message}", rule.at
             )
         if number := self.compiler.uncompared:
-            what = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
-            yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
+            message = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
+            yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
         if self.rules.method is not None or self.rules.fields:
-            for at, what in renamed(self.rules):
-                yield RuleReport("method", "advice", what, at)
+            for at, message in renamed(self.rules):
+                yield RuleReport("method", "advice", message, at)
         if (
             walk.answers
             and not walk.count
@@ -342,19 +349,20 @@ class Matcher:
 
 
 def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
-    """Everything that can be wrong with the rules or the stored output is found here, all at once."""
+    """Compile a baseline. Everything that can be wrong with its rules or its stored output is reported here,
+    all at once."""
     known = baseline.baseline
     if known is None or known.output is ABSENT:
-        what = f"{baseline.id} has no stored output yet"
-        raise InvalidInput(Problem("BK223", what, "capture it: baselinekit capture from FILE", at=()))
+        message = f"{baseline.id} has no stored output yet"
+        raise InvalidInput(Problem("BK223", message, "capture it: baselinekit capture from FILE", at=()))
     output, rules, form = known.output, baseline.comparison, form_of(baseline.current)
     compiler = Compiler(words)
     problems = compiler.problems
     problems += check_form(output, form)
     mode = base_mode(rules, output, baseline.current.kind, problems)
     if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
-        what = f"`cost` has no effect on a recipe of type {baseline.current.kind}"
-        problems.append(Problem("BK203", what, "remove it", at=("comparison", "cost")))
+        message = f"`cost` has no effect on a recipe of type {baseline.current.kind}"
+        problems.append(Problem("BK203", message, "remove it", at=("comparison", "cost")))
     compiled_rules, required = path_rules(rules, output, form, problems)
     automaton = automaton_of(compiled_rules)
     root = compiler.output(output, form, mode, automaton.start)
@@ -362,11 +370,13 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
     if not problems and unchecked and not required and not limited:
-        what = "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
-        what += ": this baseline could never fail"
-        problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
+        message = (
+            "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
+        )
+        message += ": this baseline could never fail"
+        problems.append(Problem("BK224", message, "leave something to compare", at=("comparison",)))
     if problems:
-        if baseline.variant is not None:  # what is wrong with its output stands there
+        if baseline.variant is not None:  # problems of its output belong to the variant's place in the file
             stored = (*known_path(None), "output")
             places = [(problem, problem.at or ()) for problem in problems]
             problems = [
@@ -381,8 +391,8 @@ _LAST = 10**9
 
 
 def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
-    """Sorted by where the expected values stand, as the walk meets placeholders before what is literal; what
-    is extra in an object or array comes last in it."""
+    """Sort differences by the places of the expected values, as the walk visits placeholders before literal
+    values; extra values come last in their object or array."""
     if len(differences) < 2:
         return differences
     places: dict[int, dict[str, int]] = {}
@@ -392,10 +402,10 @@ def in_document_order(differences: list[Difference], expected: Json) -> list[Dif
         value = expected
         for key in difference.at:
             if isinstance(value, dict) and isinstance(key, str):
-                known = places.get(id(value))
-                if known is None:
-                    known = places[id(value)] = {name: place for place, name in enumerate(value)}
-                ranks.append(known.get(key, _LAST))
+                key_order = places.get(id(value))
+                if key_order is None:
+                    key_order = places[id(value)] = {name: place for place, name in enumerate(value)}
+                ranks.append(key_order.get(key, _LAST))
                 value = value.get(key)
             elif isinstance(value, list) and isinstance(key, int) and key < len(value):
                 ranks.append(key)
@@ -406,6 +416,6 @@ def in_document_order(differences: list[Difference], expected: Json) -> list[Dif
 
 
 def is_limit(difference: Difference) -> bool:
-    """Whether it is about what the output took, or how old the baseline is, and not about the output."""
+    """Whether a difference is about latency, cost or the age of the baseline, and not about the output."""
     rule = difference.rule or ""
     return rule == "max_age" or rule.startswith(("latency.", "cost.", "max_age."))

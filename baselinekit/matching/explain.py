@@ -1,7 +1,8 @@
-"""The wording of a failing subtree, by deepdiff. It explains a verdict and is never on the way to one.
+"""Describes failing subtrees in words, by deepdiff. It explains a verdict and never takes part in reaching
+one.
 
-It is handed the expected output and the *resolved* one (the actual output seen through the template): what a
-placeholder or a rule let pass is then the same on both sides, and only real differences are worded."""
+It gets the expected output and the *resolved* one (the actual output seen through the template): values that
+a placeholder or a rule let pass are the same on both sides, so only real differences are described."""
 
 import json
 from collections.abc import Iterator
@@ -18,66 +19,67 @@ _MOST_LINES = 40
 
 
 def explain(expected: Json, comparison: Comparison) -> list[str]:
-    """Lines that say in words what changed, bounded in number and therefore in time; what was cut is said.
-    The lines themselves are as long as what they quote: whoever shows them masks them first."""
+    """Lines that describe in words what changed, bounded in number and therefore in time; a last line counts
+    what was cut. A line is as long as the values it quotes: the caller has to mask it before showing it."""
     lines: list[str] = []
-    unsaid = 0
+    unexplained = 0
     budget = _MOST_VALUES_IN_ALL
-    for path, before, after in _failing(expected, comparison.resolved, ()):
-        size = _size(before, _MOST_VALUES) + _size(after, _MOST_VALUES)
+    for path, before, after in _failing_subtrees(expected, comparison.resolved, ()):
+        size = _count_values(before, _MOST_VALUES) + _count_values(after, _MOST_VALUES)
         if len(lines) >= _MOST_LINES or size > budget:
-            unsaid += 1
+            unexplained += 1
         elif size > _MOST_VALUES:
             lines.append(f"{render(path)}: too large to explain (more than {_MOST_VALUES:,} values)")
         else:
             budget -= size
-            lines += _lines(path, before, after)
+            lines += _describe_subtree(path, before, after)
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
-    if unsaid:
-        lines.append(f"… and {many(unsaid, 'more place')} not explained")
+    if unexplained:
+        lines.append(f"… and {many(unexplained, 'more place')} not explained")
     return lines
 
 
-def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path, Json, Json]]:
-    """The smallest subtrees that hold the differences: one key at a time as long as only keys changed."""
+def _failing_subtrees(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path, Json, Json]]:
+    """The smallest subtrees that hold the differences: descends key by key while both sides have the same
+    keys."""
     if expected is resolved:
         return
     is_template = isinstance(expected, list) and len(expected) == 1 and describes_many(expected)
     if isinstance(expected, dict) and isinstance(resolved, dict) and expected.keys() == resolved.keys():
         for key, value in expected.items():
-            yield from _failing(value, resolved[key], (*path, key))
+            yield from _failing_subtrees(value, resolved[key], (*path, key))
     elif is_template and isinstance(resolved, list):
         for index, element in enumerate(resolved):
-            yield from _failing(expected[0], element, (*path, index))
+            yield from _failing_subtrees(expected[0], element, (*path, index))
     elif expected != resolved or type(expected) is not type(resolved):
         yield path, expected, resolved
 
 
-def _lines(path: Path, before: Json, after: Json) -> list[str]:
+def _describe_subtree(path: Path, before: Json, after: Json) -> list[str]:
     from deepdiff import DeepDiff
 
-    found = DeepDiff(
+    differences = DeepDiff(
         before, after, verbose_level=2, view="tree", threshold_to_diff_deeper=0, max_diffs=_MOST_VALUES
     )
     lines = []
-    for group in found.values():
+    for group in differences.values():
         for level in group:
             kind = level.report_type
             old, new = (json.dumps(value, ensure_ascii=False, default=str) for value in (level.t1, level.t2))
             if kind == "type_changes":
                 old, new = f"{old} ({json_type(level.t1)})", f"{new} ({json_type(level.t2)})"
-            what = f"changed from {old} to {new}"
+            change = f"changed from {old} to {new}"
             if kind.endswith("_added"):
-                what = f"added {new}"
+                change = f"added {new}"
             elif kind.endswith("_removed"):
-                what = f"removed {old}"
-            lines.append(f"{render(path + tuple(level.path(output_format='list')))}: {what}")
+                change = f"removed {old}"
+            lines.append(f"{render(path + tuple(level.path(output_format='list')))}: {change}")
     return sorted(lines)
 
 
-def _size(value: Json, most: int) -> int:
-    """How many values there are, counted no further than `most`."""
+def _count_values(value: Json, most: int) -> int:
+    """Count the values, up to about `most`."""
     if isinstance(value, str):
         return 1 + len(value) // 1_000
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -85,5 +87,5 @@ def _size(value: Json, most: int) -> int:
     for item in below:
         if count > most:
             break
-        count += _size(item, most - count)
+        count += _count_values(item, most - count)
     return count

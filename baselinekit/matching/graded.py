@@ -1,7 +1,7 @@
-"""What a change to the checks and the scores of a recipe lets pass that failed before.
+"""Finds what a change to the checks and scores of a recipe lets pass that failed before.
 
-No refresh writes them, so that none of it is `honest`. Where it is not known that a check asks for as much
-as the one that stood there, or how a judge takes other words, it is told."""
+No refresh writes checks or scores, so none of these changes is `honest`. Where it is uncertain whether a
+check asks for as much as the one before, or how a judge understands other words, the change is reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -17,39 +17,39 @@ from baselinekit.tree.equality import canonical, is_number
 CHECKS_AT, SCORES_AT = (*EXECUTION, CHECKS), (*EXECUTION, "scores")
 
 _LISTS = {"contains_all": "-", "contains_any": "+"}
-"""Of a check with a list of texts: whether one that has gone, or one that has come, asks for less."""
+"""Checks with a list of texts: whether a removed text (-) or an added text (+) asks for less."""
 
 
 def regraded(before: Baseline, after: Baseline) -> Iterator[Loosened]:
-    """Of two recipes of one kind."""
-    yield from _checks(before, after)
-    yield from _scores(before.current.scores, after.current.scores)
+    """Compare the checks and scores of two recipes of one kind."""
+    yield from _compare_checks(before, after)
+    yield from _compare_scores(before.current.scores, after.current.scores)
 
 
-def _checks(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+def _compare_checks(before: Baseline, after: Baseline) -> Iterator[Loosened]:
     old, new = before.current.checks, after.current.checks
     if canonical(old) == canonical(new):
         return
-    asked, stood = AskedFor(new), set(map(canonical, old))
-    lost = [check for check in old if not asked.includes(check)]
-    altered = [number for number, check in enumerate(new) if canonical(check) not in stood]
-    for check in lost:
+    asked_for, old_checks = AskedFor(new), set(map(canonical, old))
+    removed = [check for check in old if not asked_for.includes(check)]
+    altered = [number for number, check in enumerate(new) if canonical(check) not in old_checks]
+    for check in removed:
         name = next(iter(check), "")
         number = next((number for number in altered if name in new[number]), None)
         if number is None:
             yield Loosened(CHECKS_AT, f"is no longer checked: {short(check)}")
         else:
             altered.remove(number)
-            what = f"{name}: {_difference(name, check[name], new[number][name])}"
-            yield Loosened((*CHECKS_AT, number), what)
-    if old and not lost and not _all_passed(before):
+            message = f"{name}: {_describe_difference(name, check[name], new[number][name])}"
+            yield Loosened((*CHECKS_AT, number), message)
+    if old and not removed and not _all_passed(before):
         yield Loosened(CHECKS_AT, "other checks, and an answer is expected that fails one of them")
 
 
-def _difference(name: str, old: Json, new: Json) -> str:
+def _describe_difference(name: str, old: Json, new: Json) -> str:
     if name in _LISTS and isinstance(old, list) and isinstance(new, list):
-        (few, many), sign = ((old, new) if _LISTS[name] == "+" else (new, old)), _LISTS[name]
-        signed = [f"{sign}{short(text)}" for text in many if text not in few]
+        (shorter, longer), sign = ((old, new) if _LISTS[name] == "+" else (new, old)), _LISTS[name]
+        signed = [f"{sign}{short(text)}" for text in longer if text not in shorter]
         if signed:
             return " ".join(signed)
     then, now = short(old), short(new)
@@ -57,14 +57,17 @@ def _difference(name: str, old: Json, new: Json) -> str:
 
 
 def _all_passed(baseline: Baseline) -> bool:
-    """Whether each check is expected to pass: of one that fails, a stricter one lets more pass."""
+    """Whether every check is expected to pass: where one is expected to fail, a stricter check lets more
+    pass."""
     known = baseline.baseline
-    outputs = [known.output, *(one.output for one in known.variants)] if known is not None else []
-    told = (output.get(CHECKS) for output in outputs if isinstance(output, dict))
-    return all(one == PASSED for checks in told if isinstance(checks, dict) for one in checks.values())
+    outputs = [known.output, *(variant.output for variant in known.variants)] if known is not None else []
+    graded = (output.get(CHECKS) for output in outputs if isinstance(output, dict))
+    return all(
+        result == PASSED for checks in graded if isinstance(checks, dict) for result in checks.values()
+    )
 
 
-def _scores(old: Scores | None, new: Scores | None) -> Iterator[Loosened]:
+def _compare_scores(old: Scores | None, new: Scores | None) -> Iterator[Loosened]:
     if old is None or old == new:
         return
     if new is None:
@@ -77,13 +80,14 @@ def _scores(old: Scores | None, new: Scores | None) -> Iterator[Loosened]:
             if then is not None and (now is None or now < then):
                 yield Loosened(at, f"{then:g} -> {'nothing' if now is None else f'{now:g}'}")
         elif isinstance(then, dict) and isinstance(now, dict):
-            yield from _criteria(then, now, at)
+            yield from _compare_criteria(then, now, at)
         elif then != now:
             yield Loosened(at, f"scored otherwise: {short(then)} -> {short(now)}")
 
 
-def _criteria(old: Mapping[str, str], new: Mapping[str, str], at: Path) -> Iterator[Loosened]:
-    """A judge reads all of them at once, so that one more may change what it says of the others."""
+def _compare_criteria(old: Mapping[str, str], new: Mapping[str, str], at: Path) -> Iterator[Loosened]:
+    """Compare criteria. A judge reads all of them at once, so a new one may change its scores for the
+    others."""
     for name in {**old, **new}:
         if name not in new:
             yield Loosened(at, f"is no longer scored: {name}")
@@ -94,7 +98,7 @@ def _criteria(old: Mapping[str, str], new: Mapping[str, str], at: Path) -> Itera
 
 
 def is_unmet(recipe: Recipe, at: Sequence[str | int], stored: Json) -> bool:
-    """Whether what is stored at a path of an output fails a check, or is a score below what it must be."""
+    """Whether the stored value at a path of an output is a failed check, or a score below the minimum."""
     value: Json = stored
     for key in at:
         value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None

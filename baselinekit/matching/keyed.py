@@ -29,11 +29,11 @@ class Keyed:
         before = walk.count
         places: dict[Hashable, int] = {}
         resolved: dict[int, Json] = {}
-        free = self.elements.left_out(actual, walk)
+        ignored = self.elements.left_out(actual, walk)
         nameless = []
         for index, value in enumerate(actual):
-            name = self._name(value)
-            if index in free and (name is None or name in places):
+            name = self._key_value(value)
+            if index in ignored and (name is None or name in places):
                 nameless.append(index)
             elif name is None or name in places:
                 note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
@@ -42,22 +42,22 @@ class Keyed:
             else:
                 places[name] = index
         pairs: dict[int, int] = {}
-        lost = []
+        unpaired = []
         for e, node in enumerate(self.items):
-            a = places.pop(self._name(node.expected), None)
+            a = places.pop(self._key_value(node.expected), None)
             if a is None:
-                lost.append(e)
+                unpaired.append(e)
             else:
                 pairs[e] = a
                 resolved[a] = node.walk(actual[a], walk, (path, a))
-        spare = [*nameless, *(a for a in places.values() if a in free)]
-        partners = self.elements.partners(lost, self.items, spare)
+        spare = [*nameless, *(a for a in places.values() if a in ignored)]
+        partners = self.elements.partners(unpaired, self.items, spare)
         for e, a in partners.items():
             pairs[e], resolved[a] = a, self.items[e].expected
-        for e in self.elements.missing(lost, self.items, partners):
+        for e in self.elements.missing(unpaired, self.items, partners):
             walk.missing(self.items[e].expected, (self.at, e), (path, e))
         for a in places.values():
-            if a in free:
+            if a in ignored:
                 continue
             walk.extra(actual[a], (path, a), self.at)
             resolved[a] = escape_value(actual[a])
@@ -66,12 +66,12 @@ class Keyed:
         walk.shuffled = True
         return in_authors_order(resolved, pairs)
 
-    def _name(self, row: Json) -> Hashable:
+    def _key_value(self, row: Json) -> Hashable:
         return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
 
 
-def no_key(rows: Sequence[Json], key: str) -> str | None:
-    """Why rows cannot be paired by a key."""
+def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
+    """The reason why rows cannot be paired by a key; None if they can."""
     names = [row.get(key) if isinstance(row, dict) else None for row in rows]
     if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
         return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
@@ -81,7 +81,7 @@ def no_key(rows: Sequence[Json], key: str) -> str | None:
 
 
 def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
-    """The rows of an array whose order is free, those of the baseline where the author has them, then the
-    further ones: what only stands elsewhere is no change."""
+    """The rows of an array whose order is free: first the rows of the baseline in the author's order, then
+    the further ones. A row that only moved is no change."""
     place = {a: e for e, a in pairs.items()}
     return [resolved[a] for a in sorted(resolved, key=lambda a: (a not in place, place.get(a, a)))]

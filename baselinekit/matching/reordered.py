@@ -1,4 +1,4 @@
-"""The elements of an array whose order counts, when the same ones have come in another order."""
+"""Arrays whose order counts, when the actual array has the same elements in another order."""
 
 from bisect import bisect
 from collections import deque
@@ -15,14 +15,14 @@ from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.equality import freeze, identical, same_json
 
 MOST_LOOSE = 50
-"""Of more elements that are not literal nobody looks whether they came in another order."""
+"""With more elements that are not literal, another order is not looked for."""
 
 _PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
 
 @frozen
 class InOrder:
-    """The elements that are expected, each with its node."""
+    """The expected elements, each with its node."""
 
     expected: Sequence[Json]
     items: Sequence[Node]
@@ -30,67 +30,68 @@ class InOrder:
     at: Link
 
     def order_of(self, actual: list[Json], walk: Walk, head: int) -> list[int] | None:
-        """Of each actual element the place that it had, if all of them are the same ones and more than one
-        has moved. One that has moved alone is told by its place."""
+        """The expected index of each actual element, if they are the same elements and more than one has
+        moved; else None. A single moved element is reported at its place."""
         size = len(self.items)
         if size != len(actual):
             return None
         places: list[int] = []
         loose: list[int] = []
         for e in range(head, size):
-            (places if is_stated(self.items[e], self.expected[e]) else loose).append(e)
+            (places if is_literal_element(self.items[e], self.expected[e]) else loose).append(e)
         if len(loose) > MOST_LOOSE:
             return None
         start, trials, order = walk.bindings, walk.trials, [*range(head)]
-        if not self._is_there(actual[head], places, loose, walk):
+        if not self._may_be_among(actual[head], places, loose, walk):
             walk.trials = trials
             return None
-        stated: dict[Hashable, deque[int]] = {}
+        places_by_key: dict[Hashable, deque[int]] = {}
         for e in places:
-            stated.setdefault(freeze(self.expected[e]), deque()).append(e)
+            places_by_key.setdefault(freeze(self.expected[e]), deque()).append(e)
         for a in range(head, size):
-            same = stated.get(freeze(actual[a]))
-            found = same[0] if same else first_that_takes(actual[a], loose, self.items, walk)
-            if found is None:
+            same = places_by_key.get(freeze(actual[a]))
+            place = same[0] if same else take_first_match(actual[a], loose, self.items, walk)
+            if place is None:
                 break
-            if same and not _is_same(self.items[same.popleft()], self.expected[found], actual[a], self.mode):
+            if same and not _is_same(self.items[same.popleft()], self.expected[place], actual[a], self.mode):
                 break
-            order.append(found)
-        walk.trials = trials  # a description is no reason to give up
+            order.append(place)
+        walk.trials = trials  # trials for a description do not count against the limit
         if len(order) == size and count_moved(order) > 1:
             return order
         walk.bindings = start
         return None
 
-    def _is_there(self, value: Json, places: list[int], loose: list[int], walk: Walk) -> bool:
-        """Whether it may be one of these elements: where the first that differs is a new one, nobody need
-        know what all the others are."""
+    def _may_be_among(self, value: Json, places: list[int], loose: list[int], walk: Walk) -> bool:
+        """Whether a value may be one of these elements: if the first one that differs is new, the others need
+        not be examined."""
         if any(same_json(self.expected[e], value) for e in places):
             return True
         return any(walk.bindings_after(self.items[e], value) is not None for e in loose)
 
     def walk_in(self, order: list[int], actual: list[Json], walk: Walk, path: Link) -> Json:
-        """One difference for all: both orders by what names the elements, if anything does."""
-        before, after, by = _names(self.expected, actual, order)
-        note = f"the same {len(order):,} elements{by}{rule_for(path, self.mode)}"
+        """Report one difference for all elements: both orders, by the names of the elements if they have
+        any."""
+        before, after, label = _describe_order(self.expected, actual, order)
+        note = f"the same {len(order):,} elements{label}{rule_for(path, self.mode)}"
         walk.differ(path, "order", before, after, self.at, note=note)
         return [self.expected[e] for e in order]
 
 
-def is_stated(node: Node, value: Json) -> bool:
-    """Whether an element stands for itself alone."""
+def is_literal_element(node: Node, value: Json) -> bool:
+    """Whether an element matches only itself."""
     plain = not isinstance(value, dict | list) and not (isinstance(value, str) and has_marker(value))
     return plain or isinstance(node, Literal)
 
 
 def _is_same(node: Node, stored: Json, value: Json, mode: Mode) -> bool:
-    """Of values that are equal as keys: whether they are where the type counts as well."""
+    """Whether values that are equal as keys are also equal where the type counts."""
     if isinstance(node, Literal):
         return node.equals(value)
     return mode.type != "exact" or identical(stored, value)
 
 
-def first_that_takes(value: Json, loose: list[int], items: Sequence[Node], walk: Walk) -> int | None:
+def take_first_match(value: Json, loose: list[int], items: Sequence[Node], walk: Walk) -> int | None:
     for e in loose:
         bindings = walk.bindings_after(items[e], value)
         if bindings is not None:
@@ -101,7 +102,7 @@ def first_that_takes(value: Json, loose: list[int], items: Sequence[Node], walk:
 
 
 def rule_for(path: Link, mode: Mode) -> str:
-    """The rule that would allow another order."""
+    """The part of a note that names the rule which would allow another order."""
     if mode.type == "exact":
         return "; an exact comparison counts their order"
     where = row_pattern(unroll(path))
@@ -109,10 +110,11 @@ def rule_for(path: Link, mode: Mode) -> str:
     return f"; `arrays: {{{where}: unordered}}` allows any order"
 
 
-def _names(
+def _describe_order(
     expected: Sequence[Json], actual: list[Json], order: list[int]
 ) -> tuple[list[Json], list[Json], str]:
-    """What the elements are called on both sides, and by what that is: themselves, a key, or their places."""
+    """The names of the elements on both sides, and what they are: the elements themselves, a key, or their
+    places."""
     if not any(isinstance(value, dict | list) for value in actual):
         return [*expected], [*actual], ""
     key = identifying_key(expected, actual)
@@ -122,7 +124,7 @@ def _names(
 
 
 def count_moved(order: list[int]) -> int:
-    """How many would have to be moved back: all but the longest run that is in its order."""
+    """How many elements would have to be moved back: all but the longest increasing subsequence."""
     ends: list[int] = []
     for place in order:
         at = bisect(ends, place)

@@ -1,5 +1,6 @@
-"""The path rules of a comparison as an automaton: at each step of the walk, which are still in play and which
-apply right here. Then the mode: how values are compared at one place, its defaults filled in."""
+"""The path rules of a comparison as an automaton: at each step of the walk it tells which rules may still
+apply and which apply right here. Then the mode: how values are compared at one place, with its defaults
+filled in."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -27,22 +28,22 @@ from baselinekit.tree.paths import Pattern, Specificity
 from baselinekit.tree.places import FilterSegment, Key, Slice, Wild, fits
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
-"""What stands where in an output: a whole response of a kind, the headers in one, or responses by name."""
+"""What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
 
 
 _MOST_SHARED = 256
-_MOST_NEXT = 4_096
+_MOST_NEXT_STATES = 4_096
 
 RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
 
 Positions = tuple[tuple[int, ...], tuple[int, ...]]
-"""How far a rule has come on the way through the baseline, and on the way through what came back."""
+"""How far a rule's path has matched in the baseline, and in the actual output."""
 
 
 @frozen
 class Rule:
-    """One path rule. `at` leads to it in the file; `text` is what the author wrote. What it says beyond its
-    kind stands in the field of that name."""
+    """One path rule. `at` leads to it in the file; `text` is what the author wrote. The field named like its
+    kind holds what the rule says beyond the kind."""
 
     kind: RuleKind
     text: str
@@ -56,7 +57,7 @@ class Rule:
 
     @property
     def ignores(self) -> bool:
-        """Whether it takes something out of the comparison; any other rule says how to compare."""
+        """Whether it leaves something out of the comparison; any other rule says how to compare."""
         return self.kind in ("ignore_fields", "ignore_values")
 
     @property
@@ -67,7 +68,7 @@ class Rule:
 
 @frozen
 class ActiveRules:
-    """The rules that apply at one place: all of them, and of each kind the most exact."""
+    """The rules that apply at one place: all of them, and the most exact of each kind."""
 
     rules: tuple[Rule, ...]
     ignore: Rule | None
@@ -78,17 +79,17 @@ class ActiveRules:
 
 @frozen
 class RuleProgress:
-    """How far a rule has come: `stored` on the way through the baseline, `came` on the way through what came
-    back. They differ once a filter holds for one value and not for the other."""
+    """How far a rule's path has matched: `stored` in the baseline, `actual` in the actual output. They differ
+    once a filter holds for one value and not for the other."""
 
     number: int
     stored: tuple[int, ...]
-    came: tuple[int, ...]
+    actual: tuple[int, ...]
 
 
 @frozen
 class Side:
-    """An element or a member as it stands in the baseline, or in what came back."""
+    """An element or member of one side, the baseline or the actual output."""
 
     key: str | int
     value: Json
@@ -96,93 +97,97 @@ class Side:
 
 
 class State:
-    """Which rules are in play at one place. `dead`: none can apply here or below. `names`: the only keys of
-    an object under which anything changes (None: it may change under any). `tells_apart`: the elements of an
-    array are not all alike to the rules. `filters`: to leave something out, a rule looks at what stands
-    below."""
+    """The rules that may apply at one place or below it. `dead`: none can. `names`: the only keys of an
+    object below which the state changes (None: it may change below any key). `distinguishes_elements`: the
+    rules do not treat all elements of an array alike. `filters`: a rule that leaves something out has a
+    filter, which reads the values below."""
 
     __slots__ = (
-        *("_automaton", "_entries", "_looks", "_marks", "_next", "_otherwise"),
-        *("dead", "filters", "here", "names", "tells_apart"),
+        *("_automaton", "_below_any_key", "_entries", "_key_marks", "_needs_value", "_next_states"),
+        *("dead", "distinguishes_elements", "filters", "here", "names"),
     )
 
     def __init__(self, automaton: "Automaton", entries: tuple[RuleProgress, ...]):
         self._automaton = automaton
         self._entries = entries
-        self._next: dict[str | int | None, State] = {}
+        self._next_states: dict[str | int | None, State] = {}
         rules = [(automaton.rules[entry.number], entry) for entry in entries]
         next_steps = [(rule, step) for rule, entry in rules for step in rule.pattern.next_steps(entry.stored)]
         steps = [step for _, step in next_steps]
-        # more than the key decides where it leads
-        self._looks = any(
+        # the key alone does not decide the next state
+        self._needs_value = any(
             isinstance(step, FilterSegment | Slice) or (isinstance(step, int) and step < 0) for step in steps
         )
-        self.tells_apart = any(
+        self.distinguishes_elements = any(
             step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
         )
         self.filters = any(isinstance(step, FilterSegment) and rule.ignores for rule, step in next_steps)
-        done = [rule for rule, at in rules if rule.pattern.done(at.stored) and rule.pattern.done(at.came)]
-        self.here = _active(done)
+        done = [
+            rule
+            for rule, progress in rules
+            if rule.pattern.done(progress.stored) and rule.pattern.done(progress.actual)
+        ]
+        self.here = _select_active(done)
         self.dead = self.here is None and not steps
         self.names: frozenset[str] | None = None
         if all(isinstance(step, str) or step is Wild.DEEP for step in steps):
             self.names = frozenset(step for step in steps if isinstance(step, str))
-        self._marks: dict[bytes, str] | None = {} if self.dead else None
-        self._otherwise: State | None = self if self.dead else None
+        self._key_marks: dict[bytes, str] | None = {} if self.dead else None
+        self._below_any_key: State | None = self if self.dead else None
 
     def step(self, key: str | int, value: Json, size: int) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings, in the baseline."""
         if self.dead:
             return self
-        memo: str | int | None = None if not self.tells_apart and key.__class__ is int else key
-        known = None if self._looks else self._next.get(memo)
-        if known is not None:
-            return known
+        memo: str | int | None = None if not self.distinguishes_elements and key.__class__ is int else key
+        state = None if self._needs_value else self._next_states.get(memo)
+        if state is not None:
+            return state
 
         def after(rule: Rule, entry: RuleProgress) -> Positions:
             stored = rule.pattern.after(entry.stored, key, value, size)
-            same = entry.came == entry.stored
-            return stored, stored if same else rule.pattern.after(entry.came, key, value, size)
+            same = entry.actual == entry.stored
+            return stored, stored if same else rule.pattern.after(entry.actual, key, value, size)
 
-        if len(self._next) >= _MOST_NEXT:
-            self._next.clear()
-        found = self._advanced(after)
-        if not self._looks:
-            self._next[memo] = found
-        return found
+        if len(self._next_states) >= _MOST_NEXT_STATES:
+            self._next_states.clear()
+        state = self._advance(after)
+        if not self._needs_value:
+            self._next_states[memo] = state
+        return state
 
     def step_alone(self, key: str | int, value: Json, size: int) -> "State":
-        """The state below what came back and has no partner in the baseline."""
-        if self.dead or not self._looks:
+        """The state below an actual value that has no partner in the baseline."""
+        if self.dead or not self._needs_value:
             return self.step(key, value, size)
 
         def after(rule: Rule, entry: RuleProgress) -> Positions:
-            # how far the rule has come on both sides: those that it selects together are left out together
-            both = tuple(position for position in entry.came if position in entry.stored)
+            # the positions reached on both sides: values that the rule selects on both are left out together
+            both = tuple(position for position in entry.actual if position in entry.stored)
             return (rule.pattern.after(both, key, value, size),) * 2
 
-        return self._advanced(after)
+        return self._advance(after)
 
-    def step_both(self, stored: Side, came: Side) -> "State":
-        """The state below a pair. What is left out must be selected on both sides; a filter that reads a
-        placeholder in the baseline is asked of what came back alone. How a thing is compared hangs on
-        the baseline as it is written."""
+    def step_both(self, stored: Side, actual: Side) -> "State":
+        """The state below a pair. A value is left out only if it is selected on both sides; a filter that
+        reads a placeholder in the baseline is applied to the actual value alone. How a value is compared
+        depends on the baseline as it is written."""
 
         def after(rule: Rule, entry: RuleProgress) -> Positions:
-            unknown = _is_open if rule.ignores else None
+            unknown = _holds_placeholder if rule.ignores else None
             return (
                 rule.pattern.after(entry.stored, stored.key, stored.value, stored.size, unknown),
-                rule.pattern.after(entry.came, came.key, came.value, came.size),
+                rule.pattern.after(entry.actual, actual.key, actual.value, actual.size),
             )
 
-        return self._advanced(after)
+        return self._advance(after)
 
     def may_leave_out(self, key: str | int, value: Json, size: int) -> bool:
-        """Whether a filter of a rule that leaves something out holds for a value of the baseline, or may."""
+        """Whether a filter of an ignore rule holds, or may hold, for a value of the baseline."""
         entries = self._entries if self.filters else ()
         rules = ((self._automaton.rules[entry.number], entry) for entry in entries)
         return any(
-            isinstance(step, FilterSegment) and fits(step, key, value, size, _is_open)
+            isinstance(step, FilterSegment) and fits(step, key, value, size, _holds_placeholder)
             for rule, entry in rules
             if rule.ignores
             for step in rule.pattern.next_steps(entry.stored)
@@ -191,7 +196,7 @@ class State:
     @property
     def same_below(self) -> "State | None":
         """The one state below all elements of an array, where no rule tells them apart."""
-        return None if self.tells_apart else self.otherwise()
+        return None if self.distinguishes_elements else self.below_any_key()
 
     @property
     def repeats(self) -> bool:
@@ -199,44 +204,49 @@ class State:
         here = self.here
         if here is None or here.ignore is not None or here.arrays is not None or self.names is None:
             return False
-        return not (self.names or self.tells_apart or self.filters) and self.otherwise() is self
+        return (
+            not (self.names or self.distinguishes_elements or self.filters) and self.below_any_key() is self
+        )
 
     @property
-    def nothing(self) -> "State":
-        """The state in which no rule is in play."""
+    def without_rules(self) -> "State":
+        """The state in which no rule can apply."""
         return self._automaton.state(())
 
     def any_elements(self) -> ActiveRules | None:
-        """The rules that leave out all elements of an array, whatever they hold; None if one of them may be
-        compared all the same."""
-        here = None if self.dead else self.otherwise().here
+        """The rules that leave out all elements of an array, whatever they hold; None if an element may still
+        be compared."""
+        here = None if self.dead else self.below_any_key().here
         if here is None or here.ignore is None:
             return None
-        exact = here.ignore.pattern.specificity
-        for entry in self._entries if self.tells_apart else ():
+        specificity = here.ignore.pattern.specificity
+        for entry in self._entries if self.distinguishes_elements else ():
             rule = self._automaton.rules[entry.number]
-            if not rule.ignores and rule.pattern.specificity > exact:
+            if not rule.ignores and rule.pattern.specificity > specificity:
                 return None
         return here
 
-    def otherwise(self) -> "State":
-        """The state below a key, or an index, that is known to no rule: wildcards alone lead there. No value
-        is made up for it."""
-        if self._otherwise is None:
-            self._otherwise = self._advanced(
-                lambda rule, entry: (rule.pattern.after_any(entry.stored), rule.pattern.after_any(entry.came))
+    def below_any_key(self) -> "State":
+        """The state below a key or index that no rule names: only wildcards lead there. It needs no value."""
+        if self._below_any_key is None:
+            self._below_any_key = self._advance(
+                lambda rule, entry: (
+                    rule.pattern.after_any(entry.stored),
+                    rule.pattern.after_any(entry.actual),
+                )
             )
-        return self._otherwise
+        return self._below_any_key
 
-    def asleep(self, value: Json, data: bytes) -> bool:
-        """Whether no rule can apply in a value that has these bytes: `**.id` waits for an id. Where the name
-        is in them it may be a text: JSON tells what is a key."""
-        if self._marks is None:
-            waits = self.here is None and self.names is not None and self.otherwise() is self
+    def has_no_key_for_rules(self, value: Json, data: bytes) -> bool:
+        """Whether no rule can apply within a value that has these bytes, as none of the keys is in it that
+        the rules wait for (`**.id`). Where the bytes hold such a name it may be a text: the JSON tells keys
+        from texts."""
+        if self._key_marks is None:
+            waits = self.here is None and self.names is not None and self.below_any_key() is self
             if not waits or self.names is None or any(name.isdigit() for name in self.names):
                 return False
-            self._marks = {as_written(name): as_key(name) for name in self.names}
-        keys = [key for mark, key in self._marks.items() if mark in data]
+            self._key_marks = {as_written(name): as_key(name) for name in self.names}
+        keys = [key for mark, key in self._key_marks.items() if mark in data]
         if not keys:
             return True
         try:
@@ -245,14 +255,14 @@ class State:
             return False
         return not any(map(text.__contains__, keys))
 
-    def _advanced(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
+    def _advance(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
         entries = []
         for entry in self._entries:
             rule = self._automaton.rules[entry.number]
-            stored, came = after(rule, entry)
-            if stored and (came or not rule.ignores):
-                # how a thing is compared is for the baseline to say
-                entries.append(RuleProgress(entry.number, stored, came if rule.ignores else stored))
+            stored, actual = after(rule, entry)
+            if stored and (actual or not rule.ignores):
+                # the baseline alone decides how a value is compared
+                entries.append(RuleProgress(entry.number, stored, actual if rule.ignores else stored))
         return self._automaton.state(tuple(entries))
 
 
@@ -266,50 +276,51 @@ class Automaton:
         self.start = self.state(tuple(RuleProgress(n, start, start) for n, start in enumerate(starts)))
 
     def state(self, entries: tuple[RuleProgress, ...]) -> State:
-        found = self._states.get(entries)
-        if found is None:
-            found = self._states[entries] = State(self, entries)
-        return found
+        state = self._states.get(entries)
+        if state is None:
+            state = self._states[entries] = State(self, entries)
+        return state
 
 
 def automaton_of(rules: list[Rule]) -> Automaton:
-    """The automaton of these rules: baselines of one API often have the same ones, and then share it."""
+    """The automaton of these rules, shared between baselines with the same rules, as those of one API often
+    are."""
     try:
         key = tuple((r.kind, r.text, r.pattern.segments, r.at, r.bounds) for r in rules)
-        found = _SHARED.get(key)
+        automaton = _SHARED.get(key)
     except TypeError:  # a filter's value, say
         return Automaton(rules)
-    if found is None:
+    if automaton is None:
         if len(_SHARED) >= _MOST_SHARED:
             _SHARED.clear()
-        found = _SHARED[key] = Automaton(rules)
-    return found
+        automaton = _SHARED[key] = Automaton(rules)
+    return automaton
 
 
 _SHARED: dict[Hashable, Automaton] = {}
 
 
-def _is_open(value: Json) -> bool:
-    """Whether a value of the baseline stands for others."""
+def _holds_placeholder(value: Json) -> bool:
+    """Whether a value of the baseline holds a placeholder."""
     return isinstance(value, str) and has_marker(value)
 
 
 _STRICTNESS = {"ordered": 4, "each": 2, "unordered": 1, "subset": 0}
-_TYPES = {"exact": 3, "structural": 2, "numeric": 1, "semantic": 0}
+_TYPE_STRICTNESS = {"exact": 3, "structural": 2, "numeric": 1, "semantic": 0}
 
 
 def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
-    """What decides between rules of one kind: the more exact path, then what asks for more, and in no case
-    the order in which they were written."""
-    how = rule.arrays
-    order = _STRICTNESS.get(how, 3) if isinstance(how, str) else 3
-    type = _TYPES.get(rule.fields.type or "", -1) if rule.fields else -1
+    """The rank that decides between rules of one kind: the more exact path wins, then the stricter rule; the
+    order in which they were written never counts."""
+    array_mode = rule.arrays
+    order = _STRICTNESS.get(array_mode, 3) if isinstance(array_mode, str) else 3
+    type = _TYPE_STRICTNESS.get(rule.fields.type or "", -1) if rule.fields else -1
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
-def _active(rules: list[Rule]) -> ActiveRules | None:
-    """The most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact. Of
-    tolerances that are equally exact each one holds."""
+def _select_active(rules: list[Rule]) -> ActiveRules | None:
+    """Select the most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact.
+    Tolerances that are equally exact all hold."""
     if not rules:
         return None
     best: dict[str, Rule] = {}
@@ -323,8 +334,8 @@ def _active(rules: list[Rule]) -> ActiveRules | None:
         ignore = None
     tolerances: list[Rule] = []
     if "tolerance" in best:
-        exact = best["tolerance"].pattern.specificity
-        tolerances = [r for r in rules if r.kind == "tolerance" and r.pattern.specificity == exact]
+        specificity = best["tolerance"].pattern.specificity
+        tolerances = [r for r in rules if r.kind == "tolerance" and r.pattern.specificity == specificity]
         tolerances.sort(key=lambda rule: (rule.text, rule.bounds))
     return ActiveRules(tuple(rules), ignore, tuple(tolerances), best.get("arrays"), best.get("fields"))
 
@@ -348,16 +359,16 @@ class Mode:
     tolerance_rule: str | None = None
     tolerance_specificity: Specificity = ANYWHERE
     tolerances: tuple[tuple[Tolerance, str], ...] = ()
-    """Further ones, with their rules, that are as exact: a number has to keep them all."""
+    """Further tolerances with their rules, equally exact: a number has to satisfy all of them."""
 
     @property
     def typed(self) -> bool:
-        """1 and 1.0 differ."""
+        """Whether 1 and 1.0 differ."""
         return self.type == "exact"
 
     @property
     def plain(self) -> bool:
-        """Whether texts or numbers of one type that are not equal always differ."""
+        """Whether two texts, or two numbers of one type, always differ when they are not equal."""
         return (
             self.type in ("structural", "exact")
             and self.case_sensitive
@@ -367,19 +378,19 @@ class Mode:
 
     @property
     def asks_for_change(self) -> bool:
-        """Whether a number that is still the same is out of its tolerance: then equal is not enough."""
+        """Whether an unchanged number is out of tolerance: then equality is not enough."""
         if self.tolerance is None:
             return False
         return any(
-            (stated.min_delta is not None and stated.min_delta > 0)
-            or (stated.max_delta is not None and stated.max_delta < 0)
-            for stated in (self.tolerance, *(bounds for bounds, _ in self.tolerances))
+            (tolerance.min_delta is not None and tolerance.min_delta > 0)
+            or (tolerance.max_delta is not None and tolerance.max_delta < 0)
+            for tolerance in (self.tolerance, *(bounds for bounds, _ in self.tolerances))
         )
 
     @property
     def literal_keys_decide(self) -> bool:
-        """Whether two rows whose literal texts and numbers differ can never match: then those may sort the
-        rows before any of them is compared."""
+        """Whether two rows whose literal texts and numbers differ can never match: then these values may
+        group the rows before any rows are compared."""
         return (
             self.type in ("structural", "exact")
             and self.case_sensitive
@@ -388,7 +399,7 @@ class Mode:
 
     @property
     def only_equal_rows_match(self) -> bool:
-        """Whether a row of literal values can match equal rows alone."""
+        """Whether a row of literal values can match only equal rows."""
         return (
             self.literal_keys_decide
             and self.allow_field_reordering
@@ -396,7 +407,7 @@ class Mode:
         )
 
     def text(self, text: str) -> str:
-        """A text as it counts."""
+        """Normalize a text as this mode compares it."""
         if self.normalize_newlines and "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         if self.trim_whitespace:
@@ -410,21 +421,21 @@ class Mode:
         min_similarity: float | None = None,
         method: Method | None = None,
     ) -> "Mode":
-        """With another type, and what the sources state, the later ones last."""
-        stated: dict[str, Any] = {}
+        """A copy with another type and the settings of the sources; later sources win."""
+        changes: dict[str, Any] = {}
         if type != self.type:
-            stated = {"type": type, "normalize_newlines": type == "exact"}
+            changes = {"type": type, "normalize_newlines": type == "exact"}
         if min_similarity is not None:
-            stated["min_similarity"] = float(min_similarity)
+            changes["min_similarity"] = float(min_similarity)
         if method is not None:
-            stated["method"] = OLD_NAMES.get(method, method)
+            changes["method"] = OLD_NAMES.get(method, method)
             if min_similarity is None and method != self.method:
-                stated["min_similarity"] = least_similarity(method)
+                changes["min_similarity"] = least_similarity(method)
         for source in sources:
             if isinstance(source, Options):
                 source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}
-            stated |= source or {}
-        return replace(self, **stated) if stated else self
+            changes |= source or {}
+        return replace(self, **changes) if changes else self
 
     def tolerating(
         self,
@@ -433,16 +444,17 @@ class Mode:
         specificity: Specificity,
         further: tuple[tuple[Tolerance, str], ...] = (),
     ) -> "Mode":
-        """The mode below a tolerance's path, unless a more exact path has already set another. Of paths that
-        are equally exact a number has to keep all tolerances; none at all is the narrowest."""
+        """The mode below a tolerance's path, unless a more exact path has already set another tolerance.
+        Where paths are equally exact a number has to satisfy all tolerances; no tolerance is the
+        narrowest."""
         if specificity < self.tolerance_specificity:
             return self
         if specificity == self.tolerance_specificity:
             if self.tolerance is None:
                 return self
             if tolerance is not None:
-                known = ((self.tolerance, self.tolerance_rule or ""), *self.tolerances)
-                added = [bounds for bounds in ((tolerance, rule), *further) if bounds not in known]
+                existing = ((self.tolerance, self.tolerance_rule or ""), *self.tolerances)
+                added = [bounds for bounds in ((tolerance, rule), *further) if bounds not in existing]
                 return replace(self, tolerances=(*self.tolerances, *added)) if added else self
         return replace(
             self,
@@ -453,7 +465,7 @@ class Mode:
         )
 
 
-def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
+def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
     """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
     type = rule.type or outer.type
     flags = {
@@ -461,16 +473,16 @@ def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
     }
     mode = outer.changed(type, rule.options, flags, min_similarity=rule.min_similarity, method=rule.method)
     bounds = field_tolerance(rule)
-    if bounds is not None or type == "exact":  # exact means exact, whatever is tolerated around it
-        mode = mode.tolerating(bounds, where.text, where.pattern.specificity)
+    if bounds is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
+        mode = mode.tolerating(bounds, path_rule.text, path_rule.pattern.specificity)
     return mode
 
 
 def field_tolerance(rule: FieldRule) -> Tolerance | None:
-    """A field's tolerance is written without a path: `{abs: 0.05}`."""
-    stated = {
+    """A field's tolerance, which is written without a path: `{abs: 0.05}`."""
+    bounds = {
         name: value
         for name, value in rule.tolerance.items()
         if name in BOUNDS and not isinstance(value, Tolerance | bool)
     }
-    return Tolerance(**stated) if stated else None
+    return Tolerance(**bounds) if bounds else None

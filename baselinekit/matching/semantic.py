@@ -2,8 +2,8 @@
 score counts: no score tells `allowed` from `not allowed`, or user 17 from user 18.
 
 Where no model reads the texts, a word that carries a fact by itself must not be replaced by another of its
-kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. What else changed is not noticed:
-tests/matching/test_semantic_fact_pairs.py counts it."""
+kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. Other changes are not noticed:
+tests/matching/test_semantic_fact_pairs.py counts them."""
 
 import math
 import re
@@ -86,45 +86,47 @@ _NUMBER_WORD = lazy_pattern(rf"\b(?:({'|'.join(_TENS.split())})-)?({'|'.join(_SP
 
 
 def disagreement(expected: str, actual: str) -> str | None:
-    """What the texts state differently beyond wording, if anything."""
+    """The facts in which the texts differ beyond wording; None if there are none."""
     before, after = Counter(_IDENTIFIER.findall(expected)), Counter(_IDENTIFIER.findall(actual))
     identifiers = sorted((before - after) + (after - before))
-    for what, changed in (("numbers", other_numbers(expected, actual)), ("identifiers", identifiers)):
+    for subject, changed in (("numbers", other_numbers(expected, actual)), ("identifiers", identifiers)):
         if changed:
-            return f"the {what} differ: {', '.join(changed[:5])}"
+            return f"the {subject} differ: {', '.join(changed[:5])}"
     if len(_NEGATION.findall(expected)) != len(_NEGATION.findall(actual)):
         return "one of them negates what the other affirms"
     return None
 
 
 def replacement(expected: str, actual: str) -> str | None:
-    """A word that carries a fact, in the place of another of its kind. (One that only came or only went may
-    be another way to say the same.)"""
-    before, after = _folded(expected), _folded(actual)
+    """A word that carries a fact and replaces another of its kind; None if there is none. (A word that was
+    only added or only removed may be another way to say the same.)"""
+    before, after = _casefolded_words(expected), _casefolded_words(actual)
     for kind, members in _KINDS.items():
-        gone, come = ((one - other) & members for one, other in ((before, after), (after, before)))
-        if gone and come:
-            return f"another {kind}: {', '.join(sorted(gone))} -> {', '.join(sorted(come))}"
-    gone, come = _names(expected) - after, _names(actual) - before
-    if gone and come:
-        return f"another name: {', '.join(sorted(gone)[:3])} -> {', '.join(sorted(come)[:3])}"
+        removed, added = (
+            (words - other_words) & members for words, other_words in ((before, after), (after, before))
+        )
+        if removed and added:
+            return f"another {kind}: {', '.join(sorted(removed))} -> {', '.join(sorted(added))}"
+    removed, added = _find_names(expected) - after, _find_names(actual) - before
+    if removed and added:
+        return f"another name: {', '.join(sorted(removed)[:3])} -> {', '.join(sorted(added)[:3])}"
     return None
 
 
-def _folded(text: str) -> set[str]:
+def _casefolded_words(text: str) -> set[str]:
     return {word.casefold() for word in _WORD.findall(text)}
 
 
-def _names(text: str) -> set[str]:
+def _find_names(text: str) -> set[str]:
     """Words with a capital that do not begin a sentence."""
     return {word.casefold() for word in _NAME.findall(text)}
 
 
 def other_numbers(expected: str, actual: str) -> list[str]:
-    """The numbers that one text has and the other has not. 3 and three are the same. Words count only where
-    each text has another one: who writes `one of them`, or begins with `First,`, states no number."""
+    """The numbers that only one of the texts has. 3 and three are the same. Number words count only where
+    each text has a different one: `one of them`, or `First,` at the beginning, states no number."""
     before, after = Counter(_NUMBER.findall(expected)), Counter(_NUMBER.findall(actual))
-    spelt_before, spelt_after = _spelt(expected), _spelt(actual)
+    spelt_before, spelt_after = _count_spelt_numbers(expected), _count_spelt_numbers(actual)
     less, more = before - after, after - before
     less_spelt, more_spelt = spelt_before - spelt_after, spelt_after - spelt_before
     if changed := (less - more_spelt) + (more - less_spelt):
@@ -133,10 +135,12 @@ def other_numbers(expected: str, actual: str) -> list[str]:
     return sorted(less_spelt + more_spelt) if less_spelt and more_spelt else []
 
 
-def _spelt(text: str) -> Counter[str]:
-    """The numbers that are written in words, in digits."""
-    found = _NUMBER_WORD.findall(text)
-    return Counter(str((_SPELT[tens.lower()] if tens else 0) + _SPELT[word.lower()]) for tens, word in found)
+def _count_spelt_numbers(text: str) -> Counter[str]:
+    """Count the numbers that are written in words; the keys are digits."""
+    matches = _NUMBER_WORD.findall(text)
+    return Counter(
+        str((_SPELT[tens.lower()] if tens else 0) + _SPELT[word.lower()]) for tens, word in matches
+    )
 
 
 def similarity(expected: str, actual: str) -> float:
@@ -148,10 +152,10 @@ def similarity(expected: str, actual: str) -> float:
     places: dict[str, int] = {}  # the longest common subsequence, a bit for each word
     for place, word in enumerate(before):
         places[word] = places.get(word, 0) | 1 << place
-    every = row = (1 << len(before)) - 1
+    all_bits = row = (1 << len(before)) - 1
     for word in after:
-        met = row & places.get(word, 0)
-        row = ((row + met) | (row - met)) & every
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & all_bits
     return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
 
 
@@ -174,21 +178,22 @@ class SemanticText:
         if note is None and self.mode.method != "judge":
             note = replacement(self.value, actual)
         if note is None:
-            score, why = self._likeness(actual, walk)
+            score, reason = self._find_similarity(actual, walk)
             if score >= self.mode.min_similarity:
                 return self.expected
-            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is required{why}"
+            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is required{reason}"
         walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
         return escape(actual)
 
-    def _likeness(self, actual: str, walk: Walk) -> tuple[float, str]:
-        """How alike the texts are, and who says so; for the time being they are, where a question is put."""
+    def _find_similarity(self, actual: str, walk: Walk) -> tuple[float, str]:
+        """The similarity of the texts, and its source. Where a question is asked first, they count as similar
+        until it is answered."""
         if self.mode.method == "words":
             return similarity(self.value, actual), ""
         question = SimilarityQuestion(self.value, actual, self.mode.method)
         if question in walk.answers:
-            score, why = walk.answers[question]
-            return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
+            score, reason = walk.answers[question]
+            return score, f" ({self.mode.method}: {reason})" if reason else f" ({self.mode.method})"
         if walk.collecting_questions:
             walk.questions[question] = None
             return math.inf, ""

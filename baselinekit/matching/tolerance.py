@@ -1,5 +1,5 @@
-"""Whether numbers are within their tolerance: on the written digits, and far from a limit in floats, which
-tell as much and ten times as fast, a number alone or thousands at once."""
+"""Whether numbers are within their tolerance: in decimals, on the written digits; far from a limit in floats,
+which give the same result ten times as fast. For a single number, or for thousands at once."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Context
@@ -11,26 +11,26 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import between
 from baselinekit.tree.equality import EXACT, decimal, delta
 
-_SHOWN = Context(prec=20, traps=[])
+_DISPLAY = Context(prec=20, traps=[])
 
 
 _ERROR, _TINY = 1e-15, 1e-300
-"""How far floats may be off: in relation to the numbers, and where those are next to nothing."""
+"""The error of floats: relative to the numbers, and absolute for numbers close to zero."""
 
 
 def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
-    """Whether a number is in its tolerance, on the written digits: 4.2 -> 3.9 is -0.3 exactly. Every delta
-    that is stated bounds; of `abs` and `rel` the wider one does. The limit itself passes. Far from a limit
-    floats tell as much, ten times as fast."""
+    """Whether a number is in its tolerance, on the written digits: 4.2 -> 3.9 is exactly -0.3. Every stated
+    delta is a limit; of `abs` and `rel` the wider one is. The limit itself passes. Far from a limit floats
+    give the same result, ten times as fast."""
     try:
         sure = surely_within(float(expected), float(actual), tolerance)
-    except (OverflowError, TypeError):  # a number that no float holds, or a limit that only a Decimal does
+    except (OverflowError, TypeError):  # a number beyond floats, or a limit that only a Decimal can hold
         sure = None
     return exactly_within(expected, actual, tolerance) if sure is None else sure
 
 
 def surely_within(before: float, after: float, tolerance: Tolerance) -> bool | None:
-    """Whether a number is in its tolerance; None near a limit, and beyond what floats hold."""
+    """Whether a number is in its tolerance; None near a limit, and beyond the range of floats."""
     change, width = after - before, tolerance.abs
     error = (abs(before) + abs(after)) * _ERROR + _TINY
     if tolerance.rel is not None:
@@ -38,16 +38,16 @@ def surely_within(before: float, after: float, tolerance: Tolerance) -> bool | N
         width = relative if width is None or relative > width else width
     sure = True
     if width is not None:
-        left, near = width - abs(change), error + abs(width) * _ERROR
-        if left < -near:
+        margin, uncertainty = width - abs(change), error + abs(width) * _ERROR
+        if margin < -uncertainty:
             return False
-        sure = left > near
+        sure = margin > uncertainty
     for limit, sign in ((tolerance.min_delta, 1), (tolerance.max_delta, -1)):
         if limit is not None:
-            left, near = (change - limit) * sign, error + abs(limit) * _ERROR
-            if left < -near:
+            margin, uncertainty = (change - limit) * sign, error + abs(limit) * _ERROR
+            if margin < -uncertainty:
                 return False
-            sure = sure and left > near
+            sure = sure and margin > uncertainty
     return True if sure else None
 
 
@@ -63,51 +63,55 @@ def exactly_within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
 
 
 def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
-    """Why a number is out of tolerance, for the reader of the report."""
+    """Describe why a number is out of tolerance, for the report."""
     bounds = ", ".join(
         f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
     )
     number = delta(expected, actual)
     plain = number.is_zero() or -20 < number.adjusted() < 18
-    signed = f"{number.normalize(_SHOWN):+f}" if plain else f"{number:+.6e}"
+    signed = f"{number.normalize(_DISPLAY):+f}" if plain else f"{number:+.6e}"
     return f"changed by {signed}, allowed: {bounds}"
 
 
 # Many numbers at once.
 
 
-_FAR = 2e-15
-"""Wider than _ERROR, as what came back is taken to be about as large as what is stored."""
+_WIDE_ERROR = 2e-15
+"""Wider than _ERROR, as actual numbers are taken to be about as large as the stored ones."""
 
 
 @frozen
 class Window:
-    """By how much each of some numbers may change, in floats and less what these may be off: one limit for
-    all of them, or one for each."""
+    """By how much each of some numbers may change, in floats, reduced by their error: one pair of limits for
+    all numbers, or one limit for each."""
 
     low: float
     high: float
-    each: Sequence[float] | None = None
+    limits: Sequence[float] | None = None
 
     def doubtful(self, changes: Sequence[float]) -> list[int]:
-        """Which changes are not within it for sure; NaN is not."""
+        """The indexes of the changes that are not surely within the window; NaN never is."""
         low, high = self.low, self.high
-        if self.each is None:
+        if self.limits is None:
             return [n for n, change in enumerate(changes) if not low < change < high]
-        return [n for n, (x, most) in enumerate(zip(changes, self.each, strict=True)) if not -most < x < most]
+        return [
+            n for n, (x, most) in enumerate(zip(changes, self.limits, strict=True)) if not -most < x < most
+        ]
 
 
 def windows(numbers: Sequence[float], tolerance: Tolerance) -> Iterator[Window]:
-    """What a tolerance asks of these numbers. OverflowError, TypeError: floats cannot say."""
+    """The windows of these numbers for a tolerance. OverflowError, TypeError: floats cannot express it."""
     low, high, width, relative = tolerance.min_delta, tolerance.max_delta, tolerance.abs, tolerance.rel
     largest = float(max((abs(number) for number in numbers if number == number), default=0.0))
     if low is not None or high is not None:
         least, most = -inf if low is None else float(low), inf if high is None else float(high)
-        error = (2 * largest + sum(abs(limit) for limit in (least, most) if abs(limit) < inf)) * _FAR + _TINY
+        error = (
+            2 * largest + sum(abs(limit) for limit in (least, most) if abs(limit) < inf)
+        ) * _WIDE_ERROR + _TINY
         yield Window(least + error, most - error)
     if relative is not None:
         widest, share = float(width or 0), float(relative)
-        factor, less = (2 + share) * _FAR, widest * _FAR + _TINY
+        factor, less = (2 + share) * _WIDE_ERROR, widest * _WIDE_ERROR + _TINY
         sizes = map(abs, numbers)
         if widest:
             yield Window(0, 0, [max(widest, share * size) - size * factor - less for size in sizes])
@@ -115,9 +119,9 @@ def windows(numbers: Sequence[float], tolerance: Tolerance) -> Iterator[Window]:
             yield Window(0, 0, [size * (share - factor) - less for size in sizes])
     elif width is not None:
         widest = float(width)
-        error = (2 * largest + widest) * _FAR + _TINY
+        error = (2 * largest + widest) * _WIDE_ERROR + _TINY
         if 4 * error < widest:
             yield Window(error - widest, widest - error)
         else:  # next to the largest number, the limit of the others would not count
-            less = widest * _FAR + _TINY
-            yield Window(0, 0, [widest - abs(number) * 2 * _FAR - less for number in numbers])
+            less = widest * _WIDE_ERROR + _TINY
+            yield Window(0, 0, [widest - abs(number) * 2 * _WIDE_ERROR - less for number in numbers])

@@ -24,17 +24,17 @@ from baselinekit.tree.equality import (
 )
 from baselinekit.tree.paths import render
 
-# What a walk over the actual output carries with it: the differences found so far, the bindings made.
+# The state of a walk over the actual output: the differences found so far, the bindings made.
 
 
 MOST_KEPT = 10_000
-"""Differences are counted completely; this many are kept."""
+"""All differences are counted; this many are kept."""
 
 _MOST_TRIALS = 2_000_000
 _MOST_KNOWN = 100_000
 
 Link = tuple[Any, str | int] | None
-"""A path while it is walked: the parent's path and the last key. Only a difference unrolls it."""
+"""A path during a walk: the parent's path and the last key. Only a difference unrolls it."""
 
 NO_ANSWERS: Answers = {}
 
@@ -49,8 +49,8 @@ def unroll(link: Link) -> Path:
 
 
 class Node(Protocol):
-    """One place of the expected output, compiled. `walk` gives the actual value seen through the template:
-    the expected value itself, the same object, when nothing differs."""
+    """One place of the expected output, compiled. `walk` returns the actual value seen through the template:
+    the expected value itself, as the same object, when nothing differs."""
 
     @property
     def expected(self) -> Json: ...
@@ -62,7 +62,7 @@ class Node(Protocol):
 
 
 class Mismatch(Exception):
-    """While a walk fails fast: they do not match, and it does not matter how."""
+    """Raised by a walk that fails fast: the values do not match, and it does not matter how."""
 
 
 @slotted
@@ -70,30 +70,31 @@ class Walk:
     """One walk over an actual output."""
 
     open: Callable[..., Node]
-    """Makes the node of a literal value, once something else was met."""
+    """Makes the node of a literal value, once a different value was found there."""
     accepts: Callable[[str, Json], bool]
-    """Whether a stored text by itself accepts a value: rows that failed are set beside each other by it."""
-    bound: bool = True
-    """Whether there are bindings anywhere: then a match depends on what was met before."""
+    """Whether a stored text by itself accepts a value: used to pair rows that failed."""
+    has_bindings: bool = True
+    """Whether there are bindings anywhere: then a match depends on the values walked before."""
     answers: Answers = field(default_factory=dict)
     collecting_questions: bool = True
-    """Whether an open question is put, and counts as answered well until it is; else as answered badly."""
+    """Whether an open question is asked, and counts as similar until it is answered; else it counts as not
+    similar."""
     questions: dict[SimilarityQuestion, None] = field(default_factory=dict)
     deferred: int = 0
-    """How often a question was not put."""
+    """How often a question was not asked."""
     differences: list[Difference] = field(default_factory=list)
     count: int = 0
     shuffled: bool = False
-    """Whether differences may have been found in another order than that of the document."""
+    """Whether differences may have been found in another order than in the document."""
     bindings: dict[str, Json] = field(default_factory=dict)
     hits: set[Rule] = field(default_factory=set)
     hidden: dict[Rule, str] = field(default_factory=dict)
     fail_fast: bool = False
     """The first difference ends the walk."""
     probing: bool = False
-    """Values are only tried and need not belong together, so nothing is reported."""
+    """Values are only tried against each other and may not belong together, so nothing is reported."""
     trials: int = 0
-    _known: dict[tuple[int, int], tuple[Node, Json, bool]] = field(default_factory=dict)
+    _memo: dict[tuple[int, int], tuple[Node, Json, bool]] = field(default_factory=dict)
 
     def differ(
         self,
@@ -109,20 +110,20 @@ class Walk:
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
-            stored = unroll(at)
-            came = stored if path is at else unroll(path)
-            self.differences.append(Difference(came, kind, expected, actual, stored, rule, note))
+            stored_path = unroll(at)
+            actual_path = stored_path if path is at else unroll(path)
+            self.differences.append(Difference(actual_path, kind, expected, actual, stored_path, rule, note))
 
-    def tell(self, came: Path, expected: Json, actual: Json, stored: Path) -> None:
-        """That another value came, to whoever has the paths already."""
+    def differ_at(self, actual_path: Path, expected: Json, actual: Json, stored_path: Path) -> None:
+        """Report another value, for callers that already have the paths."""
         if self.fail_fast:
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
-            self.differences.append(Difference(came, "value", expected, actual, stored))
+            self.differences.append(Difference(actual_path, "value", expected, actual, stored_path))
 
     def replaced(self, expected: Json, actual: Json, path: Link, at: Link) -> Json:
-        """The actual value stands where another was expected."""
+        """Report that the actual value differs from the expected one."""
         same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
         self.differ(path, "value" if same else "type", expected, actual, at)
         return escape_value(actual)
@@ -134,54 +135,60 @@ class Walk:
         self.differ(path, "extra", ABSENT, actual, at, note=note)
 
     def matches(self, node: Node, actual: Json) -> bool:
-        """Whether a value would pass here, with the bindings as they stand. While the walk fails fast the
-        answer is kept: trials within trials would ask again and again."""
-        if self.bound or not self.fail_fast:
+        """Whether a value would pass here, with the current bindings. While the walk fails fast the answer is
+        kept, as nested trials would ask again and again."""
+        if self.has_bindings or not self.fail_fast:
             return self.bindings_after(node, actual) is not None
         key = (id(node), id(actual))
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) > _MOST_KNOWN:
-                self._known.clear()
-            open = self.deferred, len(self.questions)
-            found = self.bindings_after(node, actual) is not None
-            if open != (self.deferred, len(self.questions)):
-                return found
-            known = self._known[key] = (node, actual, found)  # both are kept, or another would get their ids
-        return known[2]
+        entry = self._memo.get(key)
+        if entry is None:
+            if len(self._memo) > _MOST_KNOWN:
+                self._memo.clear()
+            questions_before = self.deferred, len(self.questions)
+            is_match = self.bindings_after(node, actual) is not None
+            if questions_before != (self.deferred, len(self.questions)):
+                return is_match
+            entry = self._memo[key] = (
+                node,
+                actual,
+                is_match,
+            )  # both are kept, or another would get their ids
+        return entry[2]
 
-    def take_back(self, asked: int) -> None:
-        """Put no more than the first so many questions: the answers to the others would change nothing."""
-        while len(self.questions) > asked:
+    def take_back(self, question_count: int) -> None:
+        """Keep only the first `question_count` questions: the answers to the others would change nothing."""
+        while len(self.questions) > question_count:
             self.questions.popitem()
 
     def bindings_after(
         self, node: Node, actual: Json, bindings: dict[str, Json] | None = None
     ) -> dict[str, Json] | None:
-        """The bindings as they would stand after a value has passed here, from those of the walk or the given
-        ones; None if it would not pass."""
+        """The bindings after a value has passed here, starting from the given ones or those of the walk; None
+        if it would not pass."""
         self.trials += 1
         if self.trials > _MOST_TRIALS:
-            what = "its arrays in arrays can be paired in too many ways"
-            raise CannotReplay(Problem("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}"))
-        outer, asked = (self.probing, self.fail_fast, self.bindings), len(self.questions)
+            message = "its arrays in arrays can be paired in too many ways"
+            raise CannotReplay(
+                Problem("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
+            )
+        outer_settings, question_count = (self.probing, self.fail_fast, self.bindings), len(self.questions)
         self.probing = self.fail_fast = True
         self.bindings = dict(self.bindings if bindings is None else bindings)
         try:
             node.walk(actual, self, None)
             return self.bindings
         except Mismatch:
-            self.take_back(asked)
+            self.take_back(question_count)
             return None
         finally:
-            self.probing, self.fail_fast, self.bindings = outer
+            self.probing, self.fail_fast, self.bindings = outer_settings
 
 
-# The nodes without nodes below them: scalars, texts, ignored places, and what a filter selects.
+# The nodes without child nodes: scalars, texts, ignored places, and what a filter selects.
 
 
 def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
-    """Equal as the mode sees it: true is never 1; 1 is 1.0 unless types count."""
+    """Whether two scalars are equal in this mode: true is never 1; 1 is 1.0 unless types count."""
     if isinstance(expected, str):
         return isinstance(actual, str) and (expected == actual or mode.text(expected) == mode.text(actual))
     if is_number(expected):
@@ -192,18 +199,18 @@ def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
 
 
 def passes(expected: Json, actual: Json, mode: Mode) -> bool:
-    """Whether a literal value passes: a number with a tolerance within it, anything else if equal."""
+    """Whether a literal value passes: a number within its tolerance, anything else if equal."""
     if mode.tolerance is None or not is_number(expected):
         return same_scalar(expected, actual, mode)
     from baselinekit.matching.tolerance import within  # few baselines need it
 
     bounds = (mode.tolerance, *(bounds for bounds, _ in mode.tolerances))
-    return is_number(actual) and all(within(expected, actual, stated) for stated in bounds)
+    return is_number(actual) and all(within(expected, actual, tolerance) for tolerance in bounds)
 
 
 @slotted
 class Scalar:
-    """A literal text, number, boolean or null. `expected` is what the file says, escapes and all."""
+    """A literal text, number, boolean or null. `expected` is what the file says, with its escapes."""
 
     expected: Json
     value: Json
@@ -231,7 +238,7 @@ class Scalar:
 
 @slotted
 class PlaceholderNode:
-    """A placeholder, or a text with placeholders in it."""
+    """A placeholder, or a text that contains placeholders."""
 
     expected: str
     template: Placeholder | Inline
@@ -256,7 +263,8 @@ class PlaceholderNode:
 
 @slotted
 class Ignored:
-    """What a rule takes out of the comparison. With `keep` (ignore_values) the key must still be there."""
+    """A value that a rule leaves out of the comparison. With `keep` (ignore_values) the key must still be
+    there."""
 
     expected: Json
     rule: Rule
@@ -270,10 +278,10 @@ class Ignored:
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         walk.hits.add(self.rule)
         if actual.__class__ is not self.expected.__class__ and not walk.probing:
-            # whether the rule hides more than another value
+            # the rule may hide a change of type, not only of the value
             before, after = json_type(self.expected), json_type(actual)
-            written = isinstance(self.expected, str) and has_marker(self.expected)
-            if before != after and not written and "null" not in (before, after):
+            has_placeholder = isinstance(self.expected, str) and has_marker(self.expected)
+            if before != after and not has_placeholder and "null" not in (before, after):
                 walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
         return self.expected
 
@@ -292,7 +300,7 @@ class Uncompared:
 
 @slotted
 class AnyElements:
-    """An array whose elements are all ignored: any of them, and any number, will do."""
+    """An array whose elements are all ignored: any elements, in any number, pass."""
 
     expected: list[Json]
     rule: Rule
@@ -308,7 +316,7 @@ class AnyElements:
 
 @slotted
 class MediaType:
-    """A `content-type`: one without parameters matches any parameters."""
+    """A `content-type` header: an expected one without parameters matches any parameters."""
 
     expected: str
     value: str
@@ -317,45 +325,45 @@ class MediaType:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if isinstance(actual, str):
-            before, after = _media_type(self.value), _media_type(actual)
+            before, after = _parse_media_type(self.value), _parse_media_type(actual)
             if before == after or (len(before) == 1 and before[0] == after[0]):
                 return self.expected
         return walk.replaced(self.expected, actual, path, self.at)
 
 
-def _media_type(text: str) -> list[str]:
+def _parse_media_type(text: str) -> list[str]:
     first, *parameters = [part.strip().casefold().replace('"', "") for part in text.split(";")]
     return [first, *sorted(parameter for parameter in parameters if parameter)]
 
 
-# What a filter, an index or a slice selects may be one thing in the baseline and another in what came back. A
-# pair is left out of the comparison only where both values are selected; what has no partner is judged by
-# where it stands.
+# A filter, an index or a slice may select other values in the baseline than in the actual output. A pair is
+# left out of the comparison only where both values are selected; a value without a partner is judged by its
+# own place.
 
 
 _PLACEHOLDER = lazy_pattern(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
 _BRACED = lazy_pattern(rb"\{\{any_")
 
 _IN_JSON = lazy_pattern(WRITTEN.replace(r"\s", r"(?:\s|\\[nrtf]|\\u00(?:0b|1[c-f]))"))
-"""What is written so in JSON text, where a control character is an escape."""
+"""A placeholder in JSON text, where control characters are escaped."""
 
 _IN_BYTES = lazy_pattern(WRITTEN.encode())
 _NUMBER = lazy_pattern(rb"[MJGX\x8d\x95]|\x8c\Z")
-_NEAR, _LONGEST, _FIRST_FOUND, _FAR = 9, 260, 50, 2_000
+_LONGEST_SHORT_NUMBER, _LONGEST_LONG_NUMBER, _FIRST_FOUND, _FAR = 9, 260, 50, 2_000
 
 
 def literal_bytes(value: Json) -> bytes | None:
     """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. The bytes of a
-    number, or of a length, may look like one: where what was found may be such, its JSON decides, in which
-    nothing but a text can."""
+    number, or of a length, may look like a placeholder: where a match may be such bytes, the JSON decides,
+    as only texts can hold a placeholder there."""
     data = bytes_of(value)
     if data is None:
         return None
-    first = min(_find(_PLACEHOLDER, b"<", data), _find(_BRACED, b"{", data))
+    first = min(_find_first(_PLACEHOLDER, b"<", data), _find_first(_BRACED, b"{", data))
     if first == len(data):
         return data
-    found = islice(_IN_BYTES.finditer(data, first), _FIRST_FOUND)
-    if any(_in_text(data, match.start()) for match in found):
+    matches = islice(_IN_BYTES.finditer(data, first), _FIRST_FOUND)
+    if any(_is_in_text(data, match.start()) for match in matches):
         return None
     try:
         text = json_text(value)
@@ -364,50 +372,58 @@ def literal_bytes(value: Json) -> bytes | None:
     return None if _IN_JSON.search(text) else data
 
 
-def _in_text(data: bytes, at: int) -> bool:
-    """Whether what stands here is surely in a text: nothing before it may be the beginning of a number, or of
-    a length, that reaches up to it."""
-    if _NUMBER.search(data, max(at - _NEAR, 0), at):
+def _is_in_text(data: bytes, position: int) -> bool:
+    """Whether the bytes at this position are surely part of a text: no bytes before them may begin a number,
+    or a length, that reaches up to them."""
+    if _NUMBER.search(data, max(position - _LONGEST_SHORT_NUMBER, 0), position):
         return False
-    return not (_reaches(b"\x8a", 1, data, max(at - _LONGEST, 0), at) or _reaches(b"\x8b", 4, data, 0, at))
+    return not (
+        _may_reach(b"\x8a", 1, data, max(position - _LONGEST_LONG_NUMBER, 0), position)
+        or _may_reach(b"\x8b", 4, data, 0, position)
+    )
 
 
-def _reaches(sign: bytes, size: int, data: bytes, start: int, at: int) -> bool:
-    """Whether a long number from here on, `sign` and its length in so many bytes, may reach so far."""
-    begins = data.find(sign, start, at)
-    while begins >= 0:
-        first = begins + 1 + size
-        if at <= first + int.from_bytes(data[begins + 1 : first], "little") < len(data):
+def _may_reach(sign: bytes, size: int, data: bytes, start: int, position: int) -> bool:
+    """Whether a long number that begins in data[start:position] may reach up to the position: it is written
+    as `sign`, its length in `size` bytes, and its digits."""
+    begin = data.find(sign, start, position)
+    while begin >= 0:
+        first = begin + 1 + size
+        if position <= first + int.from_bytes(data[begin + 1 : first], "little") < len(data):
             return True
-        begins = data.find(sign, begins + 1, at)
+        begin = data.find(sign, begin + 1, position)
     return False
 
 
-def _find(pattern: re.Pattern[bytes], sign: bytes, data: bytes) -> int:
-    """Where a pattern that begins with this sign is first found; the end if it is not. Where the sign is
-    rare, to go from one to the next is ten times as fast as any search."""
-    at = data.find(sign)
+def _find_first(pattern: re.Pattern[bytes], first_byte: bytes, data: bytes) -> int:
+    """The position of the first match of a pattern that begins with this byte; the end if there is none.
+    Where the byte is rare, jumping from one to the next is ten times as fast as any search."""
+    position = data.find(first_byte)
     for _ in range(len(data) // _FAR):
-        if at < 0:
+        if position < 0:
             return len(data)
-        if pattern.match(data, at):
-            return at
-        at = data.find(sign, at + 1)
-    found = pattern.search(data, at) if at >= 0 else None
-    return found.start() if found else len(data)
+        if pattern.match(data, position):
+            return position
+        position = data.find(first_byte, position + 1)
+    match = pattern.search(data, position) if position >= 0 else None
+    return match.start() if match else len(data)
 
 
 def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:
-    """The bytes of an object in which no placeholder stands and that no rule touches."""
+    """The bytes of an object that holds no placeholder and that no rule touches; else None."""
     if state.names and not state.names.isdisjoint(value):
         return None
     data = literal_bytes(value)
-    return data if data is None or state.dead or state.otherwise().asleep(value, data) else None
+    return (
+        data
+        if data is None or state.dead or state.below_any_key().has_no_key_for_rules(value, data)
+        else None
+    )
 
 
-def shows_more(value: Json, names: Container[str]) -> bool:
-    """Whether the first things in a value already show that it is not literal, or has such a name in it: then
-    nobody need read all of it to find out. A guess that only saves time."""
+def looks_nonliteral(value: Json, names: Container[str]) -> bool:
+    """Whether the first items of a value already show that it is not literal, or has one of these names as a
+    key: then it need not be read completely. False decides nothing; this only saves time."""
     while value:
         if value.__class__ is list:
             value = value[0]
@@ -427,8 +443,8 @@ def shows_more(value: Json, names: Container[str]) -> bool:
 
 @slotted
 class Literal:
-    """A literal object or array, with its bytes where they are known. `opened`: its node, made when something
-    else than this was met."""
+    """A literal object or array, with its bytes where they are known. `opened`: its node, made when a
+    different value was found."""
 
     expected: Json
     data: bytes | None
@@ -439,7 +455,7 @@ class Literal:
     opened: Node | None = None
 
     @property
-    def rest(self) -> dict[str, Json]:
+    def literal_fields(self) -> dict[str, Json]:
         return self.expected if isinstance(self.expected, dict) else {}
 
     def equals(self, actual: Json) -> bool:

@@ -1,5 +1,5 @@
-"""What a change to a baseline lets pass that failed before: wider rules, a weaker type, another expectation,
-another question, or none at all. Whatever only asks for more is no matter."""
+"""Finds what a change to a baseline lets pass that failed before: wider rules, a weaker type, another
+expected output, another request, or none at all. A change that only asks for more is not reported."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -29,22 +29,24 @@ _SWITCHES = {
     "trim_whitespace": True,
     "normalize_newlines": True,
 }
-"""Each switch with the position that lets more pass."""
+"""Each switch with the value that lets more pass."""
 
 
 def weakened(before: Baseline, after: Baseline, words_before: Words, words: Words) -> list[Loosened]:
-    """All of it, in the order of the file."""
+    """All the ways in which the baseline lets more pass, in the order of the file."""
     return [
-        *_outputs(before, after, words_before, words),
-        *_recipe(before.current, after.current, ("current",)),
+        *_compare_outputs(before, after, words_before, words),
+        *_compare_recipes(before.current, after.current, ("current",)),
         *(regraded(before, after) if before.current.kind == after.current.kind else ()),
-        *_rules(before, after),
-        *_limits(before.comparison, after.comparison),
-        *_metadata(before.metadata, after.metadata),
+        *_compare_rules(before, after),
+        *_compare_limits(before.comparison, after.comparison),
+        *_compare_metadata(before.metadata, after.metadata),
     ]
 
 
-def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Words) -> Iterator[Loosened]:
+def _compare_outputs(
+    before: Baseline, after: Baseline, words_before: Words, words: Words
+) -> Iterator[Loosened]:
     old, new = before.baseline, after.baseline
     if old is None or old.output is ABSENT:
         return
@@ -78,32 +80,33 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
             yield replace(change, at=at, honest=change.honest and not falls)
 
     yield from compared(old.output, new.output, None)
-    for name in ("seconds", "cost_usd"):  # of which a rule may allow so many times as much
-        took, takes = (getattr(known.observed, name, None) for known in (old, new))
-        if took is not None and (takes is None or takes > took):
-            what = f"{name}: {took} -> {'nothing' if takes is None else takes}"
-            yield Loosened(("baseline", "observed"), what, honest=takes is not None)
-    stood = {repr(sorted(variant.when.items())): variant for variant in old.variants}
+    for name in ("seconds", "cost_usd"):  # rules may allow a multiple of these
+        old_value, new_value = (getattr(known.observed, name, None) for known in (old, new))
+        if old_value is not None and (new_value is None or new_value > old_value):
+            message = f"{name}: {old_value} -> {'nothing' if new_value is None else new_value}"
+            yield Loosened(("baseline", "observed"), message, honest=new_value is not None)
+    old_variants = {repr(sorted(variant.when.items())): variant for variant in old.variants}
     for number, variant in enumerate(new.variants):
-        stored = stood.pop(repr(sorted(variant.when.items())), None)
+        stored = old_variants.pop(repr(sorted(variant.when.items())), None)
         if stored is None:
             yield Loosened(known_path(number), "a new variant: another output is right in some places")
         else:
             yield from compared(stored.output, variant.output, number)
-    if stood:
+    if old_variants:
         yield Loosened(
             ("baseline", "variants"), "a variant was removed: another output is right in some places"
         )
 
 
 def _is_whole(rules: Rules, mode: Mode) -> bool:
-    """Whether all of an answer is compared: of some types only the numbers, or what a text means."""
+    """Whether the whole output is compared: some types compare only its numbers, or the meaning of its
+    texts."""
     types = (mode.type, *(rule.type for rule in rules.fields.values() if rule.type is not None))
     return all(type in ("exact", "structural") for type in types)
 
 
 def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
-    """The types of which a stored value takes nothing but itself; None where it may take another type."""
+    """The types whose stored values match only themselves; None where a value may match another type."""
     if mode.type not in ("exact", "structural") or rules.fields:
         return None
     types = {"boolean", "null"}
@@ -114,21 +117,21 @@ def literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
     return frozenset(types)
 
 
-def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
-    """Where two parts of a recipe differ, to the depth at which people name it."""
+def _compare_recipes(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
+    """Where two parts of a recipe differ, down to the fields of its dataclasses."""
     if _is_same(old, new):
         return
     if is_dataclass(old) and old.__class__ is new.__class__:
         for field in fields(old):
             at: Path = (*path, field.name)
             if at not in (CHECKS_AT, SCORES_AT):
-                yield from _recipe(getattr(old, field.name), getattr(new, field.name), at)
+                yield from _compare_recipes(getattr(old, field.name), getattr(new, field.name), at)
     else:
         yield Loosened(path, "another request is sent")
 
 
 def _is_same(old: Any, new: Any) -> bool:
-    """Down to the types: true is not 1, and 5.0 is sent otherwise than 5."""
+    """Whether two values are equal down to the types: true is not 1, and 5.0 is sent differently from 5."""
     if old.__class__ is not new.__class__ or old != new:
         return False
     if isinstance(old, dict):
@@ -140,7 +143,7 @@ def _is_same(old: Any, new: Any) -> bool:
     return True
 
 
-def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
     if after.baseline is None or after.baseline.output is ABSENT:
         return
     (old_mode, old), (new_mode, new) = read_rules(before, before), read_rules(after, after)
@@ -148,34 +151,35 @@ def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
         1
     ]  # where a path starts is decided on the output, which may be another now
     breaks = any("\n" in text for text in texts_in(after.baseline.output))
-    yield from _modes(old_mode, new_mode, ("comparison",), breaks)
-    yield from _ignored(old, new)
-    yield from _uncovered(old, new)
-    kept = set(after.comparison.require_keys)
+    yield from _compare_modes(old_mode, new_mode, ("comparison",), breaks)
+    yield from _find_newly_ignored(old, new)
+    yield from _find_uncovered(old, new)
+    required = set(after.comparison.require_keys)
     for text in before.comparison.require_keys:
-        if text not in kept:
+        if text not in required:
             yield Loosened(("comparison", "require_keys"), f"{text} is no longer required")
-    yield from _tolerances(old, new)
+    yield from _compare_tolerances(old, new)
     was_arrays, now_arrays = before.comparison.arrays, after.comparison.arrays
     for path in {**now_arrays, **was_arrays}:
         was, now = was_arrays.get(path), now_arrays.get(path)
-        gone = was == "ordered" and now is None  # one that held it back from describing every element
-        if gone or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
+        was_removed = was == "ordered" and now is None  # without it, one element may describe every element
+        if was_removed or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
             at: Path = ("comparison", "arrays", path) if now is not None else ("comparison", "arrays")
             yield Loosened(at, f"arrays: {path}: {was or 'as they are'} -> {now or 'as they are'}")
-    yield from _fields((old_mode, old), (new_mode, new), breaks)
+    yield from _compare_fields((old_mode, old), (new_mode, new), breaks)
 
 
 def read_rules(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
-    """The mode at the root and the path rules, for an output. What is wrong with them is said elsewhere."""
+    """The mode at the root and the path rules, for the output of `stored`. Problems are reported
+    elsewhere."""
     output = stored.baseline.output if stored.baseline else None
     form = form_of(baseline.current)
     mode = base_mode(baseline.comparison, output, baseline.current.kind, [])
     return mode, path_rules(baseline.comparison, output, form, [])[0]
 
 
-def _modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
-    """`breaks`: there is a line break in a stored text, which may now be another one."""
+def _compare_modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
+    """Compare two modes. `breaks`: a stored text has a line break, which may now match other line breaks."""
     if old.type != new.type and _TYPES[new.type] >= _TYPES[old.type]:
         yield Loosened((*at, "type"), f"type: {old.type} -> {new.type}")
     for name, loose in _SWITCHES.items():
@@ -185,131 +189,143 @@ def _modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
             yield Loosened((*at, "options", name), f"{name} is {str(loose).lower()} now")
     if old.type == new.type == "semantic":
         if new.min_similarity < old.min_similarity:
-            what = f"min_similarity: {old.min_similarity:g} -> {new.min_similarity:g}"
-            yield Loosened((*at, "min_similarity"), what)
+            message = f"min_similarity: {old.min_similarity:g} -> {new.min_similarity:g}"
+            yield Loosened((*at, "min_similarity"), message)
         if new.method != old.method:
             yield Loosened((*at, "method"), f"method: {old.method} -> {new.method}")
 
 
-def _ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+def _find_newly_ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     kinds = ("ignore_fields", "ignore_values")
-    stood = [rule for rule in old if rule.kind in kinds]
+    old_ignoring = [rule for rule in old if rule.kind in kinds]
     reported = set()
     for rule in (rule for rule in new if rule.kind in kinds):
         covered = any(
             known.kind in (rule.kind, "ignore_fields") and covers(known.pattern, rule.pattern)
-            for known in stood
+            for known in old_ignoring
         )
         if not covered and rule.at not in reported:
             reported.add(rule.at)
             yield Loosened(rule.at, f"{rule.kind}: {rule.text} is new")
 
 
-def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    """A rule that compares wins against one that ignores and is less exact. Where it has gone, or the other
-    has become more exact, something is ignored that was compared."""
+def _find_uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Find what is ignored now but was compared. A comparing rule wins against an ignore rule that is less
+    exact; the ignore rule wins once the comparing rule is gone, or a more exact ignore rule is there."""
     ignoring = [rule for rule in old if rule.ignores]
     still = {(rule.kind, rule.text) for rule in new if not rule.ignores}
     reported = set()
     for rule in (rule for rule in new if rule.ignores and rule.at not in reported):
-        for known in (known for known in old if not known.ignores and meets(rule.pattern, known.pattern)):
-            exact = known.pattern.specificity
-            wins = (known.kind, known.text) in still and exact > rule.pattern.specificity
-            was = [ignored for ignored in ignoring if covers(ignored.pattern, rule.pattern)]
-            if was and not wins and all(exact > ignored.pattern.specificity for ignored in was):
+        for comparing in (
+            comparing for comparing in old if not comparing.ignores and meets(rule.pattern, comparing.pattern)
+        ):
+            specificity = comparing.pattern.specificity
+            wins = (comparing.kind, comparing.text) in still and specificity > rule.pattern.specificity
+            covering = [ignored for ignored in ignoring if covers(ignored.pattern, rule.pattern)]
+            if (
+                covering
+                and not wins
+                and all(specificity > ignored.pattern.specificity for ignored in covering)
+            ):
                 reported.add(rule.at)
                 yield Loosened(
-                    rule.at, f"{rule.kind}: {rule.text} now applies where {known.kind}: {known.text} did"
+                    rule.at,
+                    f"{rule.kind}: {rule.text} now applies where {comparing.kind}: {comparing.text} did",
                 )
                 break
 
 
-def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    """Each path with a tolerance now or then: what it allowed, and what it allows."""
+def _compare_tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Compare what each path with a tolerance, before or now, allowed and allows."""
     old, new = ([rule for rule in rules if rule.kind == "tolerance"] for rules in (old, new))
     reported = set()
     for rule in [*new, *old]:
         if rule.text in reported:
             continue
         reported.add(rule.text)
-        was, now = _allowed(old, rule.pattern), _allowed(new, rule.pattern)
-        if any(all(_wider(before, after) for after in now) for before in was):
-            shown = " -> ".join(" and ".join(map(_bounds, bounds)) for bounds in (was, now))
-            yield Loosened(rule.at, f"tolerance of {rule.text}: {shown}")
-    yield from where_they_cross(old, new)
+        was, now = _find_tolerances(old, rule.pattern), _find_tolerances(new, rule.pattern)
+        if any(all(_is_wider(before, after) for after in now) for before in was):
+            change = " -> ".join(" and ".join(map(_format_bounds, bounds)) for bounds in (was, now))
+            yield Loosened(rule.at, f"tolerance of {rule.text}: {change}")
+    yield from find_wider_crossing(old, new)
 
 
-def _allowed(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
-    """The tolerances at a path: those of the most exact rules which cover it. Each of them holds."""
-    found = [rule for rule in rules if covers(rule.pattern, pattern)]
-    most = max((rule.pattern.specificity for rule in found), default=None)
-    best = [rule.tolerance for rule in found if rule.pattern.specificity == most]
+def _find_tolerances(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
+    """The tolerances at a path: those of the most exact rules that cover it. All of them hold."""
+    covering = [rule for rule in rules if covers(rule.pattern, pattern)]
+    highest = max((rule.pattern.specificity for rule in covering), default=None)
+    best = [rule.tolerance for rule in covering if rule.pattern.specificity == highest]
     return [bounds for n, bounds in enumerate(best) if bounds not in best[:n]] or [None]
 
 
-def where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
-    """Where two paths lead to some of the same places and neither covers the other: a narrower tolerance then
-    that gives way to a wider one now."""
+def find_wider_crossing(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Find where two paths share some places and neither covers the other, and a narrower tolerance gave way
+    to a wider one."""
     reported = set()
     for rule, wide in ((rule, wide) for rule in old for wide in new):
         if covers(rule.pattern, wide.pattern) or covers(wide.pattern, rule.pattern):
             continue
-        if not _wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
+        if not _is_wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
             continue
-        exact, exact_now = rule.pattern.specificity, wide.pattern.specificity
-        if (exact_now > exact and holds_in(old, wide)) or (exact >= exact_now and holds_in(new, rule)):
+        specificity, specificity_now = rule.pattern.specificity, wide.pattern.specificity
+        if (specificity_now > specificity and is_kept_in(old, wide)) or (
+            specificity >= specificity_now and is_kept_in(new, rule)
+        ):
             continue
         if wide.at not in reported:
             reported.add(wide.at)
-            what = f"tolerance of {wide.text}: {_bounds(wide.tolerance)} where {rule.text} had"
-            yield Loosened(wide.at, f"{what} {_bounds(rule.tolerance)}")
+            message = f"tolerance of {wide.text}: {_format_bounds(wide.tolerance)} where {rule.text} had"
+            yield Loosened(wide.at, f"{message} {_format_bounds(rule.tolerance)}")
 
 
-def holds_in(rules: list[Rule], rule: Rule) -> bool:
-    """Whether its path has a tolerance there that is no wider."""
+def is_kept_in(rules: list[Rule], rule: Rule) -> bool:
+    """Whether these rules have a tolerance for the same path that is no wider."""
     here = rule.pattern.segments, rule.pattern.last
-    same = (known for known in rules if (known.pattern.segments, known.pattern.last) == here)
-    return any(not _wider(rule.tolerance, known.tolerance) for known in same)
+    same = (candidate for candidate in rules if (candidate.pattern.segments, candidate.pattern.last) == here)
+    return any(not _is_wider(rule.tolerance, known.tolerance) for known in same)
 
 
-def _wider(old: Tolerance | None, new: Tolerance | None) -> bool:
+def _is_wider(old: Tolerance | None, new: Tolerance | None) -> bool:
     old, new = old or Tolerance(abs=0), new or Tolerance(abs=0)
     for name, sign in (("min_delta", -1), ("max_delta", 1)):
-        then, now = _bound(old, name, sign), _bound(new, name, sign)
+        then, now = _limit_towards(old, name, sign), _limit_towards(new, name, sign)
         if then is not None and (now is None or now > then):
             return True
     if new.rel is None:
-        return old.rel is not None and (new.abs is None or _of(new.abs) > _of(old.abs))
+        return old.rel is not None and (new.abs is None or _to_decimal(new.abs) > _to_decimal(old.abs))
     if old.rel is None:
         return old.abs is not None
-    return _of(new.rel) > _of(old.rel) or _of(new.abs) > _of(old.abs)
+    return _to_decimal(new.rel) > _to_decimal(old.rel) or _to_decimal(new.abs) > _to_decimal(old.abs)
 
 
-def _bound(tolerance: Tolerance, name: str, sign: int) -> Decimal | None:
-    """How far a number may go in one direction, as far as that is stated apart from its size."""
-    stated = getattr(tolerance, name)
-    bounds = [] if stated is None else [sign * _of(stated)]
+def _limit_towards(tolerance: Tolerance, name: str, sign: int) -> Decimal | None:
+    """How far a number may move in one direction, as far as the tolerance states that independently of its
+    size."""
+    limit = getattr(tolerance, name)
+    bounds = [] if limit is None else [sign * _to_decimal(limit)]
     if tolerance.abs is not None and tolerance.rel is None:
-        bounds.append(_of(tolerance.abs))
+        bounds.append(_to_decimal(tolerance.abs))
     return min(bounds) if bounds else None
 
 
-def _of(number: float | None) -> Decimal:
+def _to_decimal(number: float | None) -> Decimal:
     return Decimal(str(number or 0))
 
 
-def _bounds(tolerance: Tolerance | None) -> str:
+def _format_bounds(tolerance: Tolerance | None) -> str:
     if tolerance is None:
         return "none"
-    stated = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
-    return ", ".join(f"{name} {value}" for name, value in stated if value is not None) or "any"
+    bounds = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
+    return ", ".join(f"{name} {value}" for name, value in bounds if value is not None) or "any"
 
 
 def _rank(mode: Json) -> int:
     return _ARRAYS["by"] if isinstance(mode, By) else _ARRAYS[mode or "ordered"]
 
 
-def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool) -> Iterator[Loosened]:
+def _compare_fields(
+    old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool
+) -> Iterator[Loosened]:
     then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
     for text, rule in {**now, **then}.items():
         before, after = field_at(then, rule), field_at(now, rule)
@@ -317,44 +333,48 @@ def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: 
             continue
         was, mode = mode_at(old[0], before), mode_at(new[0], after)
         at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
-        for found in _modes(was, mode, at, breaks):
-            yield Loosened(at, f"fields: {text}: {found.what}")
-        if _wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
-            yield Loosened(
-                at, f"fields: {text}: tolerance {_bounds(was.tolerance)} -> {_bounds(mode.tolerance)}"
-            )
+        for change in _compare_modes(was, mode, at, breaks):
+            yield Loosened(at, f"fields: {text}: {change.what}")
+        if _is_wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
+            then_bounds, now_bounds = _format_bounds(was.tolerance), _format_bounds(mode.tolerance)
+            yield Loosened(at, f"fields: {text}: tolerance {then_bounds} -> {now_bounds}")
 
 
 def field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
-    """The rule of the same path, or else the most exact one that covers it."""
-    found = [known for known in rules.values() if covers(known.pattern, rule.pattern)]
-    return rules.get(rule.text) or max(found, key=lambda known: known.pattern.specificity, default=None)
+    """The rule with the same path, or else the most exact rule that covers it."""
+    covering = [candidate for candidate in rules.values() if covers(candidate.pattern, rule.pattern)]
+    return rules.get(rule.text) or max(
+        covering, key=lambda candidate: candidate.pattern.specificity, default=None
+    )
 
 
 def mode_at(outer: Mode, rule: Rule | None) -> Mode:
     return field_mode(rule.fields, rule, outer) if rule and rule.fields else outer
 
 
-def _limits(old: Rules, new: Rules) -> Iterator[Loosened]:
+def _compare_limits(old: Rules, new: Rules) -> Iterator[Loosened]:
     for name in ("latency", "cost"):
         was, now = getattr(old, name), getattr(new, name)
         for field in fields(was) if was is not None else ():
             then, limit = getattr(was, field.name), getattr(now, field.name, None)
             if then is not None and (limit is None or limit > then):
-                shown = "no limit" if limit is None else limit
-                yield Loosened(("comparison", name), f"{name}: {field.name}: {then} -> {shown}")
+                new_limit = "no limit" if limit is None else limit
+                yield Loosened(("comparison", name), f"{name}: {field.name}: {then} -> {new_limit}")
     if old.max_age is not None and new.max_age != old.max_age:
         yield Loosened(("comparison", "max_age"), "max_age is another")
 
 
-def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
+def _compare_metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
     if new.skip is not None and old.skip is None:
         yield Loosened(("metadata", "skip"), f"skip: {new.skip}")
-    weights = [_CRITICALITY.index(c) if c in _CRITICALITY else -1 for c in (old.criticality, new.criticality)]
+    weights = [
+        _CRITICALITY.index(level) if level in _CRITICALITY else -1
+        for level in (old.criticality, new.criticality)
+    ]
     if weights[1] < weights[0]:
-        what = f"criticality: {old.criticality} -> {new.criticality or 'none'}"
-        yield Loosened(("metadata", "criticality"), what)
-    gone, come = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
-    if gone or come:
-        signed = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
+        message = f"criticality: {old.criticality} -> {new.criticality or 'none'}"
+        yield Loosened(("metadata", "criticality"), message)
+    removed, added = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
+    if removed or added:
+        signed = [*(f"-{tag}" for tag in removed), *(f"+{tag}" for tag in added)]
         yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(signed)}")

@@ -156,7 +156,7 @@ def outcome(
 ) -> tuple[int, list[str], str]:
     matcher = ruled.matcher(stored, rules)
     compiler = matcher.compiler
-    walk = Walk(lambda *given: way(compiler.open(*given)), compiler.accepts, compiler.bound)
+    walk = Walk(lambda *given: way(compiler.open(*given)), compiler.accepts, compiler.has_bindings)
     resolved = way(matcher.root).walk(actual, walk, None)
     differences = in_document_order(walk.differences, stored) if walk.shuffled else walk.differences
     return walk.count, [*map(repr, differences)], repr(resolved)
