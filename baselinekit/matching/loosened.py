@@ -22,7 +22,7 @@ from baselinekit.placeholders.grammar import (
     of_types,
     texts_in,
 )
-from baselinekit.placeholders.narrowest import takes_all, takes_known
+from baselinekit.placeholders.narrowest import takes_all, takes_extent
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot, binds, compile_text
 from baselinekit.texts import already_masked, clipped, many
@@ -188,7 +188,7 @@ def _compare_values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[
         return
     message = f"another expectation: {short(old)} -> {short(new)}"
     if isinstance(before, Placeholder | Inline):
-        if not takes_known(before, _known_extent(after, sides)):
+        if not takes_extent(before, _known_extent(after, sides)):
             yield Loosened(path, message, honest=not binds(before) and not holds_any(new))
     elif not _is_same_value(before, after, sides.typed):
         same_type = sides.whole or json_type(old) == json_type(new)

@@ -53,7 +53,7 @@ _ISO_DURATION = (
 _FRACTION_BEFORE_MORE = lazy_pattern(r"[.,][0-9]+[A-Z]T?[0-9]")
 _SHORT_DURATION = r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h|d)){1,6}"
 _FOREIGN = "\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0010fffd"
-"""What RFC 3987 lets stand in an address unescaped, beside ASCII."""
+"""The characters beside ASCII that RFC 3987 allows unescaped in an address."""
 
 _URL_HOST = rf"[A-Za-z0-9._~%{_FOREIGN}-]{{1,253}}"
 _URL_CHAR = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@/{_FOREIGN}-]|%[0-9A-Fa-f]{{2}})"
@@ -74,7 +74,7 @@ _SEMVER = (
 )
 
 _UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
-"""No format has a blank in it, but for the one between a date and a time."""
+"""No format contains a blank, except the one between a date and a time."""
 
 _LEAST_HEX = 8
 _LEAST_BASE64 = 16
@@ -83,7 +83,7 @@ Texts = Sequence[str]
 
 
 def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
-    """Texts that match as a whole, and pass the check."""
+    """The kind of texts that match the pattern as a whole and pass the check."""
     full = re.compile(pattern).fullmatch
 
     def accepts(value: Json) -> bool:
@@ -103,13 +103,14 @@ def text_format(
     types: frozenset[str] | None = frozenset({"string"}),
     bounded: bool = False,
 ) -> PlaceholderType:
-    """A row of a format: an expression for one without arguments, else what builds its kind. `lengths` are
-    those of its texts. A kind without arguments is made once, when the first of them is met."""
+    """The row of a format. `build`: an expression, if the format takes no arguments, else the function that
+    builds its kind. `lengths`: the lengths of its texts. The kind without arguments is made once, on first
+    use."""
 
     def complete(kind: Kind) -> Kind:
-        known = Extent(frozenset({"string"}), lengths) if kind.extent.names is None else kind.extent
-        names = frozenset({name, *narrower_than, *(known.names or ())})
-        return replace(kind, extent=replace(known, names=names))
+        extent = Extent(frozenset({"string"}), lengths) if kind.extent.names is None else kind.extent
+        names = frozenset({name, *narrower_than, *(extent.names or ())})
+        return replace(kind, extent=replace(extent, names=names))
 
     @cache
     def plain() -> Kind:
@@ -123,13 +124,13 @@ def text_format(
     return PlaceholderType(name, kind_of, types, learnt, bounded)
 
 
-def _known(lengths: tuple[int, int | None], *names: str) -> Extent:
+def _text_extent(lengths: tuple[int, int | None], *names: str) -> Extent:
     return Extent(frozenset({"string"}), lengths, names=frozenset(names))
 
 
 def uuid(args: Args, now: float) -> Kind:
-    """With a version, the layout of RFC 9562 with its variant digit. Without one any text of that form: test
-    data is full of 1111…, and the nil and max UUIDs have no version."""
+    """UUIDs. With a version, the layout of RFC 9562 with its variant digit; without one any text of that
+    form: test data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
     any_digit = "[0-9a-fA-F]"
     digit, variant = (any_digit, any_digit) if version is None else (str(version), "[89abAB]")
@@ -137,26 +138,26 @@ def uuid(args: Args, now: float) -> Kind:
         rf"{any_digit}{{8}}-{any_digit}{{4}}-{digit}{any_digit}{{3}}"
         rf"-{variant}{any_digit}{{3}}-{any_digit}{{12}}"
     )
-    own = () if version is None else (f"any_uuid({version})",)
-    return replace(kind, extent=_known((36, 36), *own))
+    extra_names = () if version is None else (f"any_uuid({version})",)
+    return replace(kind, extent=_text_extent((36, 36), *extra_names))
 
 
 def hex_digits(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
     kind = texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
-    also = ("any_base64",) if length and length % 4 != 1 else ()
-    return replace(kind, extent=_known((length or 1, length), "any_token", *also))
+    further_names = ("any_base64",) if length and length % 4 != 1 else ()
+    return replace(kind, extent=_text_extent((length or 1, length), "any_token", *further_names))
 
 
 def ip(args: Args, now: float) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
 
     def check(text: str) -> bool:
-        found = ip_version(text)
-        return found is not None and version in (None, found)
+        actual_version = ip_version(text)
+        return actual_version is not None and version in (None, actual_version)
 
-    own = () if version is None else (f"any_ip({version})",)
-    return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_known((2, 45), *own))
+    extra_names = () if version is None else (f"any_ip({version})",)
+    return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_text_extent((2, 45), *extra_names))
 
 
 def iso_datetime(args: Args, now: float) -> Kind:
@@ -167,7 +168,7 @@ def iso_datetime(args: Args, now: float) -> Kind:
         moment = iso_moment(text)
         return moment is not None and (span is None or abs(with_zone(moment).timestamp() - now) <= span)
 
-    extent = replace(_known((16, 35)), within=seconds(within))
+    extent = replace(_text_extent((16, 35)), within=seconds(within))
     return replace(texts(ISO, check), extent=extent)
 
 
@@ -202,11 +203,11 @@ def is_email(text: str) -> bool:
 
 
 def is_url(text: str) -> bool:
-    """Whether the host and the port can be ones: the rest is in the expression."""
-    found = _AUTHORITY.search(text)
-    if found is None or int(found[2] or 0) > _MOST_PORT:
+    """Whether the host and the port are valid; the expression checks the rest."""
+    authority = _AUTHORITY.search(text)
+    if authority is None or int(authority[2] or 0) > _MOST_PORT:
         return False
-    host = found[1]
+    host = authority[1]
     if host.startswith("["):
         return ip_version(host[1:-1]) == 6
     labels = _ESCAPED.sub("a", host.removesuffix(".")).split(".")
@@ -223,7 +224,7 @@ def ip_version(text: str) -> int | None:
 
 
 def is_base64(text: str) -> bool:
-    """One of the two alphabets of RFC 4648; with padding all of it, or none."""
+    """Whether a text uses one of the two alphabets of RFC 4648, with complete padding or none."""
     if ("+" in text or "/" in text) and ("-" in text or "_" in text):
         return False
     if "=" in text and len(text) % 4:
@@ -232,7 +233,8 @@ def is_base64(text: str) -> bool:
 
 
 def is_jwt(text: str) -> bool:
-    """RFC 7519: signed (three parts, the last one empty for `alg: none` alone) or encrypted (five parts)."""
+    """Whether a text is a token of RFC 7519: signed (three parts, the last one empty only for `alg: none`) or
+    encrypted (five parts)."""
     parts = text.split(".")
     header = json_object(parts[0])
     algorithm = header.get("alg") if header is not None else None
@@ -252,16 +254,16 @@ def json_object(encoded: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-# How formats are learnt: what a plain word may look like as well counts only where the texts look like it.
+# How formats are learnt: a format that plain words may have too needs further signs in the texts.
 
 
-def common(values: Texts, of: Callable[[str], object]) -> str | None:
-    found = {of(value) for value in values}
-    return str(found.pop()) if len(found) == 1 else None
+def common(values: Texts, property_of: Callable[[str], object]) -> str | None:
+    distinct = {property_of(value) for value in values}
+    return str(distinct.pop()) if len(distinct) == 1 else None
 
 
 def are_mixed(values: Texts) -> bool:
-    """Letters and digits: no words, and no plain numbers."""
+    """Whether the texts have letters and digits: so they are not words, and not plain numbers."""
     joined = "".join(values)
     return any(c.isdigit() for c in joined) and any(c.isalpha() for c in joined)
 
@@ -270,16 +272,16 @@ _LEAST_DIGEST = 32
 
 
 def digest_length(values: Texts) -> str | None:
-    """The length of a digest: whole bytes, and many of them. A number of 64 bits is often written without its
-    leading zeros, so that the next one may be shorter."""
+    """The common length of digests: whole bytes, and at least 32 digits. A number of 64 bits is often written
+    without its leading zeros, so the next one may be shorter."""
     length = common(values, len)
     return length if length and int(length) >= _LEAST_DIGEST and int(length) % 2 == 0 else None
 
 
 def uuid_version(values: Texts) -> str | None:
     version = common(values, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
-    laid_out = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in values)
-    return version if version and version in "12345678" and laid_out else None
+    has_variant = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in values)
+    return version if version and version in "12345678" and has_variant else None
 
 
 FORMATS = (
@@ -340,7 +342,7 @@ FORMATS = (
         (5, 24),
         LearningRule(
             "times of day",
-            # what began a moment ago counts from 00:00:00: it is a length of time, and passes 24 hours
+            # 00:00:07 may be the time since a start: a length of time, which can pass 24 hours
             fits=lambda values: not all(text.startswith("00:") for text in values),
             piece=rf"{verbose(CLOCK_OF_12)}|{CLOCK}",
         ),
@@ -429,9 +431,9 @@ FORMATS = (
                 "." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values
             ),
         ),
-        # RFC 1123: the last label is never a number, else it would be read as an address.
+        # RFC 1123: the last label is never a number, as the host would be read as an address.
         check=lambda text: len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal(),
     ),
 )
-"""Each format: how it is read, how long its texts are, what other formats it is narrower than, and how it is
-learnt. Those that are learnt are tried in this order."""
+"""Each format: how it is read, how long its texts are, which formats it is narrower than, and how it is
+learnt. Formats are learnt in this order."""

@@ -1,4 +1,4 @@
-"""How a placeholder is written, and what it is: its row in the table, what it accepts, its bindings."""
+"""How a placeholder is written, and its types: its row in the table, what it accepts, its bindings."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from baselinekit.tree.equality import decimal, is_number, same_json
 from baselinekit.variables import as_text
 
 # The grammar: `<<` name [`(` args `)`] [`?`] [`|null`] [` as ` key] `>>`; `{{any_…}}` means the same.
-# What does not begin so is literal (`a << b`, `<<<<<<<`). An odd run of backslashes right before `<<` or
-# `{{any_` makes it literal and one of them is dropped; `escape` writes what `split` reads back.
+# Anything else is literal (`a << b`, `<<<<<<<`). An odd run of backslashes right before `<<` or `{{any_`
+# makes it literal, and one backslash is dropped; `escape` is the inverse of `split`.
 
 
 _MARKER = lazy_pattern(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
-_BEGINS = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
-WRITTEN = rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_BEGINS.pattern})"
+_NAME = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
+WRITTEN = rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_NAME.pattern})"
 _WRITTEN = lazy_pattern(WRITTEN)
 _TAIL = lazy_pattern(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
 _BLANKS = lazy_pattern(r"\s*")
@@ -47,18 +47,18 @@ class Token:
 
 
 def has_marker(text: str) -> bool:
-    """Whether a text may stand for something else than itself: there is a placeholder in it, a broken one, or
-    an escape of one. `1 << 4` is none."""
+    """Whether a text may stand for something else than itself: it has a placeholder in it, a malformed one,
+    or an escaped one. `1 << 4` is none."""
     return ("<<" in text or "{{any_" in text) and _WRITTEN.search(text) is not None
 
 
 def holds_marker(value: Json) -> bool:
-    """Whether any text of a value could."""
+    """Whether any text in a value has a marker."""
     return any(map(has_marker, texts_in(value)))
 
 
 def tokens_in(value: Json) -> Iterator[Token]:
-    """Every placeholder in the texts of a value. Malformed ones are somebody else's to report."""
+    """Every placeholder in the texts of a value. Malformed ones are skipped, and reported elsewhere."""
     for text in texts_in(value):
         if has_marker(text):
             with suppress(InvalidInput):
@@ -66,8 +66,8 @@ def tokens_in(value: Json) -> Iterator[Token]:
 
 
 def describes_many(value: Json) -> bool:
-    """Whether a value can describe others than itself: it holds a placeholder, and not only `<<var(name)>>`,
-    which is one value under another name."""
+    """Whether a value can describe other values too: it holds a placeholder other than `<<var(name)>>`, which
+    is one value under another name."""
     return any(token.name != "var" for token in tokens_in(value))
 
 
@@ -81,24 +81,24 @@ def texts_in(value: Json) -> Iterator[str]:
 
 
 def split(text: str) -> list[str | Token]:
-    """The text in parts: literal texts (escapes undone, never two in a row) and placeholders."""
+    """Split a text into literal texts (unescaped, never two in a row) and placeholders."""
     parts: list[str | Token] = []
     literal = ""
     position = 0
     while match := _MARKER.search(text, position):
         literal += text[position : match.start()]
-        run, opener = match.groups()
-        if len(run) % 2:
-            literal += run[1:] + opener
+        backslashes, opener = match.groups()
+        if len(backslashes) % 2:
+            literal += backslashes[1:] + opener
             position = match.end()
             continue
-        literal += run
-        begins = _BEGINS.match(text, match.end())
-        if begins is None:
+        literal += backslashes
+        name_match = _NAME.match(text, match.end())
+        if name_match is None:
             literal += opener[0]
             position = match.end() - 1
             continue
-        token, position = _token(text, match.end() - 2, begins, ">>" if opener == "<<" else "}}")
+        token, position = _parse_token(text, match.end() - 2, name_match, ">>" if opener == "<<" else "}}")
         if literal:
             parts.append(literal)
             literal = ""
@@ -110,34 +110,34 @@ def split(text: str) -> list[str | Token]:
 
 
 def escape(text: str, followed: bool = False) -> str:
-    """The text as a stored output holds it, so that it stands for itself. `followed`: a placeholder comes
-    right after it."""
+    """Escape a text for a stored output, so that it stands for itself. `followed`: a placeholder comes right
+    after it."""
     if not has_marker(text) and not (followed and text.endswith(("\\", "<", "{"))):
         return text
-    written = _escaped(text)
-    after = [_FOLLOWER] if followed else []
-    # An odd run of backslashes before a marker cannot be written: one would be lost. Such a text is quoted.
+    escaped = _escape_markers(text)
+    follower = [_FOLLOWER] if followed else []
+    # An odd run of backslashes before a marker cannot be escaped: one would be lost. Such a text is quoted.
     with suppress(InvalidInput):
-        parts = [part if isinstance(part, str) else part.text for part in split(written + "".join(after))]
-        if parts == [text, *after]:
-            return written
+        parts = [part if isinstance(part, str) else part.text for part in split(escaped + "".join(follower))]
+        if parts == [text, *follower]:
+            return escaped
     return "<<one_of('" + text.replace("'", "''") + "')>>"
 
 
-def _escaped(text: str) -> str:
+def _escape_markers(text: str) -> str:
     result = ""
     position = 0
     while match := _MARKER.search(text, position):
-        run, opener = match.groups()
-        begins = _BEGINS.match(text, match.end())
-        result += text[position : match.start()] + ("\\" if begins else "") + run
-        result += opener if begins else opener[0]
-        position = match.end() if begins else match.end() - 1
+        backslashes, opener = match.groups()
+        name_match = _NAME.match(text, match.end())
+        result += text[position : match.start()] + ("\\" if name_match else "") + backslashes
+        result += opener if name_match else opener[0]
+        position = match.end() if name_match else match.end() - 1
     return result + text[position:]
 
 
 def escape_value(value: Json) -> Json:
-    """A value with every text in it escaped; the same object when there is nothing to escape."""
+    """Escape every text in a value; return the same object when there is nothing to escape."""
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, list):
@@ -149,24 +149,24 @@ def escape_value(value: Json) -> Json:
     return value
 
 
-def _token(text: str, start: int, begins: re.Match[str], closer: str) -> tuple[Token, int]:
-    position = begins.end()
+def _parse_token(text: str, start: int, name_match: re.Match[str], closer: str) -> tuple[Token, int]:
+    position = name_match.end()
     args: tuple[Json, ...] = ()
     if text[position] == "(":
-        args, position = _args(text, start, position + 1)
+        args, position = _parse_args(text, start, position + 1)
     tail = _TAIL.match(text, position)
     assert tail is not None  # every part of it is optional
     if not text.startswith(closer, tail.end()):
         raise malformed(text[start : tail.end() + 2], f"should end with {closer}")
     end = tail.end() + 2
-    token = Token(begins[1], args, bool(tail[1]), bool(tail[2]), tail[3], text[start:end])
+    token = Token(name_match[1], args, bool(tail[1]), bool(tail[2]), tail[3], text[start:end])
     return token, end
 
 
-def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
+def _parse_args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
     args: list[Json] = []
     while True:
-        position = _blank(text, position)
+        position = _skip_blanks(text, position)
         if raw := _RAW.match(text, position):
             args.append(raw[1].replace("''", "'"))
             position = raw.end()
@@ -177,7 +177,7 @@ def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
                 raise malformed(text[start : quoted.end()], "has a text that is not JSON") from None
             position = quoted.end()
         elif bare := _BARE.match(text, position):
-            word = bare[0].strip()  # as JSON would read it, else the word itself
+            word = bare[0].strip()  # a JSON number or constant, else the word itself
             number = (
                 int(word) if _INTEGER.fullmatch(word) else Decimal(word) if _NUMBER.fullmatch(word) else word
             )
@@ -185,32 +185,32 @@ def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
             position = bare.end()
         elif args or text[position : position + 1] != ")":
             raise malformed(text[start : position + 1], "has an argument that cannot be read")
-        position = _blank(text, position)
+        position = _skip_blanks(text, position)
         closing = text[position : position + 1]
         position += 1
         if closing == ")":
             return tuple(args), position
         if not closing:
-            raise malformed(text[start:position], "ends within its arguments", _CUT_BY_YAML)
+            raise malformed(text[start:position], "ends within its arguments", _YAML_HINT)
         if closing != ",":
             raise malformed(text[start:position], "should go on with a comma or a closing parenthesis")
 
 
-def _blank(text: str, position: int) -> int:
+def _skip_blanks(text: str, position: int) -> int:
     """The position after any blanks."""
     match = _BLANKS.match(text, position)
     return match.end() if match else position
 
 
-_FORM = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
-_CUT_BY_YAML = "put it in quotes: between { } or [ ] YAML takes a comma for the end of a value"
+_SYNTAX_HINT = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
+_YAML_HINT = "put it in quotes: between { } or [ ] YAML takes a comma for the end of a value"
 
 
-def malformed(shown: str, why: str, hint: str = _FORM) -> InvalidInput:
-    return InvalidInput(Problem("BK211", f"the placeholder {shown!r} {why}", hint))
+def malformed(text: str, reason: str, hint: str = _SYNTAX_HINT) -> InvalidInput:
+    return InvalidInput(Problem("BK211", f"the placeholder {text!r} {reason}", hint))
 
 
-# What a placeholder is: its row in the table, what it accepts, its arguments and its bindings.
+# The types of placeholders: their row in the table, what they accept, their arguments and their bindings.
 
 
 Args = tuple[Json, ...]
@@ -224,11 +224,12 @@ TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 @frozen
 class Extent:
-    """What every value has that a placeholder accepts, and no other value has: its type, its length (of a
-    text, an array, an object), its size and form (of a number: `whole` those written without a fraction,
-    `within` of the present moment), how a text begins and ends and what it holds, the tests by `names` that
-    it passes (formats and expressions; None: nobody knows), its elements, or that it is one of some values.
-    Of a format the length follows from the name: it stands here for those who ask for a length alone."""
+    """The set of values that a placeholder accepts, by their properties: their types; the lengths of a text,
+    an array or an object; the range and form of a number (`whole`: written without a fraction, or only with
+    one; `within` so many seconds of the present moment); how a text begins and ends and what it holds; the
+    `names` of the tests it passes (formats and expressions; None: unknown); the kind of its elements; or a
+    list of values. The length of a format follows from its name: it is for callers that ask for a length
+    only."""
 
     types: frozenset[str] = TYPES
     lengths: tuple[int, int | None] = (0, None)
@@ -255,10 +256,9 @@ class Kind:
     """What a placeholder with its arguments accepts. `accepts` judges a JSON value. `inline` is the regular
     expression that finds a candidate inside a longer text (None: it cannot stand there) and `read` turns the
     candidate into the value to judge.
-    `timed`: the expression is the user's own, so it needs the time limit. Of a candidate that begins at some
-    place, `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`:
-    every text of these lengths is accepted. `extent` says what is accepted, to whoever sets two kinds beside
-    each other."""
+    `timed`: the expression is the user's own, so it needs the time limit. From the beginning of a candidate,
+    `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`: every
+    text of these lengths is accepted. `extent` describes the accepted values, to compare two kinds."""
 
     accepts: Callable[[Json], bool]
     inline: str | None = None
@@ -282,12 +282,12 @@ def between(number: Json, low: Json, high: Json) -> bool:
 @frozen
 class LearningRule:
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
-    fit. `words`: what the values are, which may hang on them. `when`: "sure" (no value has its form by
+    fit. `words`: describes the values, and may depend on them. `when`: "sure" (no value has its form by
     chance), "likely" (plain words may have it, or only a part of a text varies), "type" (it says hardly more
-    than the type). `argument`: what all values have in common that narrows it, described by `narrowed`;
-    `between`: its arguments are a least and a greatest value. `piece`: the verbose expression that finds it
-    in a longer text, where it may stand for a part that varies; `part`: what such a part looks like if
-    nothing surer is known of it. `in_rows`: it may stand for a key of one row that describes many."""
+    than the type). `argument`: a property of all values that narrows the placeholder, described by
+    `narrowed`; `between`: its arguments are a minimum and a maximum. `piece`: the verbose expression that
+    finds it in a longer text, where it may stand for a part that varies; `part`: the form of such a part if
+    nothing more specific is known. `in_rows`: it may stand for a key of one row that describes many."""
 
     words: str | Callable[[Sequence[Any]], str]
     of: str = "string"
@@ -301,16 +301,16 @@ class LearningRule:
     in_rows: bool = False
 
     def describe(self, values: Sequence[Any]) -> str:
-        """What the values are."""
+        """Describe the values."""
         return self.words if isinstance(self.words, str) else self.words(values)
 
 
 @frozen
 class PlaceholderType:
-    """A placeholder as one row: its name, the kind that its arguments make of it (in the words of a project),
-    the types of the values that are stored as it (None: any), and how it is learnt, if it is. The extent of
-    its kind says what else it is narrower than. `bounded`: its arguments are limits or a version, and without
-    them it means the same and accepts more."""
+    """A placeholder as one row of the table: its name, the function that builds its kind from its arguments
+    (and the words of a project), the types of the values that are stored as it (None: any), and how it is
+    learnt, if it is. The extent of its kind tells which placeholders it is narrower than. `bounded`: its
+    arguments are limits or a version; without them it means the same and accepts more."""
 
     name: str
     build: Callable[[Args, Any], Kind]
@@ -319,21 +319,21 @@ class PlaceholderType:
     bounded: bool = False
 
 
-def bad_args(name: str, why: str, example: str) -> InvalidInput:
-    return InvalidInput(Problem("BK213", f"the placeholder {name} {why}", f"for example <<{example}>>"))
+def bad_args(name: str, reason: str, example: str) -> InvalidInput:
+    return InvalidInput(Problem("BK213", f"the placeholder {name} {reason}", f"for example <<{example}>>"))
 
 
-def take(name: str, args: Args, example: str, *wanted: Callable[[Json], bool]) -> list[Json]:
-    """The arguments, each checked, those left out as None."""
-    if len(args) > len(wanted):
-        most = len(wanted)
-        plural = "s" if most > 1 else ""
-        why = f"takes at most {most} argument{plural}" if most else "takes no arguments"
-        raise bad_args(name, why, example)
-    for arg, fits in zip(args, wanted, strict=False):
+def take(name: str, args: Args, example: str, *checks: Callable[[Json], bool]) -> list[Json]:
+    """Check the arguments and return them; missing ones are None."""
+    if len(args) > len(checks):
+        limit = len(checks)
+        plural = "s" if limit > 1 else ""
+        reason = f"takes at most {limit} argument{plural}" if limit else "takes no arguments"
+        raise bad_args(name, reason, example)
+    for arg, fits in zip(args, checks, strict=False):
         if arg is not None and not fits(arg):
             raise bad_args(name, f"cannot take {str(arg)!r}", example)
-    return [*args, *[None] * (len(wanted) - len(args))]
+    return [*args, *[None] * (len(checks) - len(args))]
 
 
 def whole(value: Json) -> bool:
@@ -341,14 +341,14 @@ def whole(value: Json) -> bool:
 
 
 def count(value: Json) -> bool:
-    """A number of characters or elements that one can mean."""
+    """Whether a value is a reasonable number of characters or elements."""
     return whole(value) and 0 <= value <= _MOST
 
 
 def bounds(
     name: str, args: Args, example: str, fits: Callable[[Json], bool], *before: Callable[[Json], bool]
 ) -> list[Json]:
-    """The arguments of which the last two are a least and a greatest."""
+    """Check and return the arguments, of which the last two are a minimum and a maximum."""
     taken = take(name, args, example, *before, fits, fits)
     low, high = taken[-2:]
     if low is not None and high is not None and low > high:
@@ -357,7 +357,7 @@ def bounds(
 
 
 def seconds(value: Json) -> Decimal | None:
-    """A length of time: a number of seconds, or a text such as 500ms, 30s, 5m, 2h, 7d."""
+    """The seconds of a length of time: a number of seconds, or a text such as 500ms, 30s, 5m, 2h, 7d."""
     if is_number(value):
         return decimal(value) if value >= 0 else None
     match = _LENGTH_OF_TIME.fullmatch(value) if isinstance(value, str) else None
@@ -370,18 +370,18 @@ Bindings = dict[str, Json]
 
 
 class Piece(str):
-    """A bound part of a text, of which nobody has said yet whether it is a text, a number or null."""
+    """A bound part of a text, which may still turn out to be a text, a number or null."""
 
     __slots__ = ()
 
 
-def bound(token: Token, value: Json, bindings: Bindings) -> bool:
-    """Whether a value is the one that its binding already has; the first value met is the one."""
+def agrees_with_binding(token: Token, value: Json, bindings: Bindings) -> bool:
+    """Whether a value agrees with its binding; the first value of a key becomes its binding."""
     if token.key is None:
         return True
-    known = bindings.setdefault(token.key, value)
-    if isinstance(known, Piece) and not isinstance(value, Piece):
-        bindings[token.key] = value  # now it is known what the part of a text was
-    if isinstance(known, Piece) or isinstance(value, Piece):
-        return as_text(known) == as_text(value)
-    return same_json(known, value)
+    existing = bindings.setdefault(token.key, value)
+    if isinstance(existing, Piece) and not isinstance(value, Piece):
+        bindings[token.key] = value  # this value tells the type of the part of a text
+    if isinstance(existing, Piece) or isinstance(value, Piece):
+        return as_text(existing) == as_text(value)
+    return same_json(existing, value)

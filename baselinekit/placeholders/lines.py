@@ -1,4 +1,5 @@
-"""A text with placeholders beside one that it does not accept: which of them still match, line by line."""
+"""Compares a text with placeholders to one that it does not accept: which placeholders still match, line by
+line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,11 @@ from baselinekit.placeholders.template import Inline, Placeholder, Slot, compile
 from baselinekit.tree.alignment import Pairs, pair_equal, pair_in_order
 
 _MOST_TRIED = 200_000
-"""Lines that came times different lines with placeholders: beyond, a line stays with its place alone."""
+"""Actual lines times different lines with placeholders: beyond this, such lines are not searched for by
+content."""
 
 _MOST_PIECES = 160
-"""Words and signs of a line that is looked into."""
+"""Words and signs of a line that is compared piece by piece."""
 
 _MOST_PAIRED = 10_000
 _MOST_LOOKED_INTO = 100
@@ -27,17 +29,17 @@ _PIECE = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
 
 
 class MatchedLine(NamedTuple):
-    """A line that came, with what it keeps of its partner on file. `template`: as it is to be stored, with
-    each placeholder that still matches; `shown`: the partner, with what matched in the place of those."""
+    """An actual line and its partner among the stored lines. `template`: the actual line to store, with each
+    placeholder that still matches; `filled`: the stored line, with what these placeholders matched."""
 
     template: str
-    shown: str
+    filled: str
     partner: int
 
 
 @frozen
 class _StoredLine:
-    """A line on file. `template` is None for a literal one, which is `text` then."""
+    """A stored line. `template` is None for a literal line, which is `text` then."""
 
     text: str
     template: Placeholder | Inline | None
@@ -52,42 +54,45 @@ class _StoredLine:
 
 
 def with_placeholders(stored: str, actual: str, words: Words = _NO_WORDS) -> str:
-    """The actual text as it is to be stored: with every placeholder that still matches where it stood."""
-    kept = {a: line.template for a, line in matched_lines(stored, actual, words).items()}
-    if not kept:
+    """The actual text to store, with every placeholder that still matches in its place."""
+    templates = {a: line.template for a, line in matched_lines(stored, actual, words).items()}
+    if not templates:
         return escape(actual)
-    return "\n".join(kept.get(a) or escape(line) for a, line in enumerate(actual.split("\n")))
+    return "\n".join(templates.get(a) or escape(line) for a, line in enumerate(actual.split("\n")))
 
 
 def with_values(stored: str, actual: str, words: Words = _NO_WORDS) -> str:
-    """The stored text with what its placeholders matched in their place: beside the actual text only what
-    differs is a difference."""
+    """The stored text with its placeholders replaced by what they matched: compared to the actual text, only
+    real differences are left."""
     lines = stored.split("\n")
     for matched in matched_lines(stored, actual, words).values():
-        lines[matched.partner] = matched.shown
+        lines[matched.partner] = matched.filled
     return "\n".join(lines)
 
 
 def matched_lines(stored: str, actual: str, words: Words) -> dict[int, MatchedLine]:
     """The lines that keep a placeholder, by their numbers in the actual text."""
-    came = actual.split("\n")
-    old = _compiled(stored, words)
-    if old is None or all(line.template is None for line in old):
+    actual_lines = actual.split("\n")
+    stored_lines = _compile_lines(stored, words)
+    if stored_lines is None or all(line.template is None for line in stored_lines):
         return {}
     result = {}
-    for e, a in _pairs(old, came):
-        template, text = old[e].template, old[e].text
+    for e, a in _pair_lines(stored_lines, actual_lines):
+        template, text = stored_lines[e].template, stored_lines[e].text
         if template is None:
             continue
-        if old[e].accepts(came[a]):
-            result[a] = MatchedLine(text, came[a], e)
-        elif isinstance(template, Inline) and (both := _within(template, came[a], words)) is not None:
-            result[a] = MatchedLine(*both, e)
+        if stored_lines[e].accepts(actual_lines[a]):
+            result[a] = MatchedLine(text, actual_lines[a], e)
+        elif (
+            isinstance(template, Inline)
+            and (rewritten := _match_within_line(template, actual_lines[a], words)) is not None
+        ):
+            result[a] = MatchedLine(*rewritten, e)
     return result
 
 
-def _compiled(stored: str, words: Words) -> list[_StoredLine] | None:
-    """The lines on file; None where a placeholder goes on over the end of a line, or cannot be read."""
+def _compile_lines(stored: str, words: Words) -> list[_StoredLine] | None:
+    """The stored lines; None where a placeholder spans lines or cannot be parsed."""
     lines = []
     try:
         for line in stored.split("\n"):
@@ -96,10 +101,10 @@ def _compiled(stored: str, words: Words) -> list[_StoredLine] | None:
                 lines.append(_StoredLine(template, None))
             else:
                 lines.append(_StoredLine(line, template))
-        whole = sum(isinstance(part, Token) for part in split(stored))
+        token_count = sum(isinstance(part, Token) for part in split(stored))
     except BaselinekitError:
         return None
-    return lines if whole == sum(len(_tokens(line.template)) for line in lines) else None
+    return lines if token_count == sum(len(_tokens(line.template)) for line in lines) else None
 
 
 def _tokens(template: Placeholder | Inline | None) -> tuple[Token, ...]:
@@ -108,13 +113,13 @@ def _tokens(template: Placeholder | Inline | None) -> tuple[Token, ...]:
     return template.tokens if isinstance(template, Inline) else (template.token,)
 
 
-def _pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> list[tuple[int, int]]:
-    """Which lines belong together: those that are right from the head on and up to the tail, and of the lines
-    between them the likeliest."""
-    head = count_right(old, came)
-    tail = count_right(old[head:][::-1], came[head:][::-1])
-    e2, a2 = len(old) - tail, len(came) - tail
-    inner = likely_pairs(old[head:e2], came[head:a2])
+def _pair_lines(stored_lines: Sequence[_StoredLine], actual_lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Pair the lines: those that match from the head on and up to the tail, and the likeliest pairs of the
+    lines in between."""
+    head = count_matching(stored_lines, actual_lines)
+    tail = count_matching(stored_lines[head:][::-1], actual_lines[head:][::-1])
+    e2, a2 = len(stored_lines) - tail, len(actual_lines) - tail
+    inner = likely_pairs(stored_lines[head:e2], actual_lines[head:a2])
     return [
         *((n, n) for n in range(head)),
         *((head + e, head + a) for e, a in inner),
@@ -122,98 +127,110 @@ def _pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> list[tuple[int, i
     ]
 
 
-def count_right(old: Sequence[_StoredLine], came: Sequence[str]) -> int:
-    pairs = enumerate(zip(old, came, strict=False))
-    return next((n for n, (line, other) in pairs if not line.accepts(other)), min(len(old), len(came)))
+def count_matching(stored_lines: Sequence[_StoredLine], actual_lines: Sequence[str]) -> int:
+    pairs = enumerate(zip(stored_lines, actual_lines, strict=False))
+    return next(
+        (n for n, (line, actual_line) in pairs if not line.accepts(actual_line)),
+        min(len(stored_lines), len(actual_lines)),
+    )
 
 
-def likely_pairs(old: Sequence[_StoredLine], came: Sequence[str]) -> Pairs:
-    """Pairs in rising order: equal lines, those that are the first to accept a line, and the likeliest."""
-    literal = {line.text for line in old if line.template is None}
-    templates = list({line.text: line for line in old if line.template is not None}.values())
-    few = len(templates) * len(came) <= _MOST_TRIED
+def likely_pairs(stored_lines: Sequence[_StoredLine], actual_lines: Sequence[str]) -> Pairs:
+    """Pairs in rising order: equal lines, lines paired with the first template that accepts them, and the
+    likeliest pairs of the others."""
+    literal = {line.text for line in stored_lines if line.template is None}
+    templates = list({line.text: line for line in stored_lines if line.template is not None}.values())
+    tries_templates = len(templates) * len(actual_lines) <= _MOST_TRIED
     keys = [
         ("", line)
-        if line in literal or not few
-        else next((("<<", known.text) for known in templates if known.accepts(line)), ("", line))
-        for line in came
+        if line in literal or not tries_templates
+        else next((("<<", template.text) for template in templates if template.accepts(line)), ("", line))
+        for line in actual_lines
     ]
-    known = [("" if line.template is None else "<<", line.text) for line in old]
-    pairs, gaps = pair_equal(known, keys, _MOST_PAIRED)
+    stored_keys = [("" if line.template is None else "<<", line.text) for line in stored_lines]
+    pairs, gaps = pair_equal(stored_keys, keys, _MOST_PAIRED)
     for e1, e2, a1, a2 in gaps:
         if (e2 - e1) * (a2 - a1) > _MOST_PAIRED:
             pairs += [(e1 + n, a1 + n) for n in range(min(e2 - e1, a2 - a1))]
             continue
         least = _IN_PLACE if e2 - e1 == a2 - a1 else 0.0
         closely = (e2 - e1) * (a2 - a1) <= _MOST_LOOKED_INTO
-        scores = [[_likeness(line, other, closely) or least for other in came[a1:a2]] for line in old[e1:e2]]
+        scores = [
+            [_similarity(line, actual_line, closely) or least for actual_line in actual_lines[a1:a2]]
+            for line in stored_lines[e1:e2]
+        ]
         pairs += [(e1 + e, a1 + a) for e, a in pair_in_order(scores)]
     return sorted(pairs)
 
 
-def _likeness(line: _StoredLine, other: str, closely: bool) -> float:
-    """From 0 to 1, how many words and signs of a line on file are still there; 2 if it is right. Looked at
-    `closely`, it is like another one that has at least what its placeholders stand for."""
-    if line.accepts(other):
+def _similarity(line: _StoredLine, actual_line: str, closely: bool) -> float:
+    """The share of the words and signs of a stored line that are still there, from 0 to 1; 2 if it accepts
+    the line. With `closely`, a line in which only its placeholders match counts as slightly similar."""
+    if line.accepts(actual_line):
         return 2.0
     template = line.template
     parts = template.parts if isinstance(template, Inline) else () if template else (line.text,)
     before = [piece for part in parts if isinstance(part, str) for piece in _PIECE.findall(part)]
-    after = _PIECE.findall(other)
+    after = _PIECE.findall(actual_line)
     matcher = SequenceMatcher(None, before[:_MOST_PIECES], after[:_MOST_PIECES], autojunk=False)
     blocks = matcher.get_matching_blocks()
     same: int = sum(piece.isalnum() for block in blocks for piece in before[block.a : block.a + block.size])
-    if closely and not same and isinstance(template, Inline) and _within(template, other, _NO_WORDS):
+    if (
+        closely
+        and not same
+        and isinstance(template, Inline)
+        and _match_within_line(template, actual_line, _NO_WORDS)
+    ):
         return _IN_PLACE
     return same / max(len(before), len(after), 1)
 
 
-# Within a line: the words and signs of both, set side by side so that as many as possible are the same. A
-# placeholder takes the words between; one that takes nearly anything only between neighbours that stayed.
+# Within a line: the words and signs of both lines are aligned so that as many as possible are the same. A
+# placeholder takes the words between; one that accepts nearly anything needs unchanged neighbours.
 
 
 _BLANK, _SIGN, _WORD, _SURE = 0.1, 1.0, 2.0, 3.0
-"""What it is worth that a blank, a sign or a word stays, and that a format is found again."""
+"""The score of a blank, a sign or a word that stays, and of a format that is found again."""
 
 
-def _within(template: Inline, line: str, words: Words) -> tuple[str, str] | None:
-    """Of a line that a template does not accept what is kept, and how the template reads then; None if none
-    of its placeholders still matches."""
+def _match_within_line(template: Inline, line: str, words: Words) -> tuple[str, str] | None:
+    """Rewrite a line that a template does not accept: the line with the placeholders that still match, and
+    the template with what these matched; None if no placeholder still matches."""
     old: list[str | Slot] = []
     for part in template.parts:
         old += [part] if isinstance(part, Slot) else _PIECE.findall(part)
     new = _PIECE.findall(line)
     if max(len(old), len(new)) > _MOST_PIECES:
         return None
-    spans = _Alignment(old, new).spans()
-    written, at = "", 0
+    spans = _PieceAlignment(old, new).spans()
+    template_text, position = "", 0
     for number, (start, end) in spans.items():
         part = old[number]
         assert isinstance(part, Slot)
-        written += escape("".join(new[at:start]), followed=True) + part.token.text
-        at = end
-    written += escape("".join(new[at:]))
+        template_text += escape("".join(new[position:start]), followed=True) + part.token.text
+        position = end
+    template_text += escape("".join(new[position:]))
     try:
-        kept = compile_text(written, words)
-        if isinstance(kept, str) or not kept.accepts(line, {}):
+        rewritten = compile_text(template_text, words)
+        if isinstance(rewritten, str) or not rewritten.accepts(line, {}):
             return None
     except BaselinekitError:
         return None
-    shown = [
+    filled = [
         part if isinstance(part, str) else "".join(new[slice(*spans[n])]) if n in spans else part.token.text
         for n, part in enumerate(old)
     ]
-    return written, "".join(shown)
+    return template_text, "".join(filled)
 
 
-class _Alignment:
+class _PieceAlignment:
     def __init__(self, old: Sequence[str | Slot], new: Sequence[str]):
         self._old, self._new = old, new
         self._best: list[list[float]] = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-        self._taken: dict[tuple[int, int], int] = {}
+        self._best_ends: dict[tuple[int, int], int] = {}
 
     def spans(self) -> dict[int, tuple[int, int]]:
-        """For each placeholder that matches the words that it takes: from and to."""
+        """The start and end of the words that each matching placeholder takes."""
         old, new, best = self._old, self._new, self._best
         for i in range(len(old) - 1, -1, -1):
             for j in range(len(new), -1, -1):
@@ -221,13 +238,13 @@ class _Alignment:
                 for end, gain in self.steps(i, j):
                     if gain + best[i + 1][end] > best[i][j]:
                         best[i][j] = gain + best[i + 1][end]
-                        self._taken[i, j] = end
-        return dict(self.followed())
+                        self._best_ends[i, j] = end
+        return dict(self.best_path_spans())
 
-    def followed(self) -> Iterator[tuple[int, tuple[int, int]]]:
+    def best_path_spans(self) -> Iterator[tuple[int, tuple[int, int]]]:
         i = j = 0
         while i < len(self._old):
-            end = self._taken.get((i, j))
+            end = self._best_ends.get((i, j))
             if end is not None:
                 if isinstance(self._old[i], Slot):
                     yield i, (j, end)
@@ -238,7 +255,7 @@ class _Alignment:
                 j += 1
 
     def steps(self, i: int, j: int) -> Iterator[tuple[int, float]]:
-        """How far a part may go from here, and what that is worth."""
+        """Where a part that begins here may end, and the score of each end."""
         part, new = self._old[i], self._new
         if isinstance(part, str):
             if j < len(new) and new[j] == part:
@@ -251,27 +268,27 @@ class _Alignment:
         sure = not loose and "number" not in part.kind.extent.types
         for end in range(j + 1, len(new) + 1):
             after = self.is_same(i + 1, end, 1)
-            held = (before and after) if loose else (sure or before or after)
-            if held and _takes(part, "".join(new[j:end])):
+            is_anchored = (before and after) if loose else (sure or before or after)
+            if is_anchored and _slot_matches(part, "".join(new[j:end])):
                 yield end, (_SURE if sure else _SIGN) + 0.5 * (before + after) + 0.01 * (end - j)
                 if loose:
                     return
 
     def is_same(self, i: int, j: int, step: int) -> bool:
-        """Whether the neighbours on one side are the same: the next word or sign, blanks left aside; or the
-        end of the line on both."""
+        """Whether the neighbours on one side are the same: the next word or sign, ignoring blanks, or the end
+        of both lines."""
         while 0 <= i < len(self._old) and 0 <= j < len(self._new):
-            part, other = self._old[i], self._new[j]
-            if part != other:
+            part, piece = self._old[i], self._new[j]
+            if part != piece:
                 return False
-            if not other.isspace():
+            if not piece.isspace():
                 return True
             i, j = i + step, j + step
         ended = not 0 <= i < len(self._old), not 0 <= j < len(self._new)
         return all(ended)
 
 
-def _takes(slot: Slot, text: str) -> bool:
+def _slot_matches(slot: Slot, text: str) -> bool:
     if slot.kind.timed or (slot.token.nullable and text == "null"):
         return slot.read(text, {})
     return bool(re.fullmatch(slot.kind.inline or "", text)) and slot.read(text, {})

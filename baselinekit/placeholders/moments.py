@@ -1,4 +1,4 @@
-"""Moments as texts: the forms in which services write a date with a time, and the moment that each means."""
+"""Moments as texts: the forms in which services write dates and times, and the moments they mean."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,45 +20,46 @@ ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
 
 
 def verbose(pattern: str) -> str:
-    """The expression as it stands in one in which blanks mean nothing."""
+    """Escape the blanks of an expression for use in a verbose one."""
     return pattern.replace(" ", r"\ ")
 
 
-# Dates with a time and without, as ISO 8601 and RFC 3339 have them.
+# Dates with and without a time, as in ISO 8601 and RFC 3339.
 
 
 _LEAP_SECOND = lazy_pattern(r"(?<=:[0-9]{2}:)60")
 _BEFORE_LEAP_SECONDS = ((6, 30, 23, 59), (12, 31, 23, 59))
-"""In UTC: all of them have followed the last day of June or December so far."""
+"""In UTC: all leap seconds so far were at the end of June or December."""
 
 _LEAP_DAYS = ("2016-12-31", "2017-01-01")
-"""East of UTC the second comes on the morning after."""
+"""East of UTC the leap second comes on the next morning."""
 
 
 def iso_moment(text: str) -> datetime | None:
-    """None for a day that does not exist, and for a second 60 where there is no leap second."""
+    """The moment of an ISO text; None for a day that does not exist, and for a second 60 where there is no
+    leap second."""
     try:
         return datetime.fromisoformat(text)
-    except ValueError:  # or it is spelled in a way that this reader does not know
+    except ValueError:  # invalid, or in a spelling that this parser does not know
         regular = _LEAP_SECOND.sub("59", text).upper()
     try:
         moment = datetime.fromisoformat(regular)
         if regular == text.upper():
             return moment
-        at = with_zone(moment).astimezone(UTC)
-        is_leap = (at.month, at.day, at.hour, at.minute) in _BEFORE_LEAP_SECONDS
+        utc = with_zone(moment).astimezone(UTC)
+        is_leap = (utc.month, utc.day, utc.hour, utc.minute) in _BEFORE_LEAP_SECONDS
         return moment + timedelta(seconds=1) if is_leap else None
     except (ValueError, OverflowError):
         return None
 
 
 def with_zone(moment: datetime) -> datetime:
-    """A time without a zone counts as UTC."""
+    """The moment with a zone: a time without one counts as UTC."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def is_time(text: str) -> bool:
-    """Whether a second 60 stands where a leap second can be: at 23:59 UTC."""
+    """Whether a time of day is valid: a second 60 only where a leap second can be, at 23:59 UTC."""
     if not _LEAP_SECOND.search(text):
         return True
     return any(iso_moment(f"{day}T{text}") is not None for day in _LEAP_DAYS)
@@ -72,7 +73,7 @@ def is_date(text: str) -> bool:
     return True
 
 
-# Numbers of seconds since 1970, and of its parts.
+# Numbers of seconds since 1970, or of fractions of seconds.
 
 
 _FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
@@ -82,7 +83,7 @@ UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nan
 
 
 def unit_of(moments: Any) -> str | None:
-    """The unit in which all numbers are moments of our time since 1970."""
+    """The unit in which all numbers are moments between 2008 and 2039, counted since 1970."""
     for unit, name in UNITS.items():
         if all(_FIRST_SECOND * unit <= moment < _LAST_SECOND * unit for moment in moments):
             return name
@@ -90,24 +91,24 @@ def unit_of(moments: Any) -> str | None:
 
 
 def seconds_of(number: Any) -> float | None:
-    """The moment that a number can mean, in seconds since 1970."""
+    """The moment that a number may mean, in seconds since 1970."""
     for unit in UNITS:
         if _FIRST_SECOND * unit <= number < _LAST_SECOND * unit:
             return float(number / unit)
     return None
 
 
-# The forms of other standards and of the programs that most services are written with. A form takes the
-# same moment on any day: one digit or two for a day, a fraction or none, any zone.
+# The forms of other standards and of the languages in which most services are written. A form matches the
+# same service's texts on any day: one digit or two for a day, a fraction or none, any zone.
 
 
 _SHORT_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _LONG_DAY = "(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_REST = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
+_ENDINGS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
 _MON = f"(?P<name>{'|'.join(_MONTHS)})"
 _MONTH = (
-    f"(?P<name>{'|'.join(f'{month}(?:{rest})?' for month, rest in zip(_MONTHS, _REST, strict=True))})\\.?"
+    f"(?P<name>{'|'.join(f'{month}(?:{rest})?' for month, rest in zip(_MONTHS, _ENDINGS, strict=True))})\\.?"
 )
 _Y, _YY, _M = "(?P<y>[0-9]{4})", "(?P<y>[0-9]{2})", "(?P<m>0?[1-9]|1[0-2])"
 _MM = "(?P<m>0[1-9]|1[0-2])"
@@ -121,7 +122,7 @@ _OFFSET = "[+-][0-9]{2}:?[0-9]{2}"
 _NAMED = f"(?P<z>[A-Z]{{1,5}}|{_OFFSET})"
 _COMMENT = r"(?: \([^()\n]{0,60}\))?"
 _NAMED_DAY = f"(?:(?:{_LONG_DAY}|{_SHORT_DAY}),? )?"
-_THEN = f"(?:,| at|) {_SHORT_TIME}{_NOON}(?: {_NAMED})?"
+_AND_TIME = f"(?:,| at|) {_SHORT_TIME}{_NOON}(?: {_NAMED})?"
 
 _PATTERNS: dict[str, str] = {
     "http": f"{_SHORT_DAY}, {_DD} {_MON} {_Y} {_TIME} (?P<z>GMT)",
@@ -143,8 +144,8 @@ _PATTERNS: dict[str, str] = {
     "slashes": f"{_Y}/{_MM}/{_DD}[T ]{_SHORT_TIME}(?: ?{_NAMED})?",
     "us": f"{_M}/(?P<d>0?[1-9]|[12][0-9]|3[01])/{_Y},? {_SHORT_TIME}{_NOON}",
     "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y},? {_SHORT_TIME}{_NOON}",
-    "words": f"{_NAMED_DAY}{_MONTH} {_D}(?:st|nd|rd|th)?,? {_Y}{_THEN}",
-    "day_first": rf"{_NAMED_DAY}{_D}\.?[ -]{_MONTH},?[ -]{_Y}{_THEN}",
+    "words": f"{_NAMED_DAY}{_MONTH} {_D}(?:st|nd|rd|th)?,? {_Y}{_AND_TIME}",
+    "day_first": rf"{_NAMED_DAY}{_D}\.?[ -]{_MONTH},?[ -]{_Y}{_AND_TIME}",
     "syslog": f"{_MON} {_D} {_TIME}{_FRACTION}",
     "klog": f"[DIWEF]{_MM}{_DD} {_TIME}{_FRACTION}",
 }
@@ -156,7 +157,7 @@ _DATES: dict[str, str] = {
     "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y}",
     "basic": f"(?P<y>20[0-9]{{2}}){_MM}{_DD}",
 }
-_GROUP = lazy_pattern(r"\(\?P<sep>(\[[^\]]*\])\)|\(\?P=sep\)|\(\?P<[a-z0-9]+>")
+_NAMED_GROUP = lazy_pattern(r"\(\?P<sep>(\[[^\]]*\])\)|\(\?P=sep\)|\(\?P<[a-z0-9]+>")
 _ESCAPED = (
     r"(?:[A-Z][a-z]{2,8}(?:%2C|%20|[+,]){1,2})?[0-9]{1,4}(?:[-/.+]|%2F|%20)[0-9A-Za-z]{1,9}"
     r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"
@@ -167,31 +168,32 @@ _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
 @frozen
 class MomentForm:
-    """One form: the expression that finds it, and the moment of a text, in seconds since 1970."""
+    """One form: the expression that finds it, and the function that gives the moment of a text, in seconds
+    since 1970."""
 
     pattern: str
     moment: Callable[[str], float | None]
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """When the first text is read: most commands never meet one."""
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile on first use: most commands never see a moment."""
     return re.compile(pattern)
 
 
-def _form(pattern: str) -> MomentForm:
+def _make_form(pattern: str) -> MomentForm:
     def moment(text: str) -> float | None:
-        found = _compiled(pattern).fullmatch(text)
-        return None if found is None else _read(found.groupdict())
+        match = _compile(pattern).fullmatch(text)
+        return None if match is None else _timestamp_of_parts(match.groupdict())
 
-    # without the names of its groups: it may stand several times in a longer one
-    plain = _GROUP.sub(lambda found: "[./-]" if found[1] or "=sep" in found[0] else "(?:", pattern)
+    # without the names of its groups, as it may occur several times in a longer expression
+    plain = _NAMED_GROUP.sub(lambda group: "[./-]" if group[1] or "=sep" in group[0] else "(?:", pattern)
     return MomentForm(plain, moment)
 
 
-def _read(parts: dict[str, str | None]) -> float | None:
-    """The moment that the parts of a date state; without a year that of a leap year, since any day may be
-    meant. None for a day that does not exist."""
+def _timestamp_of_parts(parts: dict[str, str | None]) -> float | None:
+    """The timestamp of the parts of a date. Without a year a leap year is assumed, so that any day is valid.
+    None for a day that does not exist."""
     name = parts.get("name")
     year = int(parts.get("y") or 2000)
     month = _MONTHS.index(name[:3]) + 1 if name else int(parts["m"] or 0)
@@ -201,19 +203,19 @@ def _read(parts: dict[str, str | None]) -> float | None:
     second = min(int(parts.get("s") or 0), 59)
     day = int(parts.get("d") or 0)
     try:
-        zone, minute = _zone(parts.get("z") or ""), int(parts.get("i") or 0)
+        zone, minute = _parse_zone(parts.get("z") or ""), int(parts.get("i") or 0)
         full_year = year + 2000 if year < 100 else year
         return datetime(full_year, month, day, hour, minute, second, tzinfo=zone).timestamp()
     except (ValueError, OverflowError):
         return None
 
 
-def _zone(text: str) -> timezone:
-    """The zone of an offset; a name that is no offset counts as UTC."""
+def _parse_zone(text: str) -> timezone:
+    """The zone of an offset; the name of a zone counts as UTC."""
     if text[:1] not in ("+", "-"):
         return UTC
-    away = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
-    return timezone(-away if text[0] == "-" else away)
+    offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    return timezone(-offset if text[0] == "-" else offset)
 
 
 def iso_seconds(text: str) -> float | None:
@@ -233,7 +235,7 @@ def is_iso(text: str) -> bool:
 
 
 def epoch_seconds(text: str) -> float | None:
-    """As a number it would be one of `any_unix_timestamp`: 2001 to 2286."""
+    """The moment of a number that `any_unix_timestamp` accepts: 2001 to 2286."""
     if not re.fullmatch(_EPOCH, text):
         return None
     number = Decimal(text)
@@ -241,123 +243,127 @@ def epoch_seconds(text: str) -> float | None:
 
 
 def escaped_seconds(text: str) -> float | None:
-    """A moment as it stands in the query of a URL."""
+    """The moment of a text that is escaped as in the query of a URL."""
     plain = unquote_plus(text)
     return moment_of(plain) if plain != text else None
 
 
 @cache
 def moment_forms() -> dict[str, MomentForm]:
-    """The forms by their names; in a longer text they are tried in this order, and the first that fits is
-    the longest."""
-    forms = {name: _form(pattern) for name, pattern in _PATTERNS.items()}
+    """The forms by name. In a longer text they are tried in this order, and the first that fits is the
+    longest."""
+    forms = {name: _make_form(pattern) for name, pattern in _PATTERNS.items()}
     forms["iso"] = MomentForm(ISO, iso_seconds)
     forms["escaped"] = MomentForm(_ESCAPED.replace("%3A", "%3[Aa]"), escaped_seconds)
     forms["epoch"] = MomentForm(_EPOCH, epoch_seconds)
     return forms
 
 
-# What any moment and any day has in it: one quick look, which most texts do not pass.
+# A quick check for what every moment and every day contains; most texts fail it.
 
-_OF_MOMENTS = lazy_pattern(r"[0-9]:[0-5][0-9]|[0-9]{8}|[0-9]%3[Aa]")
-_OF_DAYS = lazy_pattern(
+_MOMENT_HINT = lazy_pattern(r"[0-9]:[0-5][0-9]|[0-9]{8}|[0-9]%3[Aa]")
+_DAY_HINT = lazy_pattern(
     r"[0-9]{4}[-/][01][0-9]|[0-9][./-][0-9]{4}|20[0-9]{6}"
     rf"|(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?,?[ -] ?[0-9]"
 )
 _COMMON = lazy_pattern(r"([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?Z")
-"""Most moments of services. The first form that fits it takes no parts of a second."""
+"""The form of most services. The first form that fits such a text ignores fractions of a second."""
 
 
 def is_common_moment(text: str) -> bool:
-    """Whether it is one of them, of a day that exists."""
-    common = _COMMON.fullmatch(text)
+    """Whether a text has the most common form, and its day exists."""
+    match = _COMMON.fullmatch(text)
     with suppress(ValueError):
-        return common is not None and bool(datetime.fromisoformat(common[1]))
+        return match is not None and bool(datetime.fromisoformat(match[1]))
     return False
 
 
 @lru_cache(maxsize=8192)
 def moment_of(text: str) -> float | None:
-    """The moment that a text states in any of the forms. Whoever learns asks it of a text several times."""
+    """The moment that a text states in any of the forms. Cached, as learning asks several times for a
+    text."""
     if common := _COMMON.fullmatch(text):
         with suppress(ValueError):
             return datetime.fromisoformat(common[1]).replace(tzinfo=UTC).timestamp()
-    found = _moment_whole().fullmatch(text) if _OF_MOMENTS.search(text) else None
-    if found is None or found.lastindex is None:
+    match = _whole_moment_pattern().fullmatch(text) if _MOMENT_HINT.search(text) else None
+    if match is None or match.lastindex is None:
         return None
-    fitting = list(moment_forms().values())[found.lastindex - 1 :]  # the first that fits, and those after it
-    return next((moment for form in fitting if (moment := form.moment(text)) is not None), None)
+    candidates = list(moment_forms().values())[
+        match.lastindex - 1 :
+    ]  # the first that fits, and those after it
+    return next((moment for form in candidates if (moment := form.moment(text)) is not None), None)
 
 
 @cache
 def date_forms() -> dict[str, MomentForm]:
-    """The forms of days by their names."""
-    forms = {name: _form(pattern) for name, pattern in _DATES.items()}
+    """The forms of days by name."""
+    forms = {name: _make_form(pattern) for name, pattern in _DATES.items()}
     return {**forms, "iso": MomentForm(DATE, _iso_day)}
 
 
 @lru_cache(maxsize=8192)
 def day_of(text: str) -> float | None:
-    """The moment at which the day begins that a text states in any form, in UTC."""
-    if not _OF_DAYS.search(text) or not _day_whole().fullmatch(text):
+    """The beginning, in UTC, of the day that a text states in any form."""
+    if not _DAY_HINT.search(text) or not _whole_day_pattern().fullmatch(text):
         return None
-    found = (form.moment(text) for form in date_forms().values())
-    return next((moment for moment in found if moment is not None), None)
+    moments = (form.moment(text) for form in date_forms().values())
+    return next((moment for moment in moments if moment is not None), None)
 
 
-def _anywhere(forms: Iterable[MomentForm]) -> re.Pattern[str]:
+def _search_pattern(forms: Iterable[MomentForm]) -> re.Pattern[str]:
     either = "|".join(form.pattern for form in forms)
     return re.compile(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])")
 
 
 @cache
-def _moment_whole() -> re.Pattern[str]:
-    """A group for each form: no form has one of its own."""
+def _whole_moment_pattern() -> re.Pattern[str]:
+    """An expression with a group for each form; forms have no groups of their own."""
     return re.compile("|".join(f"({form.pattern})" for form in moment_forms().values()))
 
 
 @cache
-def _day_whole() -> re.Pattern[str]:
+def _whole_day_pattern() -> re.Pattern[str]:
     return re.compile("|".join(form.pattern for form in date_forms().values()))
 
 
 @cache
-def _moment_anywhere() -> re.Pattern[str]:
-    return _anywhere(moment_forms().values())
+def _moment_search_pattern() -> re.Pattern[str]:
+    return _search_pattern(moment_forms().values())
 
 
 @cache
-def _day_anywhere() -> re.Pattern[str]:
-    return _anywhere(date_forms().values())
+def _day_search_pattern() -> re.Pattern[str]:
+    return _search_pattern(date_forms().values())
 
 
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
-    """Where in a text moments stand, and when each is, in seconds since 1970. Days alone are no moments."""
-    if _OF_MOMENTS.search(text):
-        for found in _moment_anywhere().finditer(text):
-            when = moment_of(found[0])
-            if when is not None and when >= _FIRST_MOMENT:
-                yield found.start(), found.end(), when
+    """The moments in a text: start, end, and the moment in seconds since 1970. A day alone is no moment."""
+    if _MOMENT_HINT.search(text):
+        for match in _moment_search_pattern().finditer(text):
+            moment = moment_of(match[0])
+            if moment is not None and moment >= _FIRST_MOMENT:
+                yield match.start(), match.end(), moment
 
 
 def days_in(text: str) -> Iterator[float]:
-    """The days that a text states, by the moments at which they begin."""
-    if _OF_DAYS.search(text):
-        days = (day_of(found[0]) for found in _day_anywhere().finditer(text))
+    """The days that a text states, as the moments at which they begin."""
+    if _DAY_HINT.search(text):
+        days = (day_of(match[0]) for match in _day_search_pattern().finditer(text))
         yield from (day for day in days if day is not None)
 
 
 _FIRST_MOMENT = 10.0**9
-"""2001: before that a year was missing, or it is no moment of a service."""
+"""2001: earlier moments have no year, or are not written by a service."""
 
 NEAR = 600.0
-"""Seconds: a moment that is no further from now was written for this answer, or when the service started."""
+"""Seconds: a moment closer to now was written for this answer, or when the service started."""
 
 _DAY = 86_400.0
 
 
 def is_of_now(text: str, now: float) -> bool:
-    """Whether a text states a moment within ten minutes of now, or today: it was made for this answer."""
+    """Whether a text states a moment within ten minutes of now, or today's date: it was made for this
+    answer."""
     if not now or len(text) > 80:
         return False
     moment = moment_of(text)
@@ -368,19 +374,19 @@ def is_of_now(text: str, now: float) -> bool:
 
 
 def may_hold_now(text: str, now: float) -> bool:
-    """Whether such a moment can be in a text: it has the year and the day in it, in some zone, or the first
-    digits of the seconds since 1970."""
+    """Whether a text may contain a moment near now: it has the year and the day in it, in some zone, or the
+    first digits of the seconds since 1970."""
     if not now:
         return False
     years, days, seconds = _digits_of(now)
     is_dated = any(map(text.__contains__, years)) and any(map(text.__contains__, days))
     if not is_dated and not any(map(text.__contains__, seconds)):
         return False
-    return bool(_OF_MOMENTS.search(text) or _OF_DAYS.search(text))
+    return bool(_MOMENT_HINT.search(text) or _DAY_HINT.search(text))
 
 
 def may_hold_now_among(texts: Collection[str], now: float) -> set[str]:
-    """Those of many texts in which such a moment can be."""
+    """The texts that may contain a moment near now."""
     if not now:
         return set()
     years, _, seconds = _digits_of(now)
@@ -390,9 +396,9 @@ def may_hold_now_among(texts: Collection[str], now: float) -> set[str]:
 
 @lru_cache(maxsize=16)
 def _digits_of(now: float) -> tuple[set[str], set[str], set[str]]:
-    """The last two digits of the year, the day of the month, and the first of the seconds, of any moment that
-    is near now: a zone is less than a day away."""
-    away = _DAY + NEAR
-    near = [datetime.fromtimestamp(now + part * away / 2, UTC) for part in range(-2, 3)]
+    """The last two digits of the year, the day of the month, and the first digits of the seconds since 1970,
+    of any moment near now in any zone: zones differ by less than a day from UTC."""
+    reach = _DAY + NEAR
+    moments = [datetime.fromtimestamp(now + part * reach / 2, UTC) for part in range(-2, 3)]
     seconds = {str(int(now + part))[:-4] for part in (-NEAR, NEAR)}
-    return {f"{one.year % 100:02}" for one in near}, {str(one.day) for one in near}, seconds
+    return {f"{moment.year % 100:02}" for moment in moments}, {str(moment.day) for moment in moments}, seconds

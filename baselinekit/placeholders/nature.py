@@ -1,8 +1,9 @@
-"""What a value is by its nature: an id that a service makes anew, a moment that a clock wrote, a counter.
+"""Tells volatile values by their nature: an id that a service makes anew, a moment that a clock wrote, a
+counter.
 
-Nothing here hides a value. A capture tells what looks like an id; a compare says that all that differs is of
-such kinds; `refresh --learn` takes an id for an id and a moment for a moment. How often it errs is measured
-in tests/placeholders/test_nature.py."""
+Nothing here hides a value. A capture reports what looks like an id; a compare reports if all differences are
+of such kinds; `refresh --learn` accepts an id in place of an id and a moment in place of a moment. How often
+this errs is measured in tests/placeholders/test_nature.py."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -32,7 +33,7 @@ Nature = Literal["id", "moment", "counter"]
 
 
 def moment_of(value: Json) -> float | None:
-    """When a value is that is a moment as a whole, in seconds since 1970."""
+    """The moment that a value states as a whole, in seconds since 1970; None if it is none."""
     if is_number(value):
         if isinstance(value, int | float) and value < LEAST:
             return None
@@ -40,8 +41,8 @@ def moment_of(value: Json) -> float | None:
     return moment_of_text(value) if isinstance(value, str) else None
 
 
-# Ids. By their form where no other text has it by chance; by the name of the key where it says so and the
-# value looks as if nobody had made it up.
+# Ids: by their form, if no other text has it by chance; by the name of the key, if the value looks generated
+# too.
 
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ULID = lazy_pattern(r"0[0-9A-HJKMNP-TV-Z]{25}")
@@ -53,7 +54,7 @@ _TOKEN = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{6,}")
 _ONE_RUN = lazy_pattern(r"[A-Za-z0-9+/_-]+={0,2}")
 _PREFIXED = lazy_pattern(r"[a-z]{1,10}(?:[_-][a-z]{1,8})?[_-](?P<rest>[A-Za-z0-9]{8,})")
 _TAG = lazy_pattern(r'(?:W/)?"(?P<tag>[^"\s]{4,})"')
-_NAMED = lazy_pattern(
+_ID_NAME = lazy_pattern(
     r"(?i)(?:^|[_.-]|(?<=[a-z]))(?:id|ident|uid|uuid|guid|token|nonce|session|sid|etag|cursor|csrf|xsrf"
     r"|trace|span|correlation|request|transaction|hash|digest|sha1|sha256|checksum|signature|revision|rev"
     r"|reference|key|ref)(?:[_-]?(?:id|token|key|no|number))?$"
@@ -61,7 +62,7 @@ _NAMED = lazy_pattern(
 _HASHES = "hash|digest|checksum|sha-?(?:1|224|256|384|512)|md5|crc(?:32)?|blake2[bs]?|blake3|integrity"
 _HASH_NAME = lazy_pattern(rf"(?i)(?:^|[_.-]|(?<=[a-z]))(?:{_HASHES})$")
 _HASH_TEXT = lazy_pattern(rf"(?i)(?<![a-z0-9])(?:{_HASHES})[:=-]\s?[A-Za-z0-9+/]{{8,}}")
-_TIMED = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
+_TIME_NAME = lazy_pattern(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
 _LARGE = 10**11
 _KINDS = bytes(
     49 if 48 <= code < 58 else 97 if code < 128 and chr(code).isalpha() else 32 for code in range(256)
@@ -76,23 +77,24 @@ SHORTEST, LEAST = 6, 10**9
 
 _FEWEST_TURNS = 3
 _MOST_COMMON = 0.55
-"""Of the pairs of letters, the part that words have too: by chance it is a fifth, in words most."""
+"""The largest share of letter pairs that are common in words: by chance it is a fifth, in words it is
+most."""
 
 _FEWEST_DIGITS = 6
-"""Of the sixteen hexadecimal digits: what has fewer was typed, such as 11111111-… or 0000….001."""
+"""Different hexadecimal digits: a text with fewer was typed, such as 11111111-… or 0000….001."""
 
 _PARTS = lazy_pattern(rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])")
 
 
 def looks_like_id(value: Json, path: Path = ()) -> bool:
-    """Whether a value looks as if a service had made it up to name something, or somebody: an id, a token."""
+    """Whether a value looks as if a service had generated it to identify something: an id, a token."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return False
     if (len(value) < SHORTEST or " " in value) if isinstance(value, str) else value < _LARGE:
         return False  # most values: none of the forms below fits
     text, name = str(value), name_of(path)
     if _LONG_NUMBER.fullmatch(text):  # a snowflake; round numbers are limits
-        is_moment = moment_of(value) is not None and _TIMED.search(name)
+        is_moment = moment_of(value) is not None and _TIME_NAME.search(name)
         return not (text.endswith("000") or text in _LIMITS or is_moment)
     if isinstance(value, int):  # the id of a thread, say: too large to be counted
         is_id = _names_id(name) and value >= _LARGE and moment_of(value) is None
@@ -101,19 +103,19 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     text = tag["tag"] if tag else text
     if _UUID.fullmatch(text) or _HEX.fullmatch(text):
         is_typed = len(set(text.lower()) - {"-"}) < _FEWEST_DIGITS or text.endswith("0000")
-        return not is_typed and _turns(text.replace("-", "")) >= _FEWEST_TURNS
+        return not is_typed and _count_turns(text.replace("-", "")) >= _FEWEST_TURNS
     if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
         return True
     return is_made_up(text, name, tag is not None)
 
 
 _MAY_BE_ID = lazy_pattern(rf"{_TAG.pattern}|{_TOKEN.pattern}")
-"""What has another form is none, unless it is a JSON Web Token."""
+"""A text of another form is no id, unless it is a JSON Web Token."""
 
 
 def ids_among(texts: Iterable[str], name: str) -> set[str]:
-    """Those of many texts under one key that look like ids. Most are told by a glance: they have blanks or
-    other signs in them, or are moments."""
+    """The texts under one key that look like ids. Most texts are excluded by a quick check: they contain
+    blanks or other signs, or are moments."""
     has_form = _MAY_BE_ID.fullmatch
     return {
         text
@@ -125,10 +127,10 @@ def ids_among(texts: Iterable[str], name: str) -> set[str]:
 
 
 def is_made_up(text: str, name: str, is_tag: bool) -> bool:
-    return bool(_TOKEN.fullmatch(text)) and _is_no_word(text, name, is_tag) and moment_of(text) is None
+    return bool(_TOKEN.fullmatch(text)) and _looks_generated(text, name, is_tag) and moment_of(text) is None
 
 
-def _is_no_word(text: str, name: str, is_tag: bool) -> bool:
+def _looks_generated(text: str, name: str, is_tag: bool) -> bool:
     if (
         len(text) >= SHORTEST_RANDOM
         and _ONE_RUN.fullmatch(text)
@@ -145,20 +147,20 @@ def _is_no_word(text: str, name: str, is_tag: bool) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names_id(name: str) -> bool:
-    return _NAMED.search(name) is not None
+    return _ID_NAME.search(name) is not None
 
 
 def is_random(run: str) -> bool:
-    """Whether no word, no name and no number is written so: letters and digits in turn, or capitals anywhere,
-    and pairs of letters that words do not have."""
-    if len(run) < _SHORTEST_RUN or (_turns(run) < 2 and len(_CAPITAL.findall(run)) < _FEWEST_TURNS):
+    """Whether a run of characters is neither a word nor a name nor a number: letters and digits alternate, or
+    capitals are anywhere, and its pairs of letters are rare in words."""
+    if len(run) < _SHORTEST_RUN or (_count_turns(run) < 2 and len(_CAPITAL.findall(run)) < _FEWEST_TURNS):
         return False
     pairs = [pair for word in _LETTERS.findall(run) for pair in map(add, word, word[1:])]
     return sum(pair.lower() in COMMON_PAIRS for pair in pairs) <= _MOST_COMMON * len(pairs)
 
 
-def _turns(run: str) -> int:
-    """How often letters and digits follow each other."""
+def _count_turns(run: str) -> int:
+    """Count the changes between letters and digits."""
     kinds = run.encode("ascii", "replace").translate(_KINDS)
     return kinds.count(b"1a") + kinds.count(b"a1")
 
@@ -170,7 +172,7 @@ def name_of(path: Path) -> str:
     return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
-# Rows that say what their value is: {name: uptime, value: 12} names it as {uptime: 12} does.
+# Rows that name their value: {name: uptime, value: 12} means the same as {uptime: 12}.
 
 _ROW_NAMES = ("name", "key", "metric", "stat", "label")
 ROW_VALUES = frozenset({"value", "val", "count"})
@@ -180,8 +182,8 @@ _FEWEST_MOVED = 2
 
 
 def named(path: Path, root: Json) -> Path:
-    """The path of a value, with the name that its row gives it in the place of `value`."""
-    row = _above(path, root, 1) if path and path[-1] in ROW_VALUES else None
+    """The path of a value, with `value` replaced by the name that its row gives it."""
+    row = _container_above(path, root, 1) if path and path[-1] in ROW_VALUES else None
     if not isinstance(row, dict):
         return path
     name = next((row[key] for key in _ROW_NAMES if isinstance(row.get(key), str)), "")
@@ -189,39 +191,46 @@ def named(path: Path, root: Json) -> Path:
 
 
 def is_among_metrics(path: Path, root: Json) -> bool:
-    """Whether it is the value of a named row, and another row of its table holds any number there: the rows
-    of one table are of one kind. What its name calls a setting is none."""
+    """Whether a path leads to the value of a named row, and another row of its table holds an any-number
+    placeholder there: the rows of one table are of one kind. A row that is named like a setting is none."""
     name = named(path, root)
     if name == path or _words_of(name) & _SETTING:
         return False
-    rows, key = _above(path, root, 2), path[-1]
+    rows, key = _container_above(path, root, 2), path[-1]
     return isinstance(rows, list) and any(
         isinstance(row, dict) and _ANY_NUMBER.fullmatch(str(row.get(key))) for row in rows
     )
 
 
 def is_beside_moving(path: Path, root: Json) -> bool:
-    """Whether other numbers beside it, in one object or one list, are learnt to be any number: what one looks
-    at together tells of one thing."""
-    beside = _above(path, root, 1)
-    values = beside.values() if isinstance(beside, dict) else beside if isinstance(beside, list) else ()
+    """Whether enough siblings, in the same object or list, are placeholders for any number: values that are
+    kept together describe the same thing."""
+    container = _container_above(path, root, 1)
+    values = (
+        container.values()
+        if isinstance(container, dict)
+        else container
+        if isinstance(container, list)
+        else ()
+    )
     return are_enough_to_move(sum(_ANY_NUMBER.fullmatch(str(value)) is not None for value in values))
 
 
 def are_enough_to_move(numbers: int) -> bool:
-    """Whether so many numbers that were other ones each time say something of those beside them."""
+    """Whether this many moving numbers tell something about their siblings."""
     return numbers >= _FEWEST_MOVED
 
 
-def _above(path: Path, root: Json, steps: int) -> Json:
+def _container_above(path: Path, root: Json, steps: int) -> Json:
     try:
         return value_at(root, path[:-steps])
     except (LookupError, TypeError):
         return None
 
 
-# Counters: numbers whose name says that they count what a service does, or name its process. What may as
-# well be a setting or a property (a port, a timeout, an age, the length of a film) is none, unless measured.
+# Counters: numbers whose name says that they count what a service does, or identify its process. A number
+# that may as well be a setting or a property (a port, a timeout, an age, the length of a film) is none,
+# unless it looks measured.
 
 _WORD = lazy_pattern(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
 _COUNTED_WORDS = (
@@ -254,16 +263,16 @@ _COUNTED, _MEASURED, _SETTING, _WRITTEN, _RUNNING, _PROCESS, _RESOURCE, _STATE =
 )
 _INTEGER = lazy_pattern(r"-?[0-9]+")
 _AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[bB]?|[bB]|%)?")
-"""A number as a text, also one that is written for people: 11.90M, 98.4%."""
+"""A number as a text, also if written for people: 11.90M, 98.4%."""
 
 _FEWEST_MEASURED = 4
-"""Digits of a number with a fraction that nobody typed."""
+"""The least number of digits of a measured number with a fraction; with fewer it may be typed."""
 
 _FRACTION = lazy_pattern(r"-?[0-9]{1,20}\.[0-9]{1,20}")
 
 
 def is_counted(path: Path, *values: Json) -> bool:
-    """Whether the name of a place says that its number counts what a service does, or how it runs."""
+    """Whether the name of a value says that it counts what a service does, or how it runs."""
     words = _words_of(path)
     if words & _SETTING:
         return False
@@ -273,23 +282,23 @@ def is_counted(path: Path, *values: Json) -> bool:
 
 
 def counts_writes(path: Path, value: Json) -> bool:
-    """Whether the name of a number says that it is one more after each write. The first revision of what is
-    new is that of the next new thing as well."""
+    """Whether the name of a number says that each write increments it. A first revision does not count: the
+    next new object has the same."""
     words = _words_of(path)
     is_named = words & _WRITTEN or "".join(_WORD.findall(name_of(path))).lower() == "resourceversion"
     return bool(is_named) and not words & _SETTING and _is_integer(value) and int(value) > 1
 
 
 def counts_running(path: Path) -> bool:
-    """Whether the name of a number says that it is about a process that runs. It is enough in a table of
+    """Whether the name of a number says that it is about a running process. This is enough in a table in
     which other numbers have moved."""
     words = _words_of(path)
     return bool(words & _RUNNING) and not words & _SETTING
 
 
 def tells_of_process(path: Path, root: Json) -> bool:
-    """Whether a number beside others that have moved says by its name what a process uses or does. What is
-    called a resource alone may as well be what somebody ordered: `memory: 16`."""
+    """Whether a number beside others that have moved has a name that tells what a process uses or does. The
+    name of a resource alone may as well be an order: `memory: 16`."""
     words = _words_of(path)
     is_named = words & _PROCESS or (words & _RESOURCE and words & _STATE)
     return bool(is_named) and not words & _SETTING and is_beside_moving(path, root)
@@ -309,13 +318,13 @@ def is_measured(value: Json) -> bool:
     return number != number.to_integral_value() and len(number.as_tuple().digits) >= _FEWEST_MEASURED
 
 
-# Hashes. One is made of something else: another one says that this has changed, be it somewhere that nobody
-# compares. A service may make one anew each time, which only several of its answers can show.
+# Hashes. A hash depends on something else: another hash means that this has changed, even if it is not
+# compared. A service may also make a new hash each time, which only several of its answers can show.
 
 
 def is_hash(path: Path, value: Json) -> bool:
-    """Whether a value says, by its name or itself, that it is the hash of something: our own of a body of
-    bytes too."""
+    """Whether the name of a value, or the value itself, says that it is a hash, including the one that
+    baselinekit stores for a body of bytes."""
     if not isinstance(value, str):
         return False
     return _HASH_NAME.search(name_of(path)) is not None or _HASH_TEXT.search(value) is not None
@@ -326,53 +335,56 @@ def is_hash(path: Path, value: Json) -> bool:
 
 @frozen
 class SinceCapture:
-    """Between a capture (None: nobody knows when) and now, in seconds since 1970."""
+    """The time between a capture (None: unknown) and now, in seconds since 1970."""
 
     captured: float | None
     now: float
 
     def fits(self, before: Json, after: Json) -> bool:
-        """Whether a clock can have written the moments of `after` in that time, or as far ahead of now as
-        those of `before` were of the capture."""
-        pairs = list(zip(_moments(before), _moments(after), strict=False))
+        """Whether a clock can have written the moments of `after` in that time, or as far ahead of now as the
+        moments of `before` were ahead of the capture."""
+        pairs = list(zip(_moments_of(before), _moments_of(after), strict=False))
         start = self.captured
-        if any(when <= then for then, when in pairs):
+        if any(after_moment <= before_moment for before_moment, after_moment in pairs):
             return False
         if start is None:
-            return all(when <= self.now + NEAR for _, when in pairs)
+            return all(after_moment <= self.now + NEAR for _, after_moment in pairs)
         passed = self.now - start
         return all(
-            start - NEAR <= when <= self.now + NEAR or abs(when - then - passed) <= NEAR
-            for then, when in pairs
+            start - NEAR <= after_moment <= self.now + NEAR
+            or abs(after_moment - before_moment - passed) <= NEAR
+            for before_moment, after_moment in pairs
         )
 
 
 def nature_of_change(
     path: Path, before: Json, after: Json, span: SinceCapture, stored: Json = None
 ) -> Nature | None:
-    """The nature of a value that became another one of the same nature; None where it is a change. `stored`:
-    the output in which it stands, whose rows may name it."""
-    place, path = path, named(path, stored)
+    """The nature of a value that was replaced by another of the same nature; None if it is a real change.
+    `stored`: the whole output, whose rows may name the value."""
+    original_path, path = path, named(path, stored)
     if is_hash(path, before):
         return None
-    if looks_like_id(before, path) and looks_like_id(after, path) and _form(before) == _form(after):
+    if looks_like_id(before, path) and looks_like_id(after, path) and _id_form(before) == _id_form(after):
         return "id"
     was, now = moment_of(before), moment_of(after)
     if was is not None and now is not None and type(before) is type(after):
         return "moment" if span.fits(before, after) else None
     if isinstance(before, str) and isinstance(after, str):
-        marked = _skeleton(before)
-        if "\0" in marked and marked == _skeleton(after):
+        marked = _mask_moments_and_ids(before)
+        if "\0" in marked and marked == _mask_moments_and_ids(after):
             is_timed = any(moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
     counts = are_numbers(before, after) and (
-        is_counted(path, before, after) or is_among_metrics(place, stored) or tells_of_process(place, stored)
+        is_counted(path, before, after)
+        or is_among_metrics(original_path, stored)
+        or tells_of_process(original_path, stored)
     )
     return "counter" if counts else None
 
 
-def _moments(value: Json) -> list[float]:
-    return [when for _, _, when in moments_in(str(value))]
+def _moments_of(value: Json) -> list[float]:
+    return [moment for _, _, moment in moments_in(str(value))]
 
 
 def are_numbers(before: Json, after: Json) -> bool:
@@ -380,7 +392,7 @@ def are_numbers(before: Json, after: Json) -> bool:
 
 
 def is_amount(value: Json) -> bool:
-    """Whether it is a number, be it as a text."""
+    """Whether a value is a number, or a text that states one."""
     return is_number(value) or (isinstance(value, str) and _AMOUNT.fullmatch(value) is not None)
 
 
@@ -390,8 +402,8 @@ def _is_integer(value: Json) -> bool:
     )
 
 
-def _form(value: Json) -> str:
-    """What two ids of one kind have in common: their length, or where letters, digits and signs may stand."""
+def _id_form(value: Json) -> str:
+    """The form that two ids of one kind share: their length, or their prefix."""
     text = str(value)
     if _UUID.fullmatch(text):
         return "uuid"
@@ -401,9 +413,9 @@ def _form(value: Json) -> str:
     return f"{text[: prefixed.start('rest')]} {len(text)}" if prefixed else f"text {len(text) // 8}"
 
 
-def _skeleton(text: str) -> str:
-    """A text without its moments and its ids."""
+def _mask_moments_and_ids(text: str) -> str:
+    """The text with its moments and ids masked."""
     result, position = "", 0
     for start, end, _ in moments_in(text):
         result, position = f"{result}{text[position:start]}\0", end
-    return _PARTS.sub(lambda match: f"\0{_form(match[0])}", result + text[position:])
+    return _PARTS.sub(lambda match: f"\0{_id_form(match[0])}", result + text[position:])

@@ -1,4 +1,4 @@
-"""All placeholders by their rows. A new one is one row, here or among the formats of texts."""
+"""The table of all placeholders. A new placeholder is one row, here or among the formats of texts."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -34,35 +34,33 @@ from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.variables import Scope, as_text
 
-# A user's regular expression, with a time limit that holds.
-
-
-# How long the expressions of one baseline may take in all: many that are each just quick enough add up.
+# The time that all regular expressions of one baseline may take: many that are each just quick enough add up.
 
 
 SECONDS = 1.0
-_NOT_COUNTED = 0.0001
-"""What is over as quickly as this would be counted for nothing but the size of the answer."""
+_NEGLIGIBLE = 0.0001
+"""Shorter searches do not count: their sum would depend only on the size of the answer."""
 
 
 @dataclass(slots=True)
 class RegexBudget:
-    """`clock` counts the seconds that this thread was at work; nobody else's work is held against it."""
+    """The time spent in regular expressions. `clock` counts the seconds of this thread only, so that work of
+    other threads does not count."""
 
     clock: Callable[[], float] = field(default=lambda: 0.0)
     spent: float = 0.0
 
-    def is_over(self, began: float) -> bool:
-        """Whether it is over, what began then included."""
-        took = self.clock() - began
-        if took > _NOT_COUNTED:
-            self.spent += took
+    def is_over(self, start: float) -> bool:
+        """Whether the budget is used up, including the search that began at `start`."""
+        elapsed = self.clock() - start
+        if elapsed > _NEGLIGIBLE:
+            self.spent += elapsed
         return self.spent > SECONDS
 
 
-# A user's regular expression, with a time limit that holds. The standard library's `re` keeps the
-# interpreter's lock while it backtracks, so one bad pattern would stall every other baseline; the
-# `regex` package lets go of it and gives up in time.
+# A user's regular expression, with an enforced time limit. The standard library's `re` keeps the
+# interpreter's lock while it backtracks, so one bad pattern would stall every other baseline; the `regex`
+# package releases it and stops in time.
 
 
 _LONGEST_PATTERN = 1_000
@@ -74,7 +72,7 @@ _PART = lazy_pattern(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\
 _REFERS_TO_ITSELF = lazy_pattern(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
-def _shown(pattern: str) -> str:
+def _shorten(pattern: str) -> str:
     return clipped(pattern, _LONGEST_SHOWN, already_masked, counted=False)
 
 
@@ -82,8 +80,8 @@ def _shown(pattern: str) -> str:
 def compiled(
     pattern: str, longest: int | None = _LONGEST_PATTERN, flags: tuple[str, ...] = ("dotall",)
 ) -> Any:
-    """The compiled pattern; one that is none is an error. Without `longest` there is a
-    stored text around it, which may be long. Whoever has no pattern never waits for the regex package."""
+    """Compile a pattern; an invalid one is an error. Without `longest` a stored text surrounds the pattern,
+    and may be long. The regex package is imported here, so that it costs no time without a pattern."""
     import regex
 
     if longest is not None and len(pattern) > longest:
@@ -92,21 +90,22 @@ def compiled(
         )
     if _REFERS_TO_ITSELF.search(pattern):
         raise InvalidInput(
-            Problem("BK214", f"{_shown(pattern)!r} refers to itself", "write out what it repeats")
+            Problem("BK214", f"{_shorten(pattern)!r} refers to itself", "write out what it repeats")
         )
-    if _steps(pattern) > _MOST_STEPS + (len(pattern) if longest is None else 0):
-        what = f"{_shown(pattern)!r} repeats its parts more than {_MOST_STEPS:,} times"
-        raise InvalidInput(Problem("BK214", what, "with + or * for what may occur often"))
+    if _count_steps(pattern) > _MOST_STEPS + (len(pattern) if longest is None else 0):
+        message = f"{_shorten(pattern)!r} repeats its parts more than {_MOST_STEPS:,} times"
+        raise InvalidInput(Problem("BK214", message, "with + or * for what may occur often"))
     try:
         return regex.compile(pattern, sum(getattr(regex, flag.upper()) for flag in set(flags)))
     except (regex.error, RecursionError, OverflowError) as error:
         raise InvalidInput(
-            Problem("BK214", f"{_shown(pattern)!r} is not a regular expression: {error}")
+            Problem("BK214", f"{_shorten(pattern)!r} is not a regular expression: {error}")
         ) from None
 
 
-def _steps(pattern: str) -> int:
-    """About how long it is once compiled: what must occur a hundred times is written out a hundred times."""
+def _count_steps(pattern: str) -> int:
+    """The approximate size of a compiled pattern: a part that must occur a hundred times is written out a
+    hundred times."""
     sizes = [0]
     last = 0
     for part in _PART.finditer(pattern):
@@ -125,32 +124,33 @@ def _steps(pattern: str) -> int:
 
 
 def full_match(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
-    """The match of the whole text, or None; what takes too long can be neither."""
+    """The match of the whole text, or None; CannotReplay if it takes too long."""
     return in_time(pattern, pattern.fullmatch, text, regex_budget)
 
 
 def search(pattern: Any, text: str, regex_budget: RegexBudget, seconds: float = SECONDS) -> Any:
-    """The first match anywhere in the text, likewise."""
+    """The first match anywhere in the text, or None; CannotReplay if it takes too long."""
     return in_time(pattern, pattern.search, text, regex_budget, seconds)
 
 
 def in_time(
-    pattern: Any, look: Callable[..., Any], text: str, regex_budget: RegexBudget, seconds: float = SECONDS
+    pattern: Any, find: Callable[..., Any], text: str, regex_budget: RegexBudget, seconds: float = SECONDS
 ) -> Any:
     if len(text) > _LONGEST_TEXT:
-        raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
-    began = regex_budget.clock()
+        raise _limit_error(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
+    start = regex_budget.clock()
     try:
-        found = look(text, timeout=seconds, concurrent=True)
+        match = find(text, timeout=seconds, concurrent=True)
     except TimeoutError:
-        raise _limit(pattern, f"takes longer than {seconds:g} s") from None
-    if regex_budget.is_over(began):
-        raise _limit(pattern, f"and those before it take longer than {SECONDS:g} s in total")
-    return found
+        raise _limit_error(pattern, f"takes longer than {seconds:g} s") from None
+    if regex_budget.is_over(start):
+        raise _limit_error(pattern, f"and those before it take longer than {SECONDS:g} s in total")
+    return match
 
 
 def unanchored(pattern: str) -> str:
-    """The pattern without the `^` and `$` around it, which mean nothing where the whole must match."""
+    """The pattern without `^` at its beginning and `$` at its end, which add nothing where the whole text
+    must match."""
     if pattern.startswith("^"):
         pattern = pattern[1:]
     if pattern.endswith("$") and (len(pattern) - len(pattern[:-1].rstrip("\\"))) % 2:
@@ -158,23 +158,23 @@ def unanchored(pattern: str) -> str:
     return pattern
 
 
-def _limit(pattern: Any, why: str) -> CannotReplay:
-    shown = _shown(str(pattern.pattern))
-    return CannotReplay(Problem("BK215", f"the regular expression {shown!r} {why}", "make it simpler"))
+def _limit_error(pattern: Any, reason: str) -> CannotReplay:
+    shown = _shorten(str(pattern.pattern))
+    return CannotReplay(Problem("BK215", f"the regular expression {shown!r} {reason}", "make it simpler"))
 
 
-# All placeholders by their rows. A new one is one row, here or among the formats of texts.
+# The rows of the table.
 
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
 NUMBER_IN_TEXT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[eE][+-][0-9]{1,4})?"
-"""As programs write numbers: 12e3 is rather one of hexadecimal digits."""
+"""Numbers as programs write them: 12e3 is more likely hexadecimal digits."""
 
 _NUMBER_END = r"[-+0-9.eE]+"
 _ANYTHING = r"[\s\S]*?"
 _NEAR = lazy_pattern(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
 _DEPENDS_ON_ITS_PLACE = lazy_pattern(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
-"""Anchors, lookarounds, flags, possessive repeats: inside a longer text they mean something else."""
+"""Anchors, lookarounds, flags, possessive repeats: inside a longer text these mean something else."""
 
 _REFERS_BACK = lazy_pattern(r"(?<!\\)(?:\\\\)*\\[1-9]")
 
@@ -184,9 +184,9 @@ Table = Mapping[str, PlaceholderType]
 
 @frozen
 class Words:
-    """What placeholders mean in one project: its own names, its variables, and the present moment (seconds
-    since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the built-in
-    placeholders."""
+    """What placeholders mean in one project: its own placeholders (`own`), its variables, and the present
+    moment (seconds since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the
+    built-in placeholders."""
 
     own: dict[str, str] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
@@ -200,11 +200,11 @@ def kind_of(token: Token, words: Words) -> Kind:
     row = words.table.get(token.name)
     if token.name in words.own:
         if row is not None:
-            what = f"`placeholders:` of the configuration redefines {token.name}"
-            raise InvalidInput(Problem("BK217", what, "choose another name: it is a built-in one"))
+            message = f"`placeholders:` of the configuration redefines {token.name}"
+            raise InvalidInput(Problem("BK217", message, "choose another name: it is a built-in one"))
         if token.args:
             raise bad_args(token.name, "takes no arguments", token.name)
-        return _regex(words.own[token.name], words.regex_budget)
+        return _regex_kind(words.own[token.name], words.regex_budget)
     if row is None:
         hint = nearest(token.name, {*words.table, *words.own})
         hint = hint or "declare it under `placeholders:`, or write \\<< to mean the text"
@@ -213,8 +213,8 @@ def kind_of(token: Token, words: Words) -> Kind:
 
 
 def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
-    """The types of the values that are stored as a placeholder, None for any. One of a project's own stands
-    for a text."""
+    """The types of the values that are stored as a placeholder, None for any. A placeholder of the project
+    itself stands for a text."""
     row = (TABLE if table is None else table).get(name)
     return row.types if row else frozenset({"string"})
 
@@ -301,14 +301,14 @@ def regex(args: Args, words: Words) -> Kind:
     (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
     if pattern is None:
         raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
-    return _regex(str(pattern), words.regex_budget)
+    return _regex_kind(str(pattern), words.regex_budget)
 
 
-def _regex(pattern: str, regex_budget: RegexBudget) -> Kind:
+def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
     expression = compiled(pattern, flags=())
     inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
     if inline is not None and _DEPENDS_ON_ITS_PLACE.search(inline):
-        inline = _ANYTHING  # then it is asked about each part by itself
+        inline = _ANYTHING  # then the expression judges each part on its own
     return Kind(
         lambda value: isinstance(value, str) and full_match(expression, value, regex_budget) is not None,
         inline,
@@ -373,7 +373,7 @@ def without_args(name: str, kind: Kind) -> Callable[[Args, Words], Kind]:
 
 
 def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderType:
-    """A placeholder for all values of one type. `values`: these, where there are few."""
+    """A placeholder for all values of one type. `values`: all of them, if there are few."""
     inline = "|".join(map(as_text, values)) or None
     extent = replace(of_types(type), values=values or None)
     read = {as_text(value): value for value in values}
@@ -469,4 +469,4 @@ _ROWS = (
     PlaceholderType("var", variable, None),
 )
 TABLE: Table = {row.name: row for row in _ROWS}
-"""Those that are learnt are tried in this order, of each degree of certainty."""
+"""Placeholders are learnt in this order within each degree of certainty."""

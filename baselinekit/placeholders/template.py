@@ -1,4 +1,5 @@
-"""A text with placeholders, compiled: one alone stands for a whole value, several for parts of a text."""
+"""Compiles a text with placeholders: a single placeholder stands for a whole value, several for parts of a
+text."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -10,20 +11,27 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import Bindings, Kind, Piece, Token, bound, has_marker, split
+from baselinekit.placeholders.grammar import (
+    Bindings,
+    Kind,
+    Piece,
+    Token,
+    agrees_with_binding,
+    has_marker,
+    split,
+)
 from baselinekit.placeholders.table import RegexBudget, Words, kind_of
 from baselinekit.texts import already_masked, clipped
 
 # Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
-# expression finds one candidate for each placeholder, and not all that a placeholder asks for can be
-# said by one: bounds of numbers, days that exist, bindings. So every way to split the text is tried,
-# place by place, which takes polynomial time; beyond a limit it is an error, since a guess would be no
-# verdict.
+# expression finds one candidate for each placeholder, but it cannot express all that a placeholder requires:
+# bounds of numbers, days that exist, bindings. So every way to split the text is tried, place by place, which
+# takes polynomial time; beyond a limit it is an error, since a guess would be no verdict.
 
 
 _MOST_WORK = 400_000
 _CHARACTERS = 100
-"""So many characters are about as much work to match as it takes to begin."""
+"""Matching this many characters takes about as much work as starting a match."""
 
 _NULL = "null"
 
@@ -36,15 +44,15 @@ class Slot:
     kind: Kind
 
     def read(self, text: str | None, bindings: Bindings) -> bool:
-        """Whether a part of a text is accepted here, None for one that is absent. It binds its key."""
+        """Whether a part of a text (None: absent) is accepted here. Binds the key of the placeholder."""
         if text is None:
             return True
         if self.token.nullable and text == _NULL:
-            return bound(self.token, Piece(text), bindings)
+            return agrees_with_binding(self.token, Piece(text), bindings)
         value: Json = self.kind.read(text)
         if not self.kind.accepts(value):
             return False
-        return self.token.key is None or bound(
+        return self.token.key is None or agrees_with_binding(
             self.token, Piece(value) if isinstance(value, str) else value, bindings
         )
 
@@ -55,13 +63,13 @@ Part = str | Slot
 def split_by(
     parts: Sequence[Part], text: str, bindings: Bindings, regex_budget: RegexBudget
 ) -> Bindings | None:
-    """The bindings after some way to split the text in these parts; None if there is no way."""
-    began = regex_budget.clock()
+    """The bindings after some way to split the text into these parts; None if there is none."""
+    start = regex_budget.clock()
     splitting = _Splitting(parts, text)
-    found = splitting.bindings_after(bindings)
-    if regex_budget.is_over(began):
-        raise splitting.limit("takes too long to split")
-    return found
+    after = splitting.bindings_after(bindings)
+    if regex_budget.is_over(start):
+        raise splitting.limit_error("takes too long to split")
+    return after
 
 
 class _Splitting:
@@ -70,7 +78,7 @@ class _Splitting:
         self._work = 0
         self._binds = any(isinstance(part, Slot) and part.token.key for part in parts)
         self._edges: list[dict[int, list[int]]] = [{} for _ in parts]
-        """For each placeholder and each place where it can begin, those where it can end."""
+        """For each placeholder, and each place where it can begin, the places where it can end."""
 
     def bindings_after(self, bindings: Bindings) -> Bindings | None:
         if len(self._text) not in self.reachable():
@@ -78,7 +86,7 @@ class _Splitting:
         return self.bindings_of_split(dict(bindings), self.places_left()) if self._binds else dict(bindings)
 
     def reachable(self) -> set[int]:
-        """The places that can be reached with all parts, the bindings left aside."""
+        """The places where all parts together can end, without regard to bindings."""
         text = self._text
         reached = {0}
         for number, part in enumerate(self._parts):
@@ -99,7 +107,7 @@ class _Splitting:
         return reached
 
     def allowed_ends(self, number: int) -> Sequence[int]:
-        """Where a part can end, by what comes after it."""
+        """Where a part can end, according to the part after it."""
         text = self._text
         if number + 1 == len(self._parts):
             return (len(text),)
@@ -114,13 +122,13 @@ class _Splitting:
         return places
 
     def ends_of_any_text(self, slot: Slot, starts: list[int], allowed: Sequence[int]) -> set[int]:
-        """Where a placeholder that takes any text of some lengths can end, for all its starts at once."""
+        """Where a placeholder that accepts any text of some lengths can end, for all its starts at once."""
         assert slot.kind.any_text is not None
         least, most = slot.kind.any_text
         self.count_work(len(starts) + len(allowed))
         ends = set()
         for end in allowed:
-            latest = bisect_right(starts, end - least)  # of the starts that leave enough, the last is nearest
+            latest = bisect_right(starts, end - least)  # the last start that is far enough is the nearest
             if latest and (most is None or end - starts[latest - 1] <= most):
                 ends.add(end)
         for start in starts:
@@ -128,10 +136,14 @@ class _Splitting:
         return ends
 
     def ends_if_absent(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
-        """Where an optional one ends that is absent, and one that is null."""
-        if slot.token.optional and _holds(allowed, start):
+        """Where an optional placeholder ends if it is absent, and a nullable one if it is null."""
+        if slot.token.optional and _contains_sorted(allowed, start):
             yield start
-        if slot.token.nullable and self._text.startswith(_NULL, start) and _holds(allowed, start + 4):
+        if (
+            slot.token.nullable
+            and self._text.startswith(_NULL, start)
+            and _contains_sorted(allowed, start + 4)
+        ):
             yield start + 4
 
     def ends(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
@@ -141,11 +153,11 @@ class _Splitting:
         self.count_work(1)
         furthest = len(text)
         if kind.furthest is not None:
-            found = _expression(kind.furthest).match(text, start)
-            if found is None:
+            match = _compile(kind.furthest).match(text, start)
+            if match is None:
                 return
-            furthest = found.end()
-        inline = None if kind.timed else _expression(kind.inline or "")
+            furthest = match.end()
+        inline = None if kind.timed else _compile(kind.inline or "")
         for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
             if end in special:
                 continue
@@ -156,7 +168,7 @@ class _Splitting:
                 yield end
 
     def places_left(self) -> list[set[int]]:
-        """For each part the places from which the end of the text can be reached."""
+        """For each part, the places from which the end of the text can be reached."""
         alive: list[set[int]] = [{len(self._text)}]
         for number in range(len(self._parts) - 1, -1, -1):
             part, after = self._parts[number], alive[-1]
@@ -169,60 +181,59 @@ class _Splitting:
         return alive
 
     def bindings_of_split(self, bindings: Bindings, alive: list[set[int]]) -> Bindings | None:
-        """The bindings of the first split that agrees with itself: the shorter part first."""
+        """The bindings of the first split without contradictions; shorter parts are tried first."""
         waiting = [(0, 0, bindings)]
         while waiting:
-            number, start, known = waiting.pop()
+            number, start, current = waiting.pop()
             if number == len(self._parts):
-                return known
+                return current
             part = self._parts[number]
             if isinstance(part, str):
-                waiting.append((number + 1, start + len(part), known))
+                waiting.append((number + 1, start + len(part), current))
                 continue
             for end in sorted(self._edges[number].get(start, ()), reverse=True):
                 self.count_work(1)
                 if end in alive[number + 1]:
                     waiting += [
-                        (number + 1, end, after) for after in self.bindings_of_slot(part, start, end, known)
+                        (number + 1, end, after) for after in self.bindings_of_slot(part, start, end, current)
                     ]
         return None
 
-    def bindings_of_slot(self, slot: Slot, start: int, end: int, known: Bindings) -> Iterator[Bindings]:
-        """The bindings after a part, for each way to read it; what is to be tried first comes last."""
+    def bindings_of_slot(self, slot: Slot, start: int, end: int, current: Bindings) -> Iterator[Bindings]:
+        """The bindings after a part, for each way to read it; the one to try first comes last."""
         if slot.token.key is None:
-            yield known
+            yield current
             return
-        after = dict(known)
+        after = dict(current)
         if slot.read(self._text[start:end], after):
             yield after
         if slot.token.optional and end == start:
-            yield known
+            yield current
 
     def count_work(self, steps: int) -> None:
         self._work += steps
         if self._work > _MOST_WORK:
-            raise self.limit("can be split in too many ways")
+            raise self.limit_error("can be split in too many ways")
 
-    def limit(self, why: str) -> CannotReplay:
+    def limit_error(self, reason: str) -> CannotReplay:
         parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
         shown = clipped(parts, 80, already_masked, counted=False)
-        what = f"a text of {len(self._text):,} characters {why} by {shown!r}"
+        message = f"a text of {len(self._text):,} characters {reason} by {shown!r}"
         hint = "put some text between the placeholders, or use one placeholder instead of several"
-        return CannotReplay(Problem("BK215", what, hint))
+        return CannotReplay(Problem("BK215", message, hint))
 
 
-def _holds(places: Sequence[int], place: int) -> bool:
-    at = bisect_left(places, place)
-    return at < len(places) and places[at] == place
+def _contains_sorted(places: Sequence[int], place: int) -> bool:
+    index = bisect_left(places, place)
+    return index < len(places) and places[index] == place
 
 
 @lru_cache(maxsize=1024)
-def _expression(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-# A text with placeholders, compiled: one alone stands for a value of any type, several match parts of a
-# text.
+# Compiled texts: a single placeholder stands for a value of any type, several match parts of a text.
 
 
 _OPEN_ENDED = lazy_pattern(r"[*+]|\{[0-9]+,\}")
@@ -231,7 +242,7 @@ _GROUP = "baselinekit_{}"
 
 @frozen
 class Placeholder:
-    """One placeholder alone: it stands for a value of any type."""
+    """A single placeholder: it stands for a value of any type."""
 
     token: Token
     kind: Kind
@@ -242,19 +253,20 @@ class Placeholder:
 
     @property
     def alone(self) -> Callable[[Json], bool] | None:
-        """The whole test, where neither a binding nor a null has a say in it."""
+        """The test of a value alone; None if a binding or null matters too."""
         return None if self.token.key or self.token.nullable else self.kind.accepts
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
-            return bound(self.token, None, bindings)
-        return self.kind.accepts(value) and bound(self.token, value, bindings)
+            return agrees_with_binding(self.token, None, bindings)
+        return self.kind.accepts(value) and agrees_with_binding(self.token, value, bindings)
 
 
 @frozen
 class Inline:
-    """Placeholders inside a text. `match` finds one candidate, a group for each placeholder: where there is
-    none, no split can be right. One that is refused is not the only one if there are several placeholders."""
+    """Placeholders inside a text. `match` finds one candidate split, with a group for each placeholder: if
+    there is none, no split can be right. If it is refused, another split may be right if there are several
+    placeholders."""
 
     tokens: tuple[Token, ...]
     parts: tuple[Part, ...]
@@ -264,13 +276,13 @@ class Inline:
     alone: None = None
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
-        found = self.match(value) if isinstance(value, str) else None
-        if found is None or not isinstance(value, str):
+        match = self.match(value) if isinstance(value, str) else None
+        if match is None or not isinstance(value, str):
             return False
         slots = [part for part in self.parts if isinstance(part, Slot)]
         after: Bindings | None = dict(bindings)
         for index, slot in enumerate(slots):
-            if after is not None and not slot.read(found[_GROUP.format(index)], after):
+            if after is not None and not slot.read(match[_GROUP.format(index)], after):
                 after = None
         if after is None and len(slots) > 1:
             after = split_by(self.parts, value, bindings, self.regex_budget)
@@ -280,14 +292,14 @@ class Inline:
 
 
 def binds(template: str | Placeholder | Inline) -> bool:
-    """Whether a binding is in it."""
+    """Whether a template has a binding."""
     if isinstance(template, Inline):
         return any(token.key for token in template.tokens)
     return isinstance(template, Placeholder) and template.token.key is not None
 
 
 def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
-    """The text itself (escapes undone), or what it stands for."""
+    """Compile a text: return the literal text (unescaped), or what it stands for."""
     if not has_marker(text):
         return text
     parts = split(text)
@@ -304,11 +316,15 @@ def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
                 )
             )
     slots = iter([Slot(token, kind) for token, kind in zip(tokens, kinds, strict=True)])
-    made = tuple(part if isinstance(part, str) else next(slots) for part in parts)
-    return Inline(tuple(tokens), made, _matcher(parts, kinds, words.regex_budget), words.regex_budget)
+    compiled_parts = tuple(part if isinstance(part, str) else next(slots) for part in parts)
+    return Inline(
+        tuple(tokens), compiled_parts, _compile_matcher(parts, kinds, words.regex_budget), words.regex_budget
+    )
 
 
-def _matcher(parts: list[str | Token], kinds: list[Kind], regex_budget: RegexBudget) -> Callable[[str], Any]:
+def _compile_matcher(
+    parts: list[str | Token], kinds: list[Kind], regex_budget: RegexBudget
+) -> Callable[[str], Any]:
     pattern = ""
     index = 0
     for part in parts:
@@ -318,7 +334,7 @@ def _matcher(parts: list[str | Token], kinds: list[Kind], regex_budget: RegexBud
         alternatives = f"{kinds[index].inline}{'|null' if part.nullable else ''}"
         pattern += f"(?P<{_GROUP.format(index)}>{alternatives}){'?' if part.optional else ''}"
         index += 1
-    # Several open ends can backtrack against each other, so they get the time limit as well.
+    # Several open-ended repeats can backtrack against each other, so they get the time limit too.
     if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
         from baselinekit.placeholders.table import compiled, full_match
 

@@ -1,5 +1,6 @@
-"""The placeholders of what varies by nature: moments and days in every common form, lengths of time, sizes,
-numbers as texts, tokens. They accept what a clock, a counter and a generator will write next year as well."""
+"""The placeholders of values that vary by nature: moments and days in every common form, lengths of time,
+sizes, numbers as texts, tokens. They also accept what a clock, a counter or a generator will write next
+year."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,42 +23,44 @@ from baselinekit.placeholders.moments import (
     verbose,
 )
 
-# Moments and days. The name of a form is the argument: a service that writes another one is told.
+# Moments and days. The argument is the name of a form: if a service writes another form, that is a
+# difference.
 
 
 _LONGEST_MOMENT = 100
 _ANY_CHARACTERS = rf"[^\n]{{1,{_LONGEST_MOMENT}}}"
 
 
-def _of_form(
-    name: str, forms: Callable[[], Mapping[str, MomentForm]], of: Callable[[str], object], example: str
+def _build_form_kind(
+    name: str, forms: Callable[[], Mapping[str, MomentForm]], read_any: Callable[[str], object], example: str
 ) -> Callable[[Args, float], Kind]:
-    """What builds the kind: texts of one form, or of any."""
+    """The function that builds the kind of texts of one form, or of any form."""
 
     def build(args: Args, now: float) -> Kind:
         (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms())
         if form is None:
-            pattern = "|".join(one.pattern for one in forms().values())
-            reads: Callable[[str], object] = of
+            pattern = "|".join(form.pattern for form in forms().values())
+            read: Callable[[str], object] = read_any
         else:
-            pattern, reads = forms()[str(form)].pattern, forms()[str(form)].moment
-        known = Extent(frozenset({"string"}), (6, _LONGEST_MOMENT), names=frozenset({f"{name}({form})"}))
-        kind = texts(f"(?:{pattern})", lambda text: reads(text) is not None)
-        return replace(kind, furthest=_ANY_CHARACTERS, extent=known if form else Extent())
+            pattern, read = forms()[str(form)].pattern, forms()[str(form)].moment
+        extent = Extent(frozenset({"string"}), (6, _LONGEST_MOMENT), names=frozenset({f"{name}({form})"}))
+        kind = texts(f"(?:{pattern})", lambda text: read(text) is not None)
+        return replace(kind, furthest=_ANY_CHARACTERS, extent=extent if form else Extent())
 
     def plain(args: Args, now: float) -> Kind:
         kind = build(args, now)
-        return kind if args else replace(kind, extent=_texts(6, _LONGEST_MOMENT))
+        return kind if args else replace(kind, extent=_text_extent(6, _LONGEST_MOMENT))
 
     return plain
 
 
-def _texts(least: int, most: int | None) -> Extent:
+def _text_extent(least: int, most: int | None) -> Extent:
     return Extent(frozenset({"string"}), (least, most))
 
 
 def common_form(forms: Callable[[], Mapping[str, MomentForm]]) -> Callable[[Texts], str | None]:
-    """The form that all texts have; none where two fit them all (5/6/2026), and the next may have either."""
+    """The form that all texts have; None where two forms fit them all (5/6/2026), as the next text may have
+    either."""
 
     def common(values: Texts) -> str | None:
         fitting = [
@@ -69,11 +72,11 @@ def common_form(forms: Callable[[], Mapping[str, MomentForm]]) -> Callable[[Text
     return common
 
 
-def _pieces(forms: Mapping[str, MomentForm], *left_out: str) -> str:
+def _piece_pattern(forms: Mapping[str, MomentForm], *left_out: str) -> str:
     return "|".join(verbose(form.pattern) for name, form in forms.items() if name not in left_out)
 
 
-# Lengths of time and sizes, as they are written for people.
+# Lengths of time and sizes, written for people.
 
 
 _COUNT = r"[0-9]+(?:\.[0-9]+)?"
@@ -89,7 +92,7 @@ _SPAN = rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN}|{_SHORT_SPAN})"
 _SIZE = rf"{_COUNT} ?(?:[kKMGTPE]i?[Bb]|[KMGTPE]i?|B|[Bb]ytes?)"
 _NUMERIC = r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,4})?|[0-9]+\.?(?:[eE][+-][0-9]{1,4})?)"
 
-# Tokens: the characters of RFC 9110's token68, in no known order, also as they are escaped in a URL.
+# Tokens: the characters of RFC 9110's token68 in any order, also escaped as in a URL.
 
 
 _TOKEN = r"(?:[A-Za-z0-9._~+/-]|%[0-9A-Fa-f]{2})+={0,2}"
@@ -101,8 +104,8 @@ _OTHER_FORM = lazy_pattern(r"[.+/=]")
 
 
 def token(args: Args, now: float) -> Kind:
-    """So many characters or more: what makes ids changes their length by a few characters, by chance or as
-    time goes on, and a lost half is a fault."""
+    """Tokens of a least length: generators change the length of ids by a few characters, by chance or over
+    time, but losing half of them is a fault."""
     low, high = bounds("any_token", args, "any_token(10)", count)
     most = "" if high is None else high
     inline = rf"[A-Za-z0-9._~+/=%-]{{{low or 1},{most}}}"
@@ -112,12 +115,12 @@ def token(args: Args, now: float) -> Kind:
         fits = isinstance(value, str) and len(value) >= (low or 1) and (high is None or len(value) <= high)
         return fits and isinstance(value, str) and accepts(value) is not None
 
-    return Kind(judge, inline, furthest=r"\S*", extent=_texts(low or 1, high))
+    return Kind(judge, inline, furthest=r"\S*", extent=_text_extent(low or 1, high))
 
 
 def is_random(text: str) -> bool:
-    """Whether a text is more likely made by a generator than by a person: digits among the letters, or many
-    letters of both sizes."""
+    """Whether a text is more likely generated than written by a person: it has digits among the letters, or
+    many letters of both cases."""
     if len(text) < _LEAST_TOKEN or not re.fullmatch(_TOKEN, text):
         return False
     if are_mixed([text]):
@@ -137,7 +140,8 @@ def half_of_shortest(values: Sequence[str]) -> str:
 
 
 def are_moments(values: Texts) -> bool:
-    """Whether they are no ISO 8601, which has a row of its own, and no numbers of any other time."""
+    """Whether `any_datetime` is right for these texts: not for ISO 8601, which has a row of its own, and for
+    numbers only if they are moments of our time."""
     if all(re.fullmatch(_NUMERIC, text) for text in values):
         basic = all(moment_forms()["basic"].moment(text) is not None for text in values)
         return basic or unit_of([Decimal(text) for text in values]) is not None
@@ -147,27 +151,27 @@ def are_moments(values: Texts) -> bool:
 FIRST = (
     text_format(
         "any_datetime",
-        _of_form("any_datetime", moment_forms, moment_of, "http"),
+        _build_form_kind("any_datetime", moment_forms, moment_of, "http"),
         (6, _LONGEST_MOMENT),
         LearningRule(
             "dates with a time",
             fits=are_moments,
             argument=common_form(moment_forms),
             narrowed="dates with a time ({})",
-            piece=_pieces(moment_forms(), "epoch"),
+            piece=_piece_pattern(moment_forms(), "epoch"),
             in_rows=True,
         ),
     ),
     text_format(
         "any_date",
-        _of_form("any_date", date_forms, day_of, "words"),
+        _build_form_kind("any_date", date_forms, day_of, "words"),
         (8, _LONGEST_MOMENT),
         LearningRule(
             "dates",
             fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
             argument=common_form(date_forms),
             narrowed="dates ({})",
-            piece=_pieces(date_forms(), "iso"),
+            piece=_piece_pattern(date_forms(), "iso"),
         ),
     ),
     text_format(
@@ -193,7 +197,7 @@ FIRST = (
         LearningRule("numbers as texts", when="likely"),
     ),
 )
-"""Tried before the formats of the standards."""
+"""The rows that are tried before the formats of the standards."""
 
 LAST = (
     text_format(
@@ -219,4 +223,5 @@ LAST = (
         ),
     ),
 )
-"""Tried after them: a time of day is a length of time as well, and a token is what has no other form."""
+"""The rows that are tried after them: a time of day is also a length of time, and tokens have no other
+form."""
