@@ -1,4 +1,4 @@
-"""Which elements of two sequences belong together: aligned in their order, or matched where order is free."""
+"""Pairs the elements of two sequences: aligned in their order, or matched where the order is free."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
@@ -14,12 +14,12 @@ Pairs = list[tuple[int, int]]
 """Positions in the old and in the new sequence."""
 
 Gap = tuple[int, int, int, int]
-"""A stretch of one sequence and one of the other: where they begin and end."""
+"""A stretch of each sequence, as begin and end of the one and begin and end of the other."""
 
 
 def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
-    """The stretches that differ, in rising order, found from the landmarks. From the end of one to the
-    beginning of the next, both sequences go on with the same items."""
+    """The stretches that differ, in rising order, found from the landmarks. Between two stretches both
+    sequences have the same items."""
     b1 = a1 = 0
     for b2, a2 in [*landmarks(before, after), (len(before), len(after))]:
         while b1 < b2 and a1 < a2 and before[b1] == after[a1]:
@@ -33,7 +33,7 @@ def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]
 
 
 def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """The places of items that occur once on both sides, as many as stand in the same order."""
+    """The places of items that occur once on both sides: the longest chain of them in the same order."""
     times = Counter(before), Counter(after)
     places = {item: a for a, item in enumerate(after) if times[1][item] == 1}
     common = [(b, places[item]) for b, item in enumerate(before) if times[0][item] == 1 and item in places]
@@ -54,32 +54,32 @@ def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tup
 
 
 def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable], most: int) -> tuple[Pairs, list[Gap]]:
-    """Equal items in the same order, in rising order, and the stretches that are left between them. A stretch
-    of more than `most` pairs is not searched for equal items."""
+    """Pair equal items that are in the same order; also return the stretches that remain between them. A
+    stretch of more than `most` pairs is not searched for equal items."""
     if before == after:
         return [(n, n) for n in range(len(before))], []
     pairs: Pairs = []
-    left: list[Gap] = []
+    remaining: list[Gap] = []
     b = a = 0
     for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
         b1, b2, a1, a2 = gap
         pairs += zip(range(b, b1), range(a, a1), strict=True)
         b, a = b2, a2
         if (b2 - b1) * (a2 - a1) > most:
-            left.append(gap)
+            remaining.append(gap)
             continue
         matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
         for tag, c1, c2, d1, d2 in matcher.get_opcodes():
             if tag == "equal":
                 pairs += zip(range(b1 + c1, b1 + c2), range(a1 + d1, a1 + d2), strict=True)
             else:
-                left.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
-    return pairs, left
+                remaining.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
+    return pairs, remaining
 
 
 def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
     """The pairs of greatest total likeness that keep the order; never a pair without any likeness.
-    `likeness`: of each old element (a row) with each new one."""
+    `likeness`: a row for each old element, with its likeness to each new one."""
     width = len(likeness[0]) if likeness else 0
     best = [[0.0] * (width + 1) for _ in range(len(likeness) + 1)]
     for n in range(len(likeness) - 1, -1, -1):
@@ -100,7 +100,7 @@ def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
 
 
 def pair_anywhere(before: Iterable[tuple[int, Hashable]], after: Iterable[tuple[int, Hashable]]) -> Pairs:
-    """Equal items (each with its position) wherever they stand, the first with the first."""
+    """Pair equal items (each with its position) at any places, the first with the first."""
     places: dict[Hashable, deque[int]] = defaultdict(deque)
     for b, item in before:
         places[item].append(b)
@@ -108,7 +108,7 @@ def pair_anywhere(before: Iterable[tuple[int, Hashable]], after: Iterable[tuple[
 
 
 def pair_best_first(scored: Iterable[tuple[float, int, int]]) -> Pairs:
-    """Of pairs with a score (the likeness, and the two positions) the best first; each position once."""
+    """Choose pairs by score (likeness and two positions), the best first; each position is used once."""
     pairs: Pairs = []
     taken: tuple[set[int], set[int]] = set(), set()
     for _, b, a in sorted((-score, b, a) for score, b, a in scored):
@@ -124,8 +124,8 @@ def unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list
     return [b for b in old if b not in taken[0]], [a for a in new if a not in taken[1]]
 
 
-# Rows whose order counts, as a reader would set them side by side: by a key that names them, else equal
-# ones, and in the gaps between them those that are most alike.
+# Rows whose order counts, aligned as a reader would: by a key that names them, else equal rows first, and in
+# the gaps between these the rows that are most alike.
 
 
 _MOST_ALIGNED = 40_000
@@ -141,12 +141,12 @@ class Alignment(NamedTuple):
     extra: list[int]
 
     def take(self, pairs: Pairs) -> None:
-        """Make pairs of positions that had no partner."""
+        """Pair positions that had no partner."""
         self.pairs.extend(pairs)
         self.missing[:], self.extra[:] = unpaired(pairs, self.missing, self.extra)
 
     def add(self, gap: Gap, pairs: Pairs) -> None:
-        """Take over the pairs of a gap, which are counted from its beginning."""
+        """Add the pairs of a gap, whose positions count from its beginning."""
         e1, e2, a1, a2 = gap
         pairs = [(e1 + e, a1 + a) for e, a in pairs]
         missing, extra = unpaired(pairs, range(e1, e2), range(a1, a2))
@@ -156,16 +156,16 @@ class Alignment(NamedTuple):
 
 
 def likeness(expected: Json, actual: Json) -> float:
-    """From 0 to 1, how much two rows look like the same one: by their scalar values, above all those under a
-    key that may name the row."""
+    """How likely two rows are the same one, from 0 to 1: by their scalar values, above all those under a key
+    that may name the row."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         weight = score = 0.0
         for key, value in expected.items():
-            heavy = 4.0 if key in LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
-            weight += heavy
+            points = 4.0 if key in LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
+            weight += points
             if key in actual:
-                right = actual[key]
-                score += heavy if value == right else heavy * 0.1 * (value.__class__ is right.__class__)
+                new = actual[key]
+                score += points if value == new else points * 0.1 * (value.__class__ is new.__class__)
         weight += sum(key not in expected for key in actual)
         return score / weight if weight else 1.0
     if isinstance(expected, list) and isinstance(actual, list):
@@ -174,15 +174,15 @@ def likeness(expected: Json, actual: Json) -> float:
     return float(expected == actual)
 
 
-def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Json], Hashable]) -> Alignment:
-    """Pair rows whose order counts: by a key that names them, else equal ones first (by `ident`), and the
+def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Json], Hashable]) -> Alignment:
+    """Pair rows whose order counts: by a key that names them, else equal rows first (by `key_of`), and the
     rest of each gap by its key, by place or by likeness."""
     named = align_named(expected, actual)
     result = named or Alignment([], [], [])
     if named is None:
-        pairs, left = pair_equal([*map(ident, expected)], [*map(ident, actual)], _MOST_ALIGNED)
+        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)], _MOST_ALIGNED)
         result.pairs.extend(pairs)
-        for gap in left:
+        for gap in remaining:
             if align_by_key(expected, actual, gap, result):
                 continue
             e1, e2, a1, a2 = gap
@@ -190,14 +190,14 @@ def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Jso
             if rows == columns or rows * columns > _MOST_ALIGNED:
                 result.add(gap, [(n, n) for n in range(min(rows, columns))])
             else:
-                scores = [[likeness(row, other) for other in actual[a1:a2]] for row in expected[e1:e2]]
+                scores = [[likeness(old, new) for new in actual[a1:a2]] for old in expected[e1:e2]]
                 result.add(gap, pair_in_order(scores))
     result.pairs.sort()
     return result
 
 
 def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
-    """Whether each row stands where it stood, as some key that names the rows tells."""
+    """Whether each row is at its old place, according to a key that names the rows."""
     first = expected[0] if expected else None
     if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
         return False
@@ -211,8 +211,8 @@ def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
 
 
 def align_named(expected: Sequence[Json], actual: Sequence[Json]) -> Alignment | None:
-    """The pairs of rows that a key names, if one does in most of them: a row under another name is another
-    row, wherever it stands."""
+    """The pairs of rows by a key that names them, if there is one; else None. A row under another name is
+    another row, wherever it is."""
     result = Alignment([], [], [])
     if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
         return None
@@ -225,7 +225,7 @@ def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
 
 
 def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
-    """A key that names each row on both sides and that most of them have in common."""
+    """A key that names each row on both sides, where at least half of the names are on both sides."""
     rows = [*expected, *actual]
     if not expected or not actual or {*map(type, rows)} != {dict}:
         return None
@@ -239,13 +239,14 @@ def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | N
 
 
 def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
-    """Rows that go by another name now may still have an address in common: by the next key, then."""
+    """Align a gap by a key that names its rows, if there is one. Rows with another name now are aligned by
+    the next key: they may still have, say, the same address."""
     e1, e2, a1, a2 = gap
     key = identifying_key(expected[e1:e2], actual[a1:a2])
     if key is None:
         return False
-    pairs, left = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
-    for f1, f2, b1, b2 in left:
+    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
+    for f1, f2, b1, b2 in remaining:
         inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
         if not align_by_key(expected, actual, inside, result):
             result.add(inside, [])
@@ -254,42 +255,42 @@ def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, res
 
 
 def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
-    """Pairs among rows that found no partner: by a key that names them, else the likeliest first."""
+    """Pair rows that found no partner: by a key that names them, else the likeliest first."""
     key = identifying_key(expected, actual)
     if key is not None:
         places = {name: a for a, name in enumerate(_names(actual, key))}
         return [(e, places[name]) for e, name in enumerate(_names(expected, key)) if name in places]
     scored = (
-        (likeness(row, other), e, a)
+        (likeness(row, candidate), e, a)
         for e, row in enumerate(expected[:_MOST_SCORED])
-        for a, other in enumerate(actual[:_MOST_SCORED])
+        for a, candidate in enumerate(actual[:_MOST_SCORED])
     )
     return pair_best_first(pair for pair in scored if pair[0] > 0)
 
 
-# Rows that found no partner where they stand: those that are the same one elsewhere, though they changed.
+# Rows that found no partner at their place: pairs that moved and changed.
 
 
 _ENOUGH = 0.5
-"""How much of a row must be as it was for a row under another name to be the same one."""
+"""The share of a row that must be unchanged for a row under another name to be the same one."""
 
 _NAMES = ("id", "uuid", "key", "code", "sku", "slug")
 Accepts = Callable[[str, Json], bool]
-"""Whether what a text with placeholders stands for accepts a value."""
+"""Whether a text with placeholders accepts a value."""
 
 
 def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accepts: Accepts) -> Pairs:
-    """Pairs of rows without a partner, wherever they stand: those that have a name in common, and those of
-    which most is still as the old one says."""
+    """Pair rows without a partner, wherever they are: those with a common name, and those that are mostly
+    unchanged."""
     likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
     pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
     pairs = [(e, a) for e, a in pairs if share_a_name(old[e], new[a])]
     missing, extra = unpaired(pairs, rows.missing, rows.extra)
     scored = []
     for e, a in product(missing[:_MOST_SCORED], extra[:_MOST_SCORED]):
-        kept, of = count_kept(old[e], new[a], accepts)
-        if of > 1 and kept / of >= _ENOUGH:
-            scored.append((kept / of, e, a))
+        same, total = count_unchanged(old[e], new[a], accepts)
+        if total > 1 and same / total >= _ENOUGH:
+            scored.append((same / total, e, a))
     return pairs + pair_best_first(scored)
 
 
@@ -297,21 +298,21 @@ def share_a_name(old: Json, new: Json) -> bool:
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
-    return any(one == other and isinstance(one, str | int) and "<<" not in str(one) for one, other in names)
+    return any(a == b and isinstance(a, str | int) and "<<" not in str(a) for a, b in names)
 
 
-def count_kept(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
-    """How many leaves of the new value are as the old one says, and how many leaves both of them have."""
+def count_unchanged(old: Json, new: Json, accepts: Accepts) -> tuple[int, int]:
+    """Count the leaves of the new value that match the old one, and all leaves of both."""
     if isinstance(old, dict) and isinstance(new, dict):
-        items = [count_kept(old[key], new[key], accepts) for key in old if key in new]
-        return sum(kept for kept, _ in items), len(old.keys() ^ new.keys()) + sum(of for _, of in items)
+        items = [count_unchanged(old[key], new[key], accepts) for key in old if key in new]
+        return sum(same for same, _ in items), len(old.keys() ^ new.keys()) + sum(total for _, total in items)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        items = [count_kept(*pair, accepts) for pair in zip(old, new, strict=True)]
-        return sum(kept for kept, _ in items), sum(of for _, of in items)
+        items = [count_unchanged(*pair, accepts) for pair in zip(old, new, strict=True)]
+        return sum(same for same, _ in items), sum(total for _, total in items)
     return int(freeze(old) == freeze(new) or (isinstance(old, str) and accepts(old, new))), 1
 
 
-# Which rows get which columns: optimal matchings. First-fit is wrong: a loose row would take the only
+# Optimal matchings of rows and columns. First-fit is wrong: a row that matches much could take the only
 # partner of a strict one.
 
 
@@ -323,17 +324,17 @@ State = TypeVar("State")
 
 
 class TooManyWays(Exception):
-    """It could not be found out within the limit."""
+    """The matching could not be found within the limit."""
 
 
 class Flow:
     """A maximum matching of groups of rows to groups of columns (augmenting paths, breadth first). The rows
-    of a group are all alike, and so are the columns of one: each pair of groups is tried once. A row keeps
-    its partner or gets another one, so earlier rows go before later ones.
+    of a group are all alike, and so are the columns: each pair of groups is tried once. A paired row keeps
+    its partner or gets another one, so earlier rows have priority over later ones.
 
-    `supply`: how many rows are in a group, `room`: how many columns. `candidates` gives the columns that a
-    group may have at all, the same object for those with the same ones; `fits` tries a pair, and raises
-    TooManyWays when it is asked too often. What has been sent by then stays."""
+    `supply`: the number of rows in each group, `room`: of columns. `candidates` gives the column groups that
+    a row group may have, as the same object for row groups with the same ones; `fits` tries a pair, and
+    raises TooManyWays when it is asked too often. What has been sent by then stays."""
 
     def __init__(
         self,
@@ -342,53 +343,53 @@ class Flow:
         candidates: Callable[[int], Sequence[int]],
         fits: Callable[[int, int], bool],
     ):
-        self.left = list(supply)
-        """How many rows of a group are without a partner."""
+        self.unpaired = list(supply)
+        """The number of rows of each group without a partner."""
         self.free = list(room)
         self.sent: list[dict[int, int]] = [{} for _ in supply]
         self._takers: list[dict[int, None]] = [{} for _ in room]
         self._candidates, self._try = candidates, fits
-        self._known: dict[tuple[int, int], bool] = {}
-        self._free_of: dict[int, Sequence[int]] = {}
+        self._tried: dict[tuple[int, int], bool] = {}
+        self._open_columns: dict[int, Sequence[int]] = {}
         self._hopeless: set[int] = set()
 
     def try_all(self) -> None:
-        """Try each pair, needed or not."""
-        for row in range(len(self.left)):
+        """Try every pair, needed or not."""
+        for row in range(len(self.unpaired)):
             for column in self._candidates(row):
                 self._fits(row, column)
 
     def send(self, row: int) -> bool:
-        """Find partners for a group of rows; whether all of them have one now."""
+        """Find partners for a group of rows; return whether all of its rows have one now."""
         candidates = self._candidates(row)
-        free = self._free_of.setdefault(id(candidates), candidates)
+        free = self._open_columns.setdefault(id(candidates), candidates)
         taken = 0
         for column in free:
-            if not self.left[row]:
+            if not self.unpaired[row]:
                 break
             if not self.free[column]:
                 taken += 1
             elif self._fits(row, column):
-                count = min(self.left[row], self.free[column])
+                count = min(self.unpaired[row], self.free[column])
                 self.sent[row][column] = self.sent[row].get(column, 0) + count
                 self._takers[column][row] = None
-                self.left[row] -= count
+                self.unpaired[row] -= count
                 self.free[column] -= count
         if taken > _MANY_TAKEN:
-            self._free_of[id(candidates)] = [column for column in free if self.free[column]]
-        while self.left[row]:
+            self._open_columns[id(candidates)] = [column for column in free if self.free[column]]
+        while self.unpaired[row]:
             if not self._augment(row):
                 return False
         return True
 
     def _fits(self, row: int, column: int) -> bool:
-        known = self._known.get((row, column))
+        known = self._tried.get((row, column))
         if known is None:
-            known = self._known[row, column] = self._try(row, column)
+            known = self._tried[row, column] = self._try(row, column)
         return known
 
     def _augment(self, start: int) -> bool:
-        """Find further partners, moving other rows on. Columns that led nowhere once never lead anywhere."""
+        """Find further partners by moving other rows. Columns that led nowhere once never lead anywhere."""
         came_from: dict[int, int] = {}
         through: dict[int, int] = {}
         queue = deque([start])
@@ -414,8 +415,8 @@ class Flow:
             before = through[path[-1][0]]
             path.append((came_from[before], before))
         passed_on = [self.sent[row][through[row]] for row, _ in path[:-1]]
-        count = min(self.left[start], self.free[column], *passed_on)
-        self.left[start] -= count
+        count = min(self.unpaired[start], self.free[column], *passed_on)
+        self.unpaired[start] -= count
         self.free[column] -= count
         for row, taken in path:
             self.sent[row][taken] = self.sent[row].get(taken, 0) + count
@@ -434,9 +435,9 @@ def search(
     attempt: Callable[[int, int, State], State | None],
     state: State,
 ) -> dict[int, int] | None:
-    """A matching of all rows, the optional ones if they can, and of at least so many columns, whose pairs do
+    """A matching of all rows (optional ones where possible) and of at least `least` columns, whose pairs do
     not contradict each other; None if there is none. `attempt` gives the state after a pair, or None if the
-    pair contradicts the state before it. The row with the fewest candidates comes first. Too many tries are
+    pair contradicts the state before it. The row with the fewest candidates comes first. Too many tries raise
     TooManyWays: a guess would be no verdict."""
     rows = len(optional)
     order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
@@ -458,7 +459,7 @@ def search(
         tries += 1
         if tries > _MOST_TRIES:
             raise TooManyWays
-        if column is None:  # an optional row goes without
+        if column is None:  # an optional row without a partner
             after: State | None = states[-1]
         else:
             after = None if column in chosen else attempt(order[len(chosen)], column, states[-1])
@@ -471,21 +472,21 @@ def search(
 
 
 def reach(
-    found: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
+    matching: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
 ) -> dict[int, int]:
-    """The matching of rows to columns, changed so that as many of the needed columns as can be have a row. No
-    row loses its partner for none. `partners`: the columns that each row may have."""
+    """Change a matching of rows to columns so that as many needed columns as possible have a row. No row ends
+    up without a partner if it had one. `partners`: the columns that each row may have."""
     takers: dict[int, list[int]] = defaultdict(list)
     for row, columns in partners.items():
         for column in columns:
             takers[column].append(row)
-    must, taken, column_of = {*needed}, {*found.values()}, dict(found)
+    needed_columns, taken, column_of = {*needed}, {*matching.values()}, dict(matching)
     for start in needed:
         came_from: dict[int, tuple[int, int] | None] = {start: None}
         queue = [] if start in taken else [start]
         for column in queue:  # it grows meanwhile
             rows = takers.get(column, ())
-            end = next((row for row in rows if column_of.get(row) not in must), None)
+            end = next((row for row in rows if column_of.get(row) not in needed_columns), None)
             if end is not None:  # this row has no partner, or one that need not be taken
                 link: tuple[int, int] | None = (end, column)
                 while link is not None:

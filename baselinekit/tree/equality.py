@@ -1,9 +1,8 @@
-"""Equality of JSON values, of two kinds.
+"""Two kinds of equality of JSON values.
 
-- `identical` tells every type and every digit: 1, 1.0 and true differ. Its key is `bytes_of` where the order
-  of keys counts, `canonical` where it does not.
-- `same_json` compares as JSON does: numbers by their written value, so 1 is 1.0; true is never 1. Its key is
-  `freeze`."""
+- `identical` distinguishes every type and every digit: 1, 1.0 and true differ. Its key is `bytes_of` where
+the order of keys counts, `canonical` where it does not. - `same_json` compares as JSON does: numbers by their
+written value, so 1 is 1.0; true is never 1. Its key is `freeze`."""
 
 import json
 from collections.abc import Hashable
@@ -14,15 +13,15 @@ from pickle import HIGHEST_PROTOCOL, Pickler
 from baselinekit.model.values import Json
 
 EXACT = Context(prec=3_000, traps=[])
-"""Wide enough for any two numbers that a file or an answer may hold; beyond it lies infinity."""
+"""Precise enough for any two numbers that a file or an answer may hold."""
 
 _WHOLE = 2**53
-"""Below it a float is the number that it is written as, if that is a whole one, and no hashes collide."""
+"""Below this a float that is written as an integer is exact, and no hashes collide."""
 _MOST_DIGITS = 2_000
 
 
 def is_number(value: Json) -> bool:
-    """A JSON number: no boolean, and neither NaN nor infinite."""
+    """Whether a value is a JSON number: not a boolean, and neither NaN nor infinite."""
     if isinstance(value, float):
         return isfinite(value)
     if isinstance(value, Decimal):
@@ -31,18 +30,18 @@ def is_number(value: Json) -> bool:
 
 
 def decimal(value: Json) -> Decimal:
-    """A number on its written digits: 4.2 is 4.2, not 4.2000000000000001776."""
+    """A number by its written digits: 4.2 is 4.2, not 4.2000000000000001776."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
 def delta(before: Json, after: Json) -> Decimal:
-    """What must be added to `before` to get `after`, to the last digit."""
+    """The exact difference between `after` and `before`."""
     return EXACT.subtract(decimal(after), decimal(before))
 
 
 def same_number(left: Json, right: Json) -> bool:
-    """Equal by their written digits. Between two types `==` would ask for the binary value instead: for the
-    float 1e23 that is another whole number than the one it is written as."""
+    """Whether two numbers are equal by their written digits. Between two types `==` would compare the binary
+    value instead: the float 1e23 has another integer value than the one it is written as."""
     if left.__class__ is right.__class__:
         return bool(left == right)
     return decimal(left) == decimal(right)
@@ -52,7 +51,7 @@ _EQUAL_BY_VALUE = {str, int, bool, type(None)}
 
 
 def same_json(left: Json, right: Json) -> bool:
-    """Equal as JSON, numbers by their value: true is never 1."""
+    """Whether two values are equal as JSON, numbers by their value: true is never 1."""
     kind = left.__class__
     if kind is right.__class__ and kind in _EQUAL_BY_VALUE:
         return bool(left == right)
@@ -70,7 +69,8 @@ def same_json(left: Json, right: Json) -> bool:
 
 
 def freeze(value: Json) -> Hashable:
-    """A value as a key: values that are equal as JSON have equal keys; 1 and 1.0 the same, true and 1 not."""
+    """A hashable key for a value: values that are equal as JSON have equal keys; 1 and 1.0 the same, true and
+    1 not."""
     key: Hashable = value
     kind = value.__class__
     if kind is str or value is None:
@@ -87,14 +87,14 @@ def freeze(value: Json) -> Hashable:
 
 
 def freeze_number(number: int | float | Decimal) -> Hashable:
-    """By the digits, as `==` between types asks for the binary value, and the hashes of long numbers can be
-    made to collide."""
+    """A hashable key for a number, by its digits: `==` between types compares the binary value, and the
+    hashes of long numbers can be made to collide."""
     exact = decimal(number)
     if not exact.is_finite() or exact.adjusted() > _MOST_DIGITS:
         return Decimal, str(exact)
     if exact == exact.to_integral_value():
-        whole = int(exact)
-        return whole if -_WHOLE < whole < _WHOLE else (int, str(whole))
+        integer = int(exact)
+        return integer if -_WHOLE < integer < _WHOLE else (int, str(integer))
     return float(exact) if decimal(float(exact)) == exact else (Decimal, str(exact.normalize(EXACT)))
 
 
@@ -102,30 +102,30 @@ def canonical(value: Json) -> str:
     """A text that two values share only when they are the same, types included; key order does not count."""
     try:
         return json.dumps(value, sort_keys=True)
-    except TypeError:  # a number that only a Decimal holds
+    except TypeError:  # a number that only a Decimal can hold
         if isinstance(value, dict):
             members = (f"{json.dumps(key)}: {canonical(value[key])}" for key in sorted(value))
             return f"{{{', '.join(members)}}}"
         return f"[{', '.join(map(canonical, value))}]" if isinstance(value, list | tuple) else repr(value)
 
 
-# By their bytes: equal bytes mean equal values, types and the order of keys included. pickle writes them
-# without its memo, so that it does not matter which objects a value shares with itself. That is twice as fast
-# as marshal, which would encode every text first.
+# Comparison by bytes: equal bytes mean equal values, including types and the order of keys. pickle writes
+# them without its memo, so that it does not matter which objects occur several times in a value. That is
+# twice as fast as marshal, which would encode every text first.
 
 
 class _Pieces(list[bytes]):
-    """What a pickler writes to."""
+    """The pieces that a pickler writes."""
 
     write = list.append
 
 
 class _OtherBytesError(Exception):
-    """Something else was written than what was to be read."""
+    """The bytes that are written differ from the expected ones."""
 
 
 class _ByteMatcher:
-    """Takes what a pickler writes for as long as it is what was written before."""
+    """Compares what a pickler writes with the expected bytes, and stops at the first difference."""
 
     def __init__(self, data: bytes):
         self._data, self._position = data, 0
@@ -143,7 +143,7 @@ def _pickler(to: _Pieces | _ByteMatcher) -> Pickler:
 
 
 class _ByteWriter:
-    """Making one takes longer than writing a row."""
+    """A reusable pickler: making one takes longer than writing a row."""
 
     __slots__ = ("pickler", "pieces")
 
@@ -154,11 +154,11 @@ class _ByteWriter:
 
 _LARGE = 100_000
 _IDLE: list[_ByteWriter] = []
-"""The writers that no thread has taken."""
+"""The writers that no thread uses."""
 
 
 def bytes_of(value: Json) -> bytes | None:
-    """The same bytes for equal values alone; None for what is nested too deeply to be written."""
+    """The bytes of a value, the same only for identical values; None if it is nested too deeply."""
     try:
         writer = _IDLE.pop()
     except IndexError:
@@ -166,7 +166,7 @@ def bytes_of(value: Json) -> bytes | None:
     try:
         writer.pickler.dump(value)
     except (RecursionError, ValueError):
-        return None  # half a value is in that writer: nobody gets it again
+        return None  # this writer holds half a value, and is not used again
     data = b"".join(writer.pieces)
     writer.pieces.clear()
     _IDLE.append(writer)
@@ -174,23 +174,23 @@ def bytes_of(value: Json) -> bytes | None:
 
 
 def as_written(text: str) -> bytes:
-    """What stands for a text, or a key, in the bytes of any value that holds it: its length comes first."""
+    """The bytes of a text, or a key, within the bytes of any value that holds it: its length comes first."""
     data = text.encode("utf-8", "surrogatepass")
     return (b"\x8c%c" % len(data) if len(data) < 256 else b"X" + len(data).to_bytes(4, "little")) + data
 
 
 def json_text(value: Json) -> str:
-    """A value as JSON, in which `as_key` finds a key; a number that only a Decimal holds is a text in it."""
+    """A value as JSON, in which `as_key` finds a key; numbers that only a Decimal can hold become texts."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def as_key(name: str) -> str:
-    """What stands in `json_text` wherever a key of this name is, and in no text, where quotes are escaped."""
+    """The text of a key in `json_text`. It cannot occur within a text, where quotes are escaped."""
     return json.dumps(name, ensure_ascii=False) + ": "
 
 
 def is_written_as(value: Json, data: bytes) -> bool:
-    """Whether these are the bytes of a value. Of a large one no more is written than it takes to tell."""
+    """Whether these are the bytes of a value. A large value is written only up to the first difference."""
     if len(data) < _LARGE:
         return bytes_of(value) == data
     try:
@@ -201,8 +201,8 @@ def is_written_as(value: Json, data: bytes) -> bool:
 
 
 def identical(left: Json, right: Json, ordered: bool = True) -> bool:
-    """Equal with every type, and with the keys in the same order unless that does not count (not `ordered`).
-    Of what is nested too deeply to be written, nothing is."""
+    """Whether values are equal including every type, and the order of keys unless not `ordered`. False for
+    values that are nested too deeply to be written."""
     if left.__class__ is not right.__class__ or left != right:
         return False
     if left.__class__ is dict or left.__class__ is list:
@@ -214,7 +214,7 @@ def identical(left: Json, right: Json, ordered: bool = True) -> bool:
 
 
 def same_types(left: Json, right: Json) -> bool:
-    """Whether two values that `==` takes for equal have the same types and digits, at every depth."""
+    """Whether two values that are equal by `==` have the same types and digits, at every depth."""
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, dict):

@@ -1,6 +1,7 @@
 """Paths into a document: dotted with wildcards (`users.*.id`, `**.id`) or JSONPath (`$.users[*].id`).
 
-Both are compiled to the same segments, so that a rule is matched step by step while a document is walked."""
+Both are compiled to the same segments, so that a rule can be matched step by step while a document is
+walked."""
 
 import json
 import re
@@ -26,11 +27,11 @@ _DOTTED = lazy_pattern(
 _LONGEST = 1024
 _ROOT = "the whole output is `$`, what a request answers is `body`"
 _LONGEST_SHOWN = 80
-_MOST_KNOWN = 2_000
+_MOST_SUGGESTED = 2_000
 
 Specificity = tuple[int, int, int, int]
 LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
-"""What the default ranks as: behind every path that somebody wrote."""
+"""The specificity of the default: behind every path that a user wrote."""
 
 
 @frozen
@@ -45,8 +46,8 @@ class Pattern:
 
     @property
     def specificity(self) -> Specificity:
-        """Of two patterns that match, the one with the greater specificity is the more exact: fewer `**`,
-        then more names and indices, then longer, then more filters and slices."""
+        """If two patterns match, the one with the greater specificity is more exact: fewer `**`, then more
+        names and indexes, then longer, then more filters and slices."""
         if self.last:
             return LEAST_EXACT
         deep = sum(segment is Wild.DEEP for segment in self.segments)
@@ -55,8 +56,8 @@ class Pattern:
         return (-deep, named, len(self.segments), narrow)
 
     def start(self) -> tuple[int, ...]:
-        """Where matching stands before the first step."""
-        return self._closed({0})
+        """The positions of matching before the first step."""
+        return self._skip_deep({0})
 
     def after(
         self,
@@ -66,12 +67,12 @@ class Pattern:
         size: int,
         unknown: Unknown | None = None,
     ) -> tuple[int, ...]:
-        """Where matching stands after a step to `key`, which holds `value` and has `size - 1` siblings. A
+        """The positions of matching after a step to `key`, which holds `value` and has `size - 1` siblings. A
         filter that reads an `unknown` value may hold."""
         return self._after(positions, lambda segment: fits(segment, key, value, size, unknown))
 
     def after_any(self, positions: tuple[int, ...]) -> tuple[int, ...]:
-        """Where matching stands after a step of which nothing is known: wildcards alone match it."""
+        """The positions of matching after an unknown step: only wildcards match it."""
         return self._after(positions, lambda segment: segment is Wild.ANY)
 
     def _after(self, positions: tuple[int, ...], matches: Callable[[Segment], bool]) -> tuple[int, ...]:
@@ -84,10 +85,10 @@ class Pattern:
                 reached.add(position)
             elif matches(segment):
                 reached.add(position + 1)
-        return self._closed(reached)
+        return self._skip_deep(reached)
 
     def next_steps(self, positions: tuple[int, ...]) -> Iterator[Segment]:
-        """What the next step is set against, the choices of a list of them one by one."""
+        """The segments that the next step may match; the choices of a list one by one."""
         for position in positions:
             if position < len(self.segments):
                 segment = self.segments[position]
@@ -96,7 +97,7 @@ class Pattern:
     def done(self, positions: tuple[int, ...]) -> bool:
         return bool(positions) and positions[-1] == len(self.segments)
 
-    def _closed(self, positions: set[int]) -> tuple[int, ...]:
+    def _skip_deep(self, positions: set[int]) -> tuple[int, ...]:
         for position in sorted(positions):
             while position < len(self.segments) and self.segments[position] is Wild.DEEP:
                 position += 1
@@ -106,31 +107,33 @@ class Pattern:
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Pattern:
-    """Compile a path. What cannot be one is an error that says where it goes wrong."""
+    """Compile a path. An invalid one is an error that says where it goes wrong."""
     if not text or len(text) > _LONGEST:
-        what = "is empty" if not text else f"is longer than {_LONGEST} characters"
-        raise _bad(text, what, "" if text else _ROOT)
+        problem = "is empty" if not text else f"is longer than {_LONGEST} characters"
+        raise _path_error(text, problem, "" if text else _ROOT)
     if text in (".", "[]"):
-        raise _bad(text, "leads nowhere", _ROOT)
+        raise _path_error(text, "leads nowhere", _ROOT)
     absolute = text.startswith("$")
-    return Pattern(text, tuple(_jsonpath(text) if absolute else _dotted(text)), absolute)
+    return Pattern(text, tuple(_parse_jsonpath(text) if absolute else _parse_dotted(text)), absolute)
 
 
-def _bad(text: str, why: str, hint: str = "") -> InvalidInput:
+def _path_error(text: str, reason: str, hint: str = "") -> InvalidInput:
     shown = clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
-    return InvalidInput(Problem("BK201", f"the path {shown!r} {why}", hint))
+    return InvalidInput(Problem("BK201", f"the path {shown!r} {reason}", hint))
 
 
-def _dotted(text: str) -> Iterator[Segment]:
+def _parse_dotted(text: str) -> Iterator[Segment]:
     position = 0
     last: Segment | None = None
     while position < len(text):
         match = _DOTTED.match(text, position)
         bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
         if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
-            raise _bad(text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"')
+            raise _path_error(
+                text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"'
+            )
         segment = read_dotted_segment(match)
-        if segment is not Wild.DEEP or segment is not last:  # any number of steps, twice, is any number
+        if segment is not Wild.DEEP or segment is not last:  # `**.**` is the same as `**`
             yield segment
         last, position = segment, match.end()
 
@@ -149,84 +152,85 @@ def read_dotted_segment(match: re.Match[str]) -> Segment:
     try:
         return str(json.loads(quoted, strict=False))
     except ValueError:
-        raise _bad(match.string, f"has a key that is not a JSON string: {quoted}") from None
+        raise _path_error(match.string, f"has a key that is not a JSON string: {quoted}") from None
 
 
-def _jsonpath(text: str) -> tuple[Segment, ...]:
+def _parse_jsonpath(text: str) -> tuple[Segment, ...]:
     if text.count("..") > 1:
-        raise _bad(text, "has more than one `..`", "name the keys in between")
+        raise _path_error(text, "has more than one `..`", "name the keys in between")
     from baselinekit.tree.jsonpath import NotJsonPath, read
 
     try:
         return read(text)
     except NotJsonPath as error:
-        raise _bad(
-            text, f"is not valid JSONPath at character {error.position + 1}: {error.what}", error.hint
+        raise _path_error(
+            text, f"is not valid JSONPath at character {error.position + 1}: {error.message}", error.hint
         ) from None
 
 
 def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
-    """Every place of a document that the pattern leads to, in document order."""
-    return list(found_in(pattern, value))
+    """Every place of a document to which the pattern leads, in document order."""
+    return list(iterate_places(pattern, value))
 
 
-def found_in(pattern: Pattern, value: Json) -> Iterator[tuple[Path, Json]]:
-    """The same, one by one."""
+def iterate_places(pattern: Pattern, value: Json) -> Iterator[tuple[Path, Json]]:
+    """Iterate over the places of a document to which the pattern leads."""
     if Wild.DEEP in pattern.segments:
-        return _find(pattern, pattern.start(), (), value)
-    return _along(pattern.segments, 0, (), value)
+        return _find_deep(pattern, pattern.start(), (), value)
+    return _find_along(pattern.segments, 0, (), value)
 
 
-def _along(
+def _find_along(
     segments: tuple[Segment, ...], position: int, path: Path, value: Json
 ) -> Iterator[tuple[Path, Json]]:
-    """Without `**` matching stands at one position at a time, and a name leads to one key at most."""
+    """Find places without `**`: matching is at one position at a time, and a name leads to one key at
+    most."""
     if position == len(segments):
         yield path, value
         return
     segment = segments[position]
     if isinstance(segment, str) and isinstance(value, dict):
         if segment in value:
-            yield from _along(segments, position + 1, (*path, segment), value[segment])
+            yield from _find_along(segments, position + 1, (*path, segment), value[segment])
         return
     for key, child in children(value):
         if segment is Wild.ANY or fits(segment, key, child, len(value)):
-            yield from _along(segments, position + 1, (*path, key), child)
+            yield from _find_along(segments, position + 1, (*path, key), child)
 
 
 def values_at(pattern: Pattern, value: Json) -> list[Json]:
-    """What stands where the pattern leads, without the paths: of names and `*` in a fraction of the time."""
+    """The values to which the pattern leads, without the paths: much faster for names and `*`."""
     if Wild.DEEP in pattern.segments:
-        return [found for _, found in found_in(pattern, value)]
+        return [child for _, child in iterate_places(pattern, value)]
     values = [value]
     for segment in pattern.segments:
         below: list[Json] = []
-        for one in values:
-            if isinstance(one, dict) and isinstance(segment, str):
-                if segment in one:
-                    below.append(one[segment])
-            elif segment is Wild.ANY and isinstance(one, list | dict):
-                below += one if isinstance(one, list) else one.values()
-            elif isinstance(one, list | dict):
-                return [found for _, found in found_in(pattern, value)]
+        for item in values:
+            if isinstance(item, dict) and isinstance(segment, str):
+                if segment in item:
+                    below.append(item[segment])
+            elif segment is Wild.ANY and isinstance(item, list | dict):
+                below += item if isinstance(item, list) else item.values()
+            elif isinstance(item, list | dict):
+                return [child for _, child in iterate_places(pattern, value)]
         values = below
     return values
 
 
-def _find(
+def _find_deep(
     pattern: Pattern, positions: tuple[int, ...], path: Path, value: Json
 ) -> Iterator[tuple[Path, Json]]:
     if pattern.done(positions):
         yield path, value
     for key, child in children(value):
-        after = pattern.after(positions, key, child, len(value))
-        if after:
-            yield from _find(pattern, after, (*path, key), child)
+        next_positions = pattern.after(positions, key, child, len(value))
+        if next_positions:
+            yield from _find_deep(pattern, next_positions, (*path, key), child)
 
 
 def roots(pattern: Pattern, output: Json) -> list[Path]:
-    """From where a path leads somewhere in an HTTP output: from the whole of it, from its body, or both.
-    `$…` and `**…` always mean the whole, which has the body in it."""
+    """The places of an HTTP output from which a path leads somewhere: the whole output, its body, or both.
+    `$…` and `**…` always start at the whole output, which contains the body."""
     if pattern.absolute or pattern.segments[0] is Wild.DEEP:
         return [()]
     if not isinstance(output, dict):
@@ -236,11 +240,11 @@ def roots(pattern: Pattern, output: Json) -> list[Path]:
 
 
 def leads_somewhere(pattern: Pattern, value: Json) -> bool:
-    return next(found_in(pattern, value), None) is not None
+    return next(iterate_places(pattern, value), None) is not None
 
 
 def covers(wide: Pattern, narrow: Pattern) -> bool:
-    """Whether a path, with all below it, holds every place that another leads to."""
+    """Whether a path, with all places below it, covers every place to which another leads."""
     return _covers(wide.segments, narrow.segments)
 
 
@@ -255,12 +259,12 @@ def _covers(wide: tuple[Segment, ...], narrow: tuple[Segment, ...]) -> bool:
 
 
 def overlap(left: Pattern, right: Pattern) -> bool:
-    """Whether two paths, with all below them, may hold a place in common."""
+    """Whether two paths, with all places below them, may have a place in common."""
     return meets(left, right) or meets(right, left)
 
 
 def meets(wide: Pattern, other: Pattern) -> bool:
-    """Whether a path may lead to a place, or to one above it, that another leads to."""
+    """Whether a path may lead to a place to which another leads, or to one above it."""
     return _meets(wide.segments, other.segments)
 
 
@@ -279,33 +283,33 @@ def _meets(wide: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
 
 
 def suggest(pattern: Pattern, value: Json) -> str:
-    """The nearest path that does exist, worded as a question; empty when nothing is near."""
+    """A question that suggests the nearest existing path; empty if none is near."""
     from difflib import get_close_matches
 
-    known = {render(path): path[-1] for path in islice(key_paths(value, ()), _MOST_KNOWN)}
-    near = get_close_matches(pattern.text.removeprefix("$."), known, n=1)
-    wanted = [segment for segment in pattern.segments if isinstance(segment, str)]
-    ends = get_close_matches(wanted[-1], set(known.values()), n=1) if wanted else []
-    near += [shown for shown, last in known.items() if last in ends]
-    return f"did you mean {near[0]!r}?" if near and wanted else ""
+    last_keys = {render(path): path[-1] for path in islice(key_paths(value, ()), _MOST_SUGGESTED)}
+    matches = get_close_matches(pattern.text.removeprefix("$."), last_keys, n=1)
+    names = [segment for segment in pattern.segments if isinstance(segment, str)]
+    ends = get_close_matches(names[-1], set(last_keys.values()), n=1) if names else []
+    matches += [path for path, last in last_keys.items() if last in ends]
+    return f"did you mean {matches[0]!r}?" if matches and names else ""
 
 
 def key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Every path of a document with its indexes as `*`; of a long array the first elements stand for all."""
+    """Every path of a document with its indexes as `*`; the first elements of an array stand for all."""
     rows = isinstance(value, list)
     for key, child in islice(children(value), 3 if rows else None):
-        further = (*path, Wild.ANY if rows else key)
-        yield from () if rows else (further,)
-        yield from key_paths(child, further)
+        child_path = (*path, Wild.ANY if rows else key)
+        yield from () if rows else (child_path,)
+        yield from key_paths(child, child_path)
 
 
 def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:
-    """The path with every index left open, so that all rows of an array have the same."""
+    """The path with every index as a wildcard, so that all rows of an array have the same path."""
     return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
 
 
 def render(path: Sequence[str | int | Wild]) -> str:
-    """A path as it is read and can be typed: `body.users[1].email`, `headers."x-request-id"`."""
+    """A path as people read and type it: `body.users[1].email`, `headers."x-request-id"`."""
     text = ""
     for key in path:
         if isinstance(key, int):

@@ -1,5 +1,5 @@
-"""Values at their places: keys and indexes from the root, as they stand in one document. And the steps of a
-path, which may lead to many places."""
+"""Values at their places in one document: the keys and indexes from the root. And the steps of a path, which
+may lead to many places."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -10,14 +10,15 @@ from baselinekit.model.values import Json, Path
 
 
 def value_at(value: Json, path: Path) -> Json:
-    """The value at a path. KeyError, IndexError or TypeError: nothing is there."""
+    """The value at a path; KeyError, IndexError or TypeError if there is none."""
     for step in path:
         value = value[step]
     return value
 
 
 def with_values(value: Json, values: Mapping[Path, Json]) -> Json:
-    """A copy with other values at these paths; objects on the way are made. LookupError: no place can be."""
+    """A copy with other values at these paths; missing objects on the way are created. LookupError if a path
+    cannot exist."""
     if not values or () in values:
         return values.get((), value)
     below: dict[str | int, dict[Path, Json]] = {}
@@ -38,7 +39,7 @@ def with_values(value: Json, values: Mapping[Path, Json]) -> Json:
 
 
 def children(value: Json) -> Iterator[tuple[str | int, Json]]:
-    """The steps that lead on from a value."""
+    """The children of a value with their keys or indexes."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
@@ -46,20 +47,20 @@ def children(value: Json) -> Iterator[tuple[str | int, Json]]:
 
 
 def places(value: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Every place of a document with its path, the document itself first."""
+    """Every value of a document with its path, the document itself first."""
     yield path, value
     for key, child in children(value):
         yield from places(child, (*path, key))
 
 
-# The steps of a path, and where each of them leads.
+# The steps of a path, and the keys to which each of them leads.
 
 
 class Wild(Enum):
     ANY = "*"
     """Any key, any index."""
     DEEP = "**"
-    """Any number of steps, none included."""
+    """Any number of steps, including none."""
 
 
 @frozen
@@ -71,7 +72,7 @@ class Slice:
 
 @frozen
 class Key:
-    """A name that looks like a number: the key of an object, and never an index."""
+    """A name that looks like a number: the key of an object, never an index."""
 
     name: str
 
@@ -82,12 +83,12 @@ class OneOf:
 
 
 class Filter(Protocol):
-    """What is asked of an element; it can be a key of a mapping."""
+    """A condition on an element; hashable."""
 
     def holds(self, value: Json) -> bool: ...
 
     def reads(self, value: Json) -> Iterator[Json]:
-        """The values that the answer depends on."""
+        """The values on which the result depends."""
 
 
 @frozen
@@ -99,7 +100,7 @@ class FilterSegment:
 
 Segment = str | int | Wild | Slice | Key | OneOf | FilterSegment
 Unknown = Callable[[Json], bool]
-"""Whether a value that a filter reads says nothing yet, as a placeholder does."""
+"""Whether a value that a filter reads is undetermined, as a placeholder is."""
 
 
 def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unknown | None = None) -> bool:
@@ -113,8 +114,8 @@ def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unkn
     if isinstance(segment, OneOf):
         return any(fits(choice, key, value, size, unknown) for choice in segment.keys)
     if isinstance(segment, Slice):
-        picked = range(*slice(segment.start, segment.stop, segment.step).indices(size))
-        return isinstance(key, int) and key in picked
+        indexes = range(*slice(segment.start, segment.stop, segment.step).indices(size))
+        return isinstance(key, int) and key in indexes
     if isinstance(segment, Key):
         return key == segment.name
     if isinstance(segment, FilterSegment):

@@ -1,7 +1,7 @@
 """The leaves of a document by their shapes: all values at `rows.*.id`, in the order of the rows.
 
-Many values of one place are looked at in a fraction of the time that a walk to each of them takes; a path is
-made for those that somebody asks for."""
+Examining all values of one shape takes a fraction of the time of a walk to each of them; paths are made only
+for the values that need one."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +16,9 @@ Shape = tuple[str | int | Wild, ...]
 
 @slotted
 class Column:
-    """The values at one shape. `above`: the column in which they stand; `step`: the key, or `Wild.ANY` for
-    the elements of arrays (None: a part of the values above, which are of several kinds); `members`: the
-    numbers of those above in which they are (None: in each of them)."""
+    """The values at one shape. `above`: the column of the values that contain them; `step`: the key, or
+    `Wild.ANY` for the elements of arrays (None: these are the values above of one kind, where there are
+    several); `members`: the numbers of the values above that contain one (None: all)."""
 
     shape: Shape
     values: Sequence[Json]
@@ -27,7 +27,7 @@ class Column:
     members: Sequence[int] | None = None
 
     def paths(self) -> list[Path]:
-        """Where each of the values stands."""
+        """The paths of all values."""
         if self.above is None:
             return [()]
         above, step = self.above.paths(), self.step
@@ -41,7 +41,7 @@ class Column:
         return [(*path, index) for path, rows in zip(above, lists, strict=True) for index in range(len(rows))]
 
     def path(self, number: int) -> Path:
-        """Where one of them stands."""
+        """The path of one value."""
         if self.above is None:
             return ()
         if self.step is Wild.ANY:
@@ -61,32 +61,32 @@ def leaf_columns(value: Json) -> Iterator[Column]:
         if kinds.isdisjoint((dict, list)):
             yield column
         elif kinds == {dict}:
-            waiting += _members(column)
+            waiting += _member_columns(column)
         elif kinds == {list}:
             elements = list(chain.from_iterable(column.values))
             if elements:
                 waiting.append(Column((*column.shape, Wild.ANY), elements, column, Wild.ANY))
         else:
-            waiting += _parts(column)
+            waiting += _columns_by_kind(column)
 
 
-def _members(column: Column) -> Iterator[Column]:
-    """The columns below objects, a key each."""
+def _member_columns(column: Column) -> Iterator[Column]:
+    """The columns below objects, one for each key."""
     objects = column.values
     if len(set(map(tuple, objects))) == 1:  # all have the same keys in the same order
         for key, values in zip(objects[0], zip(*map(dict.values, objects), strict=True), strict=True):
             yield Column((*column.shape, key), values, column, key)
         return
     holders: dict[str, list[int]] = {}
-    for number, one in enumerate(objects):
-        for key in one:
+    for number, row in enumerate(objects):
+        for key in row:
             holders.setdefault(key, []).append(number)
     for key, members in holders.items():
         yield Column((*column.shape, key), [objects[number][key] for number in members], column, key, members)
 
 
-def _parts(column: Column) -> Iterator[Column]:
-    """Values of several kinds: the objects, the arrays and the scalars apart."""
+def _columns_by_kind(column: Column) -> Iterator[Column]:
+    """Separate columns for the objects, the arrays and the scalars of a column."""
     parts: dict[type, list[int]] = {}
     for number, value in enumerate(column.values):
         kind = dict if isinstance(value, dict) else list if isinstance(value, list) else object
@@ -97,8 +97,8 @@ def _parts(column: Column) -> Iterator[Column]:
 
 
 def document_order(value: Json) -> Callable[[Path], tuple[int, ...]]:
-    """A key by which paths are sorted as their places follow each other in a document."""
-    known: dict[int, dict[str, int]] = {}
+    """A key function that sorts paths in the order of their places in the document."""
+    positions_by_id: dict[int, dict[str, int]] = {}
 
     def order(path: Path) -> tuple[int, ...]:
         places, inner = [], value
@@ -106,9 +106,9 @@ def document_order(value: Json) -> Callable[[Path], tuple[int, ...]]:
             if isinstance(step, int):
                 places.append(step)
             else:
-                positions = known.get(id(inner))
+                positions = positions_by_id.get(id(inner))
                 if positions is None:
-                    positions = known[id(inner)] = dict(zip(inner, count(), strict=False))
+                    positions = positions_by_id[id(inner)] = dict(zip(inner, count(), strict=False))
                 places.append(positions[step])
             inner = inner[step]
         return tuple(places)

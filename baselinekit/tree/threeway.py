@@ -1,4 +1,4 @@
-"""Two changes of one value, put together where they touch different places of it."""
+"""Merges two changes of one value if they touch different places of it."""
 
 from collections.abc import Sequence
 
@@ -8,29 +8,28 @@ from baselinekit.tree.equality import identical
 
 
 class BothChanged(Exception):
-    """The two sides say different things of one place: somebody has to decide."""
+    """Both sides changed one place differently: a person has to decide."""
 
 
 def three_way(base: Json, ours: Json, theirs: Json) -> Json:
-    """The value with both changes. ABSENT is a value that is not there. BothChanged: they do not go
-    together."""
+    """Merge both changes of a value. ABSENT stands for a missing value. BothChanged if they conflict."""
     if _same(ours, theirs) or _same(base, theirs):
         return ours
     if _same(base, ours):
         return theirs
     if isinstance(base, dict) and isinstance(ours, dict) and isinstance(theirs, dict):
-        return _of_mappings(base, ours, theirs)
+        return _merge_mappings(base, ours, theirs)
     if isinstance(base, list) and isinstance(ours, list) and isinstance(theirs, list):
-        return _of_arrays(base, ours, theirs)
+        return _merge_arrays(base, ours, theirs)
     if isinstance(base, str) and isinstance(ours, str) and isinstance(theirs, str):
         lines = [text.splitlines(keepends=True) for text in (base, ours, theirs)]
         if len(lines[0]) > 1:
-            return "".join(_of_arrays(*lines))
+            return "".join(_merge_arrays(*lines))
     raise BothChanged
 
 
-def _of_mappings(base: dict[str, Json], ours: dict[str, Json], theirs: dict[str, Json]) -> dict[str, Json]:
-    """Key by key, in the order of ours; a key that only theirs has goes where it stands there."""
+def _merge_mappings(base: dict[str, Json], ours: dict[str, Json], theirs: dict[str, Json]) -> dict[str, Json]:
+    """Merge key by key, in the order of ours; a key that only theirs has is inserted at its place there."""
     if [key for key in ours if key in base] != [key for key in base if key in ours]:
         order = with_new_keys(ours, theirs)
     else:
@@ -43,29 +42,29 @@ def _of_mappings(base: dict[str, Json], ours: dict[str, Json], theirs: dict[str,
     return merged
 
 
-def _of_arrays(base: Sequence[Json], ours: Sequence[Json], theirs: Sequence[Json]) -> list[Json]:
-    """Row by row, each with the one that it continues. Rows that both sides put in the same place, or moved,
-    have an order that nobody has stated."""
-    at_ours, new_ours = _placed(base, ours)
-    at_theirs, new_theirs = _placed(base, theirs)
+def _merge_arrays(base: Sequence[Json], ours: Sequence[Json], theirs: Sequence[Json]) -> list[Json]:
+    """Merge row by row, each with the base row that it continues. Rows that both sides insert at one place,
+    or that were moved, raise BothChanged: their order is undecided."""
+    at_ours, new_ours = _place_rows(base, ours)
+    at_theirs, new_theirs = _place_rows(base, theirs)
     merged: list[Json] = []
     for gap in range(len(base) + 1):
-        one, other = new_ours.get(gap, []), new_theirs.get(gap, [])
-        if one and other and not _same(one, other):
+        our_rows, their_rows = new_ours.get(gap, []), new_theirs.get(gap, [])
+        if our_rows and their_rows and not _same(our_rows, their_rows):
             raise BothChanged
-        merged += one or other
+        merged += our_rows or their_rows
         if gap < len(base):
             row = three_way(base[gap], at_ours.get(gap, ABSENT), at_theirs.get(gap, ABSENT))
             merged += [] if row is ABSENT else [row]
     return merged
 
 
-def _placed(base: Sequence[Json], rows: Sequence[Json]) -> tuple[dict[int, Json], dict[int, list[Json]]]:
-    """The rows that continue one of the base, and the new ones by the row of the base before which they
-    stand."""
+def _place_rows(base: Sequence[Json], rows: Sequence[Json]) -> tuple[dict[int, Json], dict[int, list[Json]]]:
+    """The rows that continue a base row, by its index, and the new rows by the index of the base row that
+    follows them."""
     continued = partners(base, rows)
-    known = [before for before in continued if before is not None]
-    if known != sorted(known):
+    positions = [before for before in continued if before is not None]
+    if positions != sorted(positions):
         raise BothChanged
     placed: dict[int, Json] = {}
     new: dict[int, list[Json]] = {}
@@ -78,7 +77,7 @@ def _placed(base: Sequence[Json], rows: Sequence[Json]) -> tuple[dict[int, Json]
     return placed, new
 
 
-def _same(one: Json, other: Json) -> bool:
-    if one is ABSENT or other is ABSENT:
-        return one is other
-    return identical(one, other, Hints().ordered)
+def _same(left: Json, right: Json) -> bool:
+    if left is ABSENT or right is ABSENT:
+        return left is right
+    return identical(left, right, Hints().ordered)

@@ -50,7 +50,7 @@ def test_groups_find_as_many_partners_as_their_rows_would(
     )
     for row in range(len(singles)):
         alone.send(row)
-    assert sum(flow.left) == sum(alone.left) == len(singles) - _most(singles, places, edges)
+    assert sum(flow.unpaired) == sum(alone.unpaired) == len(singles) - _most(singles, places, edges)
     assert all(count >= 0 for count in flow.free)
     assert all(
         (row, column) in edges and count > 0
