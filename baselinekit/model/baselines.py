@@ -1,6 +1,6 @@
-"""Known-good outputs with their recipes, rules and records, and what a comparison finds.
+"""Known-good outputs with their recipes, rules and records, and the result of a comparison.
 
-These classes are also the schema of the file (schema/records.py reads it off them)."""
+These classes are also the schema of the file (schema/records.py derives it from them)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
@@ -18,7 +18,7 @@ Type = Literal["exact", "structural", "numeric", "semantic"]
 
 @frozen
 class Observed:
-    """What the capture took, written only when a rule about its time or its cost needs it."""
+    """The time and cost of the capture, written only when a rule needs them."""
 
     seconds: Number | None = None
     cost_usd: Number | None = None
@@ -28,8 +28,8 @@ class Observed:
 
 @frozen
 class Variant:
-    """Another known-good output, for places where something else is right: all that `when` names must fit,
-    each by one of its texts, in which `*` stands for anything."""
+    """Another known-good output, for environments where something else is right: everything that `when` names
+    must match, each by one of its texts, in which `*` stands for anything."""
 
     when: dict[str, str | Number | list[str]]
     output: Json = ABSENT
@@ -40,8 +40,8 @@ class Variant:
 
 @frozen
 class Known:
-    """The known-good output: in place, or in a file beside it; `variants` come before it where they fit.
-    `learnt`: what stands behind the placeholders that were learnt, by their paths."""
+    """The known-good output: in place, or in a file beside it; `variants` take precedence where they match.
+    `learnt`: what the learnt placeholders are based on, by their paths."""
 
     output: Json = ABSENT
     output_file: str | None = None
@@ -96,8 +96,8 @@ class By:
 
 
 Method = Literal["words", "embedding", "judge", "lexical"]
-"""How texts are compared by what they say: by their words (once called `lexical`), by a local model, or by a
-model that is asked."""
+"""How texts are compared by their meaning: by their words (once called `lexical`), by a local embedding
+model, or by a model that is asked."""
 
 ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 
@@ -115,7 +115,7 @@ class FieldRule:
 
 @frozen
 class Latency:
-    """How long the output may take: at most so many seconds, or so many times what the capture took."""
+    """How long the output may take: a maximum in seconds, or as a multiple of what the capture took."""
 
     max_seconds: Seconds | None = None
     max_ratio: Number | None = None
@@ -123,7 +123,8 @@ class Latency:
 
 @frozen
 class Cost:
-    """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
+    """What the answer of a model may cost: a maximum in dollars, or as a multiple of what the capture
+    cost."""
 
     max_usd: Number | None = None
     max_ratio: Number | None = None
@@ -131,7 +132,7 @@ class Cost:
 
 @frozen
 class Age:
-    """After how long a known-good output is warned about, and after how long it counts no more: `30d`."""
+    """The age at which a known-good output gives a warning, and at which it fails: `30d`."""
 
     warn: str | None = None
     fail: str | None = None
@@ -139,7 +140,7 @@ class Age:
 
 @frozen
 class Rules:
-    """What counts as the same: the file's `comparison:`."""
+    """The rules of a comparison: the file's `comparison:`."""
 
     type: Type | None = None
     options: Options | None = None
@@ -158,7 +159,7 @@ class Rules:
 
 @frozen
 class Metadata:
-    """What the team says of a baseline, and its record."""
+    """What the team says about a baseline, and its record of runs."""
 
     criticality: Literal["critical", "high", "medium", "low"] | None = None
     tags: list[str] = field(default_factory=list)
@@ -170,8 +171,8 @@ class Metadata:
 @frozen
 class Source:
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
-    of the bytes that were read, `form` of the two forms the one it is written in. `spans`: where in the text
-    its `last_passed` and its `failure_count` stand, as far as each is a plain scalar."""
+    that of the bytes that were read; `form` is which of the two file forms it has. `spans`: where in the text
+    its `last_passed` and `failure_count` are, for each that is a plain scalar."""
 
     file: str
     document: int = 0
@@ -197,7 +198,7 @@ class BaselineRecord:
 
 @frozen
 class Baseline(BaselineRecord):
-    """One baseline as it is used. `variant`: which of its variants stands in `baseline`."""
+    """One baseline as it is used. `variant`: the number of the variant that is in `baseline`, if one is."""
 
     current: Recipe
     source: Source = field(default_factory=lambda: Source(""))
@@ -205,7 +206,7 @@ class Baseline(BaselineRecord):
 
     @property
     def output_path(self) -> Path:
-        """Where the output that counts stands in the record."""
+        """The path, in the record, of the output that counts."""
         return (*known_path(self.variant), "output")
 
     @property
@@ -215,9 +216,9 @@ class Baseline(BaselineRecord):
 
 @frozen
 class Entry:
-    """What a run knows of a baseline before it is taken up: enough to select it, to say where it stands, and
-    to run it beside others (`claim`). `content`: a digest of what it says, without the record of its runs.
-    `size`: about as many bytes as it has in its files; `outputs`: the files beside that it names."""
+    """What a run knows about a baseline before loading it: enough to select it, to locate it, and to run it
+    in parallel with others (`claim`). `content`: a digest of the baseline without the record of its runs.
+    `size`: approximately its bytes in files; `outputs`: the output files that it names."""
 
     id: str
     name: str | None
@@ -231,19 +232,19 @@ class Entry:
 
 
 def known_path(variant: int | None) -> Path:
-    """Where a known-good output, and what is said of it, stand in the record: its own, or a variant."""
+    """The path, in the record, of a known-good output and its notes: the baseline's own, or a variant."""
     return ("baseline",) if variant is None else ("baseline", "variants", variant)
 
 
-# What a comparison finds.
+# The result of a comparison.
 
 Kind = Literal["missing", "extra", "value", "type", "order", "count", "tolerance", "similarity"]
 
 
 class Difference(NamedTuple):
-    """One place where the actual output is not what the baseline says. `path` leads through the actual
-    output (through the baseline's when nothing is there), `at` through the baseline's. A tuple: a failing
-    document may have thousands, and a dataclass takes three times as long to make."""
+    """One place where the actual output differs from the baseline. `path` leads through the actual output
+    (through the baseline's if the value is missing), `at` through the baseline's. A tuple, as a failing
+    document may have thousands, and creating a dataclass takes three times as long."""
 
     path: Path
     kind: Kind
@@ -256,9 +257,9 @@ class Difference(NamedTuple):
 
 @frozen
 class RuleReport:
-    """A rule that matched nothing (`stale`), lacks what it is to be checked against (`unchecked`), hid more
-    than a value (`hid`), says less than it could (`uncompared`), warns of an age (`aged`), or leads to better
-    ones (`advice`). `at` leads to the rule."""
+    """A report about a rule: it matched nothing (`stale`), lacks what it is to be checked against
+    (`unchecked`), hid more than a value (`hid`), leaves values uncompared (`uncompared`), warns about an age
+    (`aged`), or has a better alternative (`advice`). `at` leads to the rule."""
 
     rule: str
     kind: Literal["stale", "unchecked", "hid", "uncompared", "aged", "advice"]
@@ -267,12 +268,12 @@ class RuleReport:
 
 
 UNFIT = ("stale", "unchecked", "hid")
-"""Reports of rules that do not do what they were written for."""
+"""Reports about rules that do not do what they were written for."""
 
 
 @frozen
 class SimilarityQuestion:
-    """Whether two texts say the same, which a comparison cannot tell by itself."""
+    """The question whether two texts say the same, which a comparison cannot decide by itself."""
 
     expected: str
     actual: str
@@ -280,15 +281,15 @@ class SimilarityQuestion:
 
 
 Answers = Mapping[SimilarityQuestion, tuple[float, str]]
-"""To each question how alike the texts are, from 0 to 1, and why."""
+"""For each question the similarity of the texts, from 0 to 1, and the reason."""
 
 
 @frozen
 class Comparison:
-    """The one walk's result. `count` counts every difference, also those past the limit of what is kept.
-    `resolved` is the actual output seen through the expected template: what matched keeps the author's
-    text. It *is* the expected output, the same object, when nothing differs. While there are questions it is
-    no verdict: compare again with the answers."""
+    """The result of a comparison. `count` counts every difference, also those beyond the limit of what is
+    kept. `resolved` is the actual output seen through the expected template: matching values keep the
+    author's text. It *is* the expected output, the same object, when nothing differs. While there are
+    questions it is no verdict: compare again with the answers."""
 
     differences: tuple[Difference, ...]
     count: int
@@ -301,16 +302,16 @@ class Comparison:
         return self.count == 0
 
 
-# How texts are compared by what they say: what each method is for, and what it cannot tell.
+# How texts are compared by their meaning: what each method is for, and what it cannot tell.
 
 OLD_NAMES = {"lexical": "words"}
-"""Names that files may still hold, with what they are called now."""
+"""Old names that files may still use, with the current ones."""
 
 DEFAULT_SIMILARITY = 0.8
 
 
 def least_similarity(method: str) -> float:
-    """How alike texts must be where nobody says it: a judge counts facts, and each of them matters."""
+    """The default for the least similarity: a judge counts facts, and every fact matters."""
     return 1.0 if method == "judge" else DEFAULT_SIMILARITY
 
 
@@ -319,25 +320,25 @@ PURPOSE = {
     "words": "near-verbatim text",
     "embedding": "the same topic; it says nothing about facts",
 }
-_CHOICE = "; ".join(f"`method: {name}` ({purpose})" for name, purpose in PURPOSE.items())
+_METHOD_HINT = "; ".join(f"`method: {name}` ({purpose})" for name, purpose in PURPOSE.items())
 SUGGESTION = "a model words its texts differently from time to time: `--method judge` compares their meaning"
 TOPIC_ONLY = "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
 
 
 SETTLED_BY_REFRESH = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
-"""The rules that look at what is noted of a capture: a refresh notes it anew."""
-_OF_THE_TARGET = ("require_keys", "latency.", "cost.")
+"""The rules that depend on notes about the capture: a refresh renews these notes."""
+_TARGET_RULES = ("require_keys", "latency.", "cost.")
 
 
 def settled_by_refresh(rule: str | None) -> bool:
-    """Whether another output on file makes a difference right. What a limit or a required key has found is
-    for its author, or for the target."""
-    return rule is None or rule in SETTLED_BY_REFRESH or not rule.startswith(_OF_THE_TARGET)
+    """Whether storing another output settles a difference. Differences of limits and required keys are for
+    the author of the rule, or for the target."""
+    return rule is None or rule in SETTLED_BY_REFRESH or not rule.startswith(_TARGET_RULES)
 
 
 def method_problems(rules: Rules) -> list[Problem]:
-    """Texts that are to be compared by what they say, and nobody says how. A field takes the method that is
-    stated for the whole."""
+    """The problems of texts that are to be compared by meaning without a stated method. A field takes the
+    method that is stated for the whole."""
     places: list[Path] = []
     if rules.type == "semantic" and rules.method is None:
         places.append(("comparison", "type"))
@@ -348,16 +349,18 @@ def method_problems(rules: Rules) -> list[Problem]:
             for path, rule in fields
             if rule.type == "semantic" and rule.method is None
         ]
-    what = "`type: semantic` does not say how texts are compared"
-    return [Problem("BK206", what, _CHOICE, at=at) for at in places]
+    message = "`type: semantic` does not say how texts are compared"
+    return [Problem("BK206", message, _METHOD_HINT, at=at) for at in places]
 
 
 def renamed(rules: Rules) -> list[tuple[Path, str]]:
-    """Where an old name stands, with a word about it."""
-    stated: list[tuple[Path, Method | None]] = [(("comparison", "method"), rules.method)]
-    stated += [(("comparison", "fields", path, "method"), rule.method) for path, rule in rules.fields.items()]
+    """The places that use an old name, each with a note about it."""
+    methods: list[tuple[Path, Method | None]] = [(("comparison", "method"), rules.method)]
+    methods += [
+        (("comparison", "fields", path, "method"), rule.method) for path, rule in rules.fields.items()
+    ]
     return [
         (at, f"`method: {name}` is called `{OLD_NAMES[name]}` now")
-        for at, name in stated
+        for at, name in methods
         if name in OLD_NAMES
     ]

@@ -1,4 +1,4 @@
-"""What a refresh or a review would change: made by the rules, shown for approval, applied by the store."""
+"""The changes of a refresh or a review: planned by the rules, shown for approval, applied by the store."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -16,8 +16,8 @@ ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
 
 @frozen
 class Lost:
-    """A placeholder of the stored output that would be gone. `path` leads through the old output; `file` and
-    `line` say where it stands: an output may have a file of its own."""
+    """A placeholder of the stored output that would be lost. `path` leads through the old output; `file` and
+    `line` locate it: an output may have a file of its own."""
 
     path: Path
     text: str
@@ -27,9 +27,9 @@ class Lost:
 
 @frozen
 class Change:
-    """One place where the output on file would become another. `path` leads through the output as it would
-    be (through the old one where something goes away), `at` through the old one. `after` is what would be
-    written. `blocked`: why nobody can approve it. `part`: of the output, or of what the run took."""
+    """A change at one place of the stored output. `path` leads through the new output (through the old one
+    where a value is removed), `at` through the old one. `after` is the value to write. `blocked`: why the
+    change cannot be approved. `part`: whether it is in the output, or in what the run took."""
 
     number: int
     kind: ChangeKind
@@ -53,7 +53,7 @@ class UnchangedPart:
 
 @frozen
 class ChangedPart:
-    """A part that is one change: the whole of it becomes another, comes or goes."""
+    """A part that is one change: the whole part is replaced, added or removed."""
 
     number: int
 
@@ -61,7 +61,7 @@ class ChangedPart:
 @frozen
 class Branch:
     """An object or an array (`names` is None) with changes inside. `before` and `after` are the positions in
-    `parts` in the old and in the new order, `order` the change that leads from one to the other."""
+    `parts` in the old and in the new order; `order` is the change from one order to the other."""
 
     names: tuple[str, ...] | None
     parts: tuple["Part", ...]
@@ -75,13 +75,12 @@ Part = UnchangedPart | ChangedPart | Branch
 
 @frozen
 class Seen:
-    """What came back from a replay that did not match, as it was kept. `compared_with` is a hash of the
-    output and the rules that it was set against, None if nobody wrote that down. `masked`: paths of what is
-    not shown; `unsettled`: what would still fail with this very output; `settled`: what only another note of
-    the capture makes right (its age, what it took); `variant`: which output of the
-    baseline was meant for the place of that run; `troubles`: what says that it went wrong, beside what the
-    output itself says of that; `differing`: the leaves that differed, each with its place in the output on
-    file and the value that came."""
+    """The kept output of a replay that did not match. `compared_with`: a hash of the output and the rules
+    that it was compared with, None if unknown. `masked`: paths of masked values; `unsettled`: what would
+    still fail with this very output; `settled`: what new notes about the capture settle (its age, what it
+    took); `variant`: which output of the baseline was meant for the environment of that run; `troubles`:
+    signs that the replay went wrong, beside those in the output itself; `differing`: the leaves that
+    differed, each with its path in the stored output and the actual value."""
 
     id: str
     recipe_hash: str
@@ -102,9 +101,9 @@ class Seen:
 
 @frozen
 class RefreshPlan:
-    """All changes of one baseline. `shape` says how they are put together, `keys` by which key the elements
-    of an array are told apart, by its path in the old output; `troubles` what says that the new answer went
-    wrong, where the one on file did not: every change is one of high risk then."""
+    """All changes of one baseline. `shape`: how they fit together; `keys`: the key that identifies the
+    elements of an array, by the array's path in the old output; `troubles`: signs that the new answer went
+    wrong, which the stored one does not have: then every change has a high risk."""
 
     baseline: Baseline
     seen: Seen
@@ -117,8 +116,8 @@ class RefreshPlan:
 
 @frozen
 class Group:
-    """The same change in several places: the index of a plan, the number of a change. `path` has `[*]` for
-    its indexes."""
+    """The same change in several places; a member is the index of a plan and the number of a change. `path`
+    has `[*]` for its indexes."""
 
     path: str
     kind: ChangeKind
@@ -128,7 +127,7 @@ class Group:
 
 @frozen
 class RefreshRefusal:
-    """A baseline that cannot be refreshed, and why."""
+    """A baseline that cannot be refreshed, and the reason."""
 
     id: str
     file: str
@@ -137,7 +136,7 @@ class RefreshRefusal:
 
 @frozen
 class RefreshProposal:
-    """What a refresh would do. `passing`: those that a replay found to be right already."""
+    """What a refresh would do. `passing`: the baselines that passed in a replay and need no change."""
 
     plans: tuple[RefreshPlan, ...]
     groups: tuple[Group, ...] = ()
@@ -147,8 +146,8 @@ class RefreshProposal:
 
 @frozen
 class Approval:
-    """What was accepted of a plan: changes by their number, and paths that are to be ignored from now on.
-    `covered`: the changes that those paths take care of."""
+    """The accepted parts of a plan: changes by number, and paths that are ignored from now on. `covered`: the
+    changes that those paths cover."""
 
     plan: RefreshPlan
     accepted: frozenset[int]
@@ -162,7 +161,7 @@ class Approval:
 
 @frozen
 class Stamp:
-    """What is noted with it: which version this is the output of, who said so, and why."""
+    """The note written with an approval: the version of the output, who approved it, and why."""
 
     version: str | None = None
     by: str | None = None
@@ -171,7 +170,7 @@ class Stamp:
 
 @frozen
 class Rewritten:
-    """A file's text before and after. Of one that is new, nothing is before."""
+    """A file's text before and after; a new file has an empty text before."""
 
     file: str
     before: str
@@ -180,20 +179,20 @@ class Rewritten:
 
 @frozen
 class Applied:
-    """What was written, and of what could not be, why."""
+    """What was written, and the problems of what could not be written."""
 
     files: tuple[Rewritten, ...] = ()
     ids: tuple[str, ...] = ()
     failures: tuple[Problem, ...] = ()
 
 
-# A review: what is asked, what was decided, and what is in sight while it is.
+# A review: its questions, its decisions, and what is shown meanwhile.
 
 Member = tuple[int, int]
-"""One change: the index of its plan, and its number in it."""
+"""One change: the index of its plan, and its number in the plan."""
 
 Question = tuple[Member, ...]
-"""What is decided at once: one change, or the same change in several places."""
+"""The changes that are decided together: one, or the same change in several places."""
 
 Verb = Literal["accept", "reject", "skip", "placeholder", "ignore"]
 VERBS: tuple[Verb, ...] = ("accept", "reject", "skip", "placeholder", "ignore")
@@ -201,8 +200,8 @@ VERBS: tuple[Verb, ...] = ("accept", "reject", "skip", "placeholder", "ignore")
 
 @frozen
 class Decision:
-    """What becomes of one change. `text`: the placeholder that stands there instead, or the path that is
-    ignored from now on."""
+    """The decision about one change. `text`: the placeholder to store instead, or the path to ignore from now
+    on."""
 
     verb: Verb
     text: str = ""
@@ -210,7 +209,7 @@ class Decision:
 
 @frozen
 class Offer:
-    """A text that can be chosen, and why one would."""
+    """A text that can be chosen, and the reason to choose it."""
 
     text: str
     reason: str = ""
@@ -218,7 +217,7 @@ class Offer:
 
 @frozen
 class Offers:
-    """What could be chosen for one change: placeholders that stand for it, and paths that ignore it."""
+    """The choices for one change: placeholders for its value, and paths that ignore it."""
 
     placeholders: tuple[Offer, ...] = ()
     rules: tuple[Offer, ...] = ()
@@ -226,8 +225,8 @@ class Offers:
 
 @frozen
 class Dialog:
-    """Something that is asked before a decision stands. Either one of `keys` answers it (each with what it
-    does), or one of `offers` by its number; `typed` is the text as far as somebody has typed one."""
+    """A question that is asked before a decision takes effect. It is answered by one of `keys` (each with
+    what it does), or by the number of one of `offers`; `typed` is the text typed so far."""
 
     question: str
     keys: tuple[tuple[str, str], ...] = ()
@@ -237,8 +236,9 @@ class Dialog:
 
 @frozen
 class ChangeContext:
-    """What is known around a change. `place`: file and line of what is on file; `target`: whom it asks;
-    `drift`: what is no longer as it was at the capture; `facts`: name and text of everything else."""
+    """The context of a change. `place`: file and line of the stored value; `target`: the target of the
+    baseline; `drift`: what has changed in the environment since the capture; `facts`: name and text of
+    everything else."""
 
     place: str
     target: str
@@ -248,8 +248,8 @@ class ChangeContext:
 
 @frozen
 class Scene:
-    """What is in sight. `members`: the plans and changes of the question, the first one shown in full; none
-    when everything is decided. `counts`: how many changes have which verb."""
+    """What a review shows. `members`: the plans and changes of the question, the first one shown in full;
+    empty when everything is decided. `counts`: the number of changes for each verb."""
 
     number: int
     of: int

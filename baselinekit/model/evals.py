@@ -1,4 +1,4 @@
-"""Eval cases, suites and gates. Every form of eval file is read into these."""
+"""Eval cases, suites and gates. Every form of eval file is read into these classes."""
 
 from dataclasses import field
 from typing import Literal
@@ -12,8 +12,7 @@ from baselinekit.model.results import Metric, Report
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 
-# Case and suite: a recipe with graders instead of (or beside) a baseline. Every form of eval file is
-# read into these.
+# Case and suite: a recipe with graders instead of (or beside) a baseline.
 
 Kind = Literal["capability", "regression"]
 Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
@@ -21,8 +20,8 @@ Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
 
 @frozen
 class Expected:
-    """What would be right: the value, or any of its alternatives. `of`: the part of the output that is meant,
-    where a grader names none."""
+    """The expected value, or any of its alternatives. `of`: the part of the output that is meant, if a grader
+    names none."""
 
     type: Literal["exact", "contains", "pattern", "semantic", "functional"] = "exact"
     value: Json = None
@@ -32,9 +31,9 @@ class Expected:
 
 @frozen
 class Scripts:
-    """Programs around an attempt, by their files from the project's root. `before` may stop it by its exit
-    code, and what it prints as NAME=VALUE are inputs; `after` says whether the answer holds. Both find
-    `environment`, and under the `prefix` the inputs and where the answer stands."""
+    """Programs around an attempt, as paths from the project's root. `before` may stop the attempt by its exit
+    code, and lines NAME=VALUE that it prints are inputs; `after` tells whether the answer is right. Both get
+    the variables in `environment`, and with the `prefix` the inputs and the file of the answer."""
 
     before: str | None = None
     after: str | None = None
@@ -44,10 +43,10 @@ class Scripts:
 
 @frozen
 class Wanted:
-    """What a good answer is, in words and by example: nothing that an output has to be equal to. `outcome`:
-    what it should do; `messages`: a conversation that went well; `asked`: the messages that it answers;
-    `sidecar`: what else whoever judges it should know. `guideline_files`, `input_files`: what these messages
-    name, as absolute paths."""
+    """A good answer, in words and by example; an output need not be equal to it. `outcome`: what the answer
+    should do; `messages`: a conversation that went well; `asked`: the messages that it answers; `sidecar`:
+    further facts for a judge. `guideline_files`, `input_files`: the files that these messages name, as
+    absolute paths."""
 
     outcome: str = ""
     messages: tuple[TraceMessage, ...] = ()
@@ -60,10 +59,10 @@ class Wanted:
 
 @frozen
 class Case:
-    """One case. When it passes is for its `pass_rule` to say. `retries`: how often a failed attempt is tried
-    again; a first attempt that failed stays on record. `judge_after_failure`: whether models are asked what
-    a check by rules has already found wrong. `folder`: the prompt that it is a case of.
-    `timeout_key`: what its file calls the time limit."""
+    """One case. Its `pass_rule` decides when it passes. `retries`: how often a failed attempt is repeated; a
+    first attempt that failed stays on record. `judge_after_failure`: whether models are asked although a code
+    grader has already failed. `folder`: the prompt folder that the case belongs to. `timeout_key`: the name
+    of the time limit in its file."""
 
     id: str
     recipe: Recipe
@@ -94,8 +93,8 @@ class Case:
 
 @frozen
 class Reporting:
-    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
-    configuration names is told of a run that failed; where the suite does not say so, they are."""
+    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether a failed run is
+    notified to the recipient in the configuration; None means yes."""
 
     format: list[Form] = field(default_factory=lambda: ["json"])
     output_dir: str | None = None
@@ -115,8 +114,8 @@ class SuiteConfig:
 
 @frozen
 class Suite:
-    """Cases that are run together. `thresholds`: the least value of a metric, by the metric's name; `notes`:
-    what was passed over among the files."""
+    """Cases that are run together. `thresholds`: the minimum value of a metric, by the metric's name;
+    `notes`: the files that were skipped."""
 
     name: str
     cases: tuple[Case, ...]
@@ -130,17 +129,17 @@ class Suite:
     notes: tuple[str, ...] = ()
 
 
-# A gate: what a run has to reach before the work goes on. A phase step, an eval trigger and the options
-# of `gate` are three ways to write one.
+# A gate: what a run has to reach before work continues. A phase step, an eval trigger and the options of
+# `gate` are three ways to write one.
 
 State = Literal["met", "not met", "undecided"]
 
 
 @frozen
 class Gate:
-    """`least`: the least value of each metric; `shown`: metrics that are only to be told. `suite`: the file
-    to run, from the project's root. `categories` and `tags`: of which cases. `report`: where the phase report
-    goes when it is not met; `{phase_id}` in it stands for the phase."""
+    """A gate. `least`: the minimum value of each metric; `shown`: metrics that are only reported. `suite`:
+    the file to run, from the project's root. `categories` and `tags`: select the cases. `report`: where the
+    phase report is written when the gate is not met; `{phase_id}` in it stands for the phase."""
 
     name: str
     least: dict[str, float] = field(default_factory=dict)
@@ -157,8 +156,8 @@ class Gate:
 
 @frozen
 class Judged:
-    """What became of a gate. `metrics` are of its own cases alone, and so is the report. `why`: what keeps
-    anybody from saying that it is met."""
+    """The result of a gate. `metrics` and `report` are about its own cases only. `why`: the reasons why it
+    cannot be decided."""
 
     gate: Gate
     report: Report
@@ -167,25 +166,25 @@ class Judged:
 
     @property
     def state(self) -> State:
-        """A metric that is too low, or that is not available, is not met, whatever else could not be told."""
+        """The state: a metric that is too low or not available is not met, whatever else is undecided."""
         if any(metric.met is False for metric in self.metrics):
             return "not met"
         return "undecided" if self.why else "met"
 
     @property
     def exit_code(self) -> int:
-        """That of the run where it was interrupted or refused; else 1 for a gate that is not met, and 3 for
-        one of which nobody can tell, if it blocks."""
+        """The exit code: that of the run if it was interrupted or refused; else, if the gate blocks, 1 if it
+        is not met and 3 if it is undecided."""
         if self.report.exit_code in (130, 4):
             return self.report.exit_code
         return self.decision
 
     @property
     def decision(self) -> int:
-        """What it says of a run that somebody else has made, whatever ended that."""
+        """The exit code of the gate alone, for a run that was made elsewhere, however that run ended."""
         return {"met": 0, "not met": 1, "undecided": 3}[self.state] if self.gate.blocking else 0
 
 
 def worst(codes: list[int]) -> int:
-    """The exit code of several gates: the first that applies of those of a run."""
+    """The exit code of several gates: the first that applies, in the order of a run's exit codes."""
     return next((code for code in (130, 2, 4, 1, 3, 5) if code in codes), 0)

@@ -1,4 +1,4 @@
-"""Graders, what they make of an output, and what people said of it."""
+"""Graders, the grades that they give to an output, and the ratings of people."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,13 +10,13 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Seconds, Usage
 from baselinekit.model.values import Json, Path
 
-# Grades: what a grader made of one output, and what became of a case over its attempts.
+# Grades: the result of a grader for one output, and of a case over its attempts.
 
 Outcome = Literal["passed", "failed", "error", "unscored", "skipped"]
-"""Kept apart everywhere: an error is neither a failure nor a pass, and what nobody decided is no failure."""
+"""Kept apart everywhere: an error is neither a failure nor a pass, and an undecided result is no failure."""
 
 BORDERLINE = "borderline"
-"""The verdict of a score that is neither good enough nor plainly too low."""
+"""The verdict of a score that is neither good enough nor clearly too low."""
 
 OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "passed")
 
@@ -25,8 +25,8 @@ GraderKind = Literal["code", "model", "human"]
 
 @frozen
 class Classified:
-    """Into which class a grader put something whose right class is known: an entry of a confusion table.
-    `given` is None where it decided nothing."""
+    """The class that a grader gave to something whose right class is known: an entry of a confusion table.
+    `given` is None if it decided nothing."""
 
     wanted: str
     given: str | None
@@ -34,11 +34,11 @@ class Classified:
 
 @frozen
 class Grade:
-    """What one grader says. `score` is from 0 to 1, and None where nothing was decided. `verdict` is a word
-    beside the outcome: pending, disputed, borderline, not judged, unparseable. `details` is what the report
-    shows. `line`: where the grader stands in the file of its case, if somebody has to look there.
-    `parts`: the grades that it is made of; `failed_gates`: what had to hold and does not, which fails the
-    case whatever its mean is."""
+    """The grade of one grader. `score` is from 0 to 1, or None if nothing was decided. `verdict` is a word
+    that refines the outcome: pending, disputed, borderline, not judged, unparseable. `details` are for the
+    report. `line`: the line of the grader in the file of its case, if the user has to look there. `parts`:
+    the grades that it is composed of; `failed_gates`: the gates that do not hold, which fail the case
+    whatever its mean is."""
 
     grader: str
     kind: GraderKind
@@ -58,23 +58,23 @@ class Grade:
 
 
 def each_grade(grades: "Iterable[Grade]", within: str = "") -> "Iterator[Grade]":
-    """All grades, behind each those that it is made of, which are called by their way: `gate/facts`."""
+    """All grades, each followed by its parts, which are named by their path: `gate/facts`."""
     for grade in grades:
         yield replace(grade, grader=within + grade.grader) if within else grade
         yield from each_grade(grade.parts, f"{within}{grade.grader}/")
 
 
-def with_each(grade: Grade, changed: Callable[[Grade], Grade]) -> Grade:
-    """The grade and all that it is made of, each changed."""
-    parts = tuple(with_each(part, changed) for part in grade.parts)
-    return changed(replace(grade, parts=parts) if parts else grade)
+def with_each(grade: Grade, change: Callable[[Grade], Grade]) -> Grade:
+    """Change a grade and all of its parts."""
+    parts = tuple(with_each(part, change) for part in grade.parts)
+    return change(replace(grade, parts=parts) if parts else grade)
 
 
 @frozen
 class PassRule:
-    """When a case passes. By `all`: every required grader passes. By `mean`: the mean of all scores by weight
-    is `pass_at` or more and no gate fails, which are the required graders and what a grade names as such;
-    from `borderline_at` on it is borderline, and that passes only where `borderline_passes`."""
+    """When a case passes. By `all`: every required grader passes. By `mean`: the weighted mean of all scores
+    is `pass_at` or more and no gate fails (gates are the required graders and those that a grade names); from
+    `borderline_at` on the case is borderline, which passes only with `borderline_passes`."""
 
     by: Literal["all", "mean"] = "all"
     pass_at: Number = 0.8
@@ -85,10 +85,10 @@ class PassRule:
 @frozen
 class Attempt:
     """One attempt at a case: one observation and all its grades. `again` counts replays that were repeated
-    because the surroundings failed (no connection, too many requests): they are no attempts. `output` is kept
-    as it may be shown, and only as far as a report needs it. `sent`: a prompt of a prompt folder was asked
-    and has been answered; `verified`: what the script that checks an answer said, None where there is none;
-    `notes`: what came up on the way."""
+    because of failures around it (no connection, too many requests): these are no attempts. `output` is kept
+    masked, and only if a report needs it. `sent`: a prompt of a prompt folder was sent and answered;
+    `verified`: the result of the script that checks an answer, None if there is none; `notes`: remarks that
+    came up meanwhile."""
 
     number: int
     outcome: Outcome
@@ -107,13 +107,13 @@ class Attempt:
     notes: tuple[str, ...] = ()
 
 
-# Graders as a case names them. The configs that other packages than grade/ act on stand here too: what
-# the sandbox runs, and what people are asked. They are also the schema of a grader's `config:`.
+# Graders as a case names them. The configs that packages other than grade/ use are here too: what the sandbox
+# runs, and what people are asked. They are also the schema of a grader's `config:`.
 
 
 @frozen
 class Call:
-    """One call of a generated function, and what it must give."""
+    """One call of a generated function, and the value it must return."""
 
     expected: Json
     args: list[Json] = field(default_factory=list)
@@ -124,8 +124,8 @@ class Call:
 
 @frozen
 class FunctionOutput:
-    """The output is a program; a function in it gives what is expected. It runs in a sandbox where there is
-    one. `sandbox: true`: nowhere else, whatever is allowed."""
+    """The output is a program; a function in it must return what is expected. It runs in a sandbox if there
+    is one. `sandbox: true`: only in a sandbox, whatever is allowed."""
 
     function_name: str
     test_cases: list[Call] = field(default_factory=list)
@@ -138,7 +138,8 @@ class FunctionOutput:
 
 @frozen
 class Evaluators:
-    """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
+    """The people who rate. `adjudicator`: the person whose rating decides if the others disagree, and counts
+    only then."""
 
     min_required: int = 2
     max_allowed: int = 5
@@ -169,8 +170,8 @@ class RatingScale:
 
 @frozen
 class HumanRating:
-    """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
-    stands in the rubric for `{special_instructions}` and its like."""
+    """A rating by people: the case waits in a queue until enough people have rated it, and agree. `slots`:
+    the texts that replace `{special_instructions}` and the like in the rubric."""
 
     interface: Literal["web", "cli", "api"] = "cli"
     evaluators: Evaluators = field(default_factory=Evaluators)
@@ -182,14 +183,14 @@ class HumanRating:
 
 
 Method = Any
-"""The config of a grader: of one of the classes that `grade.graders` lists."""
+"""The config of a grader: an object of one of the classes that `grade.graders` lists."""
 
 
 @frozen
 class Grader:
     """A grader as a case names it, ready to be used. `at` leads to it in the record, and `config_at` from
-    there to its config. What `required` means is for the case's pass rule to say; `says_required`: whether
-    it is stated."""
+    there to its config. The case's pass rule defines what `required` means; `says_required`: whether the file
+    states it."""
 
     name: str
     kind: GraderKind
@@ -201,28 +202,30 @@ class Grader:
     says_required: bool = False
 
     def place_of(self, at: Path) -> Path:
-        """Where in the record something of this grader stands: `("config", key)` for one of its config."""
+        """The path in the record of a part of this grader: `("config", key)` for a key of its config."""
         return (*self.at, *self.config_at, *at[1:]) if at[:1] == ("config",) else (*self.at, *at)
 
-    def graded(self, outcome: Outcome, score: float | None, reason: str = "", **more: Any) -> Grade:
-        """What it says: in its name, and with its weight."""
+    def graded(self, outcome: Outcome, score: float | None, reason: str = "", **further: Any) -> Grade:
+        """Make a grade with the name and the weight of this grader."""
         weight, required = self.weight, self.required
-        return Grade(self.name, self.kind, outcome, score, reason, weight=weight, required=required, **more)
+        return Grade(
+            self.name, self.kind, outcome, score, reason, weight=weight, required=required, **further
+        )
 
 
-# Ratings: what people said of an output, and what they are shown before they say it.
+# Ratings: what people said about an output, and what they are shown before they rate it.
 
 
 def same_person(rater: str) -> str:
-    """By what a rater is known: Ada and ada are one."""
+    """The key that identifies a rater: Ada and ada are the same person."""
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
 @frozen
 class Rating:
-    """What one person said. `value`: one of the options, a number of the scale, a list of them where there
+    """The rating of one person. `value`: one of the options, a number of the scale, a list of these if there
     are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list.
-    `seconds`: how long it took, where somebody measured it."""
+    `seconds`: how long it took, if measured."""
 
     rater: str
     value: Json
@@ -233,8 +236,8 @@ class Rating:
 
 @frozen
 class Shown:
-    """What a rater sees. `items`: what is to be ranked, in the order in which it is shown. `about`: where the
-    output comes from, which a blind evaluation hides."""
+    """What a rater sees. `items`: the items to rank, in the order in which they are shown. `about`: the
+    origin of the output, which a blind evaluation hides."""
 
     title: str
     input: str
@@ -247,8 +250,8 @@ class Shown:
 
 @frozen
 class RatingItem:
-    """One output that waits for people: of this case, for this grader. `claims`: of a ranking, which item is
-    meant to come before which, by their numbers as shown."""
+    """One output that waits for ratings, with its case and grader. `claims`: for a ranking, which item is
+    expected before which, by their numbers as shown."""
 
     key: str
     case: str
@@ -259,20 +262,20 @@ class RatingItem:
     claims: tuple[tuple[int, int], ...] = ()
 
 
-def is_adjudicator(rater: str, how: HumanRating) -> bool:
-    named = how.evaluators.adjudicator
-    return named is not None and same_person(rater) == same_person(named)
+def is_adjudicator(rater: str, method: HumanRating) -> bool:
+    adjudicator = method.evaluators.adjudicator
+    return adjudicator is not None and same_person(rater) == same_person(adjudicator)
 
 
-def by_role(ratings: Sequence[Rating], how: HumanRating) -> tuple[list[Rating], Rating | None]:
-    """What the raters said, and what the adjudicator did, who is none of them."""
-    raters = [rating for rating in ratings if not is_adjudicator(rating.rater, how)]
-    return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, how)), None)
+def by_role(ratings: Sequence[Rating], method: HumanRating) -> tuple[list[Rating], Rating | None]:
+    """The ratings of the raters, and that of the adjudicator, who is not one of them."""
+    raters = [rating for rating in ratings if not is_adjudicator(rating.rater, method)]
+    return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, method)), None)
 
 
 @frozen
 class Queued:
-    """An item with what was said of it so far, the earliest first."""
+    """An item with its ratings so far, the earliest first."""
 
     item: RatingItem
     ratings: tuple[Rating, ...] = ()
@@ -280,33 +283,33 @@ class Queued:
 
 @frozen
 class Standing:
-    """An item, and what its ratings come to by now."""
+    """An item, and the grade that its ratings give so far."""
 
     queued: Queued
     grade: Grade
 
     @property
     def is_open(self) -> bool:
-        """Whether another rating is wanted and allowed."""
-        how = self.queued.item.method
-        raters, decided = by_role(self.queued.ratings, how)
-        if self.grade.verdict == "disputed" and how.evaluators.adjudicator is not None and decided is None:
+        """Whether another rating is needed and allowed."""
+        method = self.queued.item.method
+        raters, decided = by_role(self.queued.ratings, method)
+        if self.grade.verdict == "disputed" and method.evaluators.adjudicator is not None and decided is None:
             return True
-        return self.grade.outcome == "unscored" and len(raters) < how.evaluators.max_allowed
+        return self.grade.outcome == "unscored" and len(raters) < method.evaluators.max_allowed
 
     def wants(self, rater: str) -> bool:
-        """Whether this person can say something that counts. The adjudicator is asked about disputes only."""
-        how = self.queued.item.method
-        if is_adjudicator(rater, how):
+        """Whether a rating of this person would count. The adjudicator is asked only about disputes."""
+        method = self.queued.item.method
+        if is_adjudicator(rater, method):
             return self.grade.verdict == "disputed"
-        return self.is_open and len(by_role(self.queued.ratings, how)[0]) < how.evaluators.max_allowed
+        return self.is_open and len(by_role(self.queued.ratings, method)[0]) < method.evaluators.max_allowed
 
 
 @frozen
 class Sheet:
-    """An item as one person is shown it. `questions`: each criterion, or that of the scale; `choices`: what
-    can be said, with what it means; `said`: what others said, where that is not hidden, and `about` where the
-    output comes from."""
+    """An item as it is shown to one person. `questions`: the criteria, or the question of the scale;
+    `choices`: the possible answers with their meaning; `said`: what others said, if that is not hidden;
+    `about`: the origin of the output."""
 
     item: RatingItem
     questions: tuple[str, ...]
@@ -316,15 +319,15 @@ class Sheet:
     minutes: float | None = None
 
 
-# Calibration: how far a judge agrees with people about the same outputs.
+# Calibration: how well a judge agrees with people about the same outputs.
 
 State = Literal["calibrated", "not calibrated", "another judge", "another rubric", "other labels"]
 
 
 @frozen
 class Label:
-    """What a person says of one output: passed or failed, a score on the judge's scale, or a category.
-    `expected_outcome`: what a good answer does, where the judge goes by that."""
+    """The label that a person gave to one output: passed or failed, a score on the judge's scale, or a
+    category. `expected_outcome`: what a good answer does, if the judge uses that."""
 
     output: Json
     human: bool | int | float | str
@@ -336,8 +339,8 @@ class Label:
 
 @frozen
 class Agreement:
-    """A judge beside people, counted. It holds for this model and this rubric, and for these labels. `both`:
-    outputs that both let pass; `undecided`: those of which the judge gave no usable verdict."""
+    """How often a judge agreed with people. It is valid for this model, this rubric and these labels. `both`:
+    outputs that both let pass; `undecided`: outputs for which the judge gave no usable verdict."""
 
     model: str
     rubric: str
@@ -355,13 +358,13 @@ class Agreement:
 
     @property
     def accuracy(self) -> float | None:
-        """The share of the same verdicts."""
+        """The share of equal verdicts."""
         return (self.both + self.neither) / self.decided if self.decided else None
 
 
 @frozen
 class JudgeFacts:
-    """What a report says of a judge that has a calibration file."""
+    """What a report says about a judge that has a calibration file."""
 
     model: str
     file: str

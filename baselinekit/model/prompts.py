@@ -1,5 +1,5 @@
-"""Prompt folders: a prompt with its description, its cases and its scripts, and what was noted of its runs
-and uses."""
+"""Prompt folders: a prompt with its description, its cases and its scripts, and the notes about its runs and
+uses."""
 
 from dataclasses import field
 from typing import Literal
@@ -8,7 +8,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 
 Status = Literal["draft", "tested", "ready"]
-"""How far a prompt has come; `promote` takes it one step further."""
+"""How mature a prompt is; `promote` takes it one step further."""
 
 
 @frozen
@@ -22,7 +22,8 @@ class PromptVariable:
 
 @frozen
 class Promotion:
-    """What `promote` asks for instead of the usual: the uses, and whether the cases must have passed."""
+    """What `promote` requires instead of the default: the number of uses, and whether the cases must have
+    passed."""
 
     min_uses: int | None = None
     require_eval: bool | None = None
@@ -30,8 +31,8 @@ class Promotion:
 
 @frozen
 class PromptMeta:
-    """What a prompt says of itself. `triggers` and `not_for`: what a request must look like for the prompt to
-    be used, and what not."""
+    """The description of a prompt. `triggers` and `not_for`: which requests the prompt is for, and which
+    not."""
 
     id: str
     title: str = ""
@@ -50,8 +51,8 @@ class PromptMeta:
 
 @frozen
 class PromptFolder:
-    """A prompt and what lies beside it; files are named from the project's root. `content`: 16 hex digits
-    over all that a verdict on its cases hangs on."""
+    """A prompt and the files beside it, as paths from the project's root. `content`: 16 hex digits of a hash
+    over everything that a verdict on its cases depends on."""
 
     path: str
     meta: PromptMeta
@@ -69,10 +70,10 @@ class PromptFolder:
 
 @frozen
 class EvalRow:
-    """One run of a folder's cases, as `.eval.jsonl` notes it. `scope`: all, or the names of the cases that
-    were run; `content`: that of the folder when it was run. A row of another tool has neither. `attempts`: at
-    each case; `graders`: the kind of graders that alone was asked; `inputs`: those that were typed in place
-    of the cases' own; `interrupted`: the run was ended early."""
+    """One run of a folder's cases, as noted in `.eval.jsonl`. `scope`: all, or the names of the cases that
+    were run; `content`: that of the folder at the time. A row of another tool has neither. `attempts`: for
+    each case; `graders`: the only kind of graders that was used; `inputs`: those that were given in place of
+    the cases' own; `interrupted`: the run was ended early."""
 
     ts: str
     all_passed: bool
@@ -89,8 +90,9 @@ class EvalRow:
 
 @frozen
 class UsageRow:
-    """One time that the prompt was sent, as `.usage.jsonl` notes it. `verified`: what the script that checks
-    an answer said; None where there is none. `model`: who answered; `content`: that of the folder then."""
+    """One use of the prompt, as noted in `.usage.jsonl`. `verified`: the result of the script that checks an
+    answer; None if there is none. `model`: the model that answered; `content`: that of the folder at the
+    time."""
 
     ts: str
     sent: bool

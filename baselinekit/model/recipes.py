@@ -1,4 +1,4 @@
-"""Recipes, questions to models, the observation that comes back, and what the configuration says."""
+"""Recipes, questions to models, the resulting observations, and the configuration."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, field, replace
@@ -14,7 +14,7 @@ from baselinekit.model.values import ABSENT, Json
 
 @frozen
 class Prices:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: int | float = 0
     output: int | float = 0
@@ -22,7 +22,7 @@ class Prices:
 
 @frozen
 class Retry:
-    """How a model is asked again: after `wait` seconds, then `factor` times as many, `longest` at most."""
+    """Retries of a request to a model: after `wait` seconds, then `factor` times as long, at most `longest`."""
 
     wait: int | float = 1
     longest: int | float = 60
@@ -32,10 +32,10 @@ class Retry:
 
 @frozen
 class Model:
-    """What the configuration says a model is. One of the first six says how it is asked: a wire form with
-    the id that the server knows it by, a program, a callable (`module:function`), a name of the `llm`
-    package, or a form that an installed package brings along. `key` names a variable; what `settings` holds
-    goes into the request as it is. `folder` is for the entry `embedding`: a model that compares texts."""
+    """A model in the configuration. One of the first six fields says how it is asked: a wire form with the id
+    that the server knows, a program, a callable (`module:function`), a name of the `llm` package, or a form
+    that an installed package provides. `key` names a variable; `settings` go into the request as they are.
+    `folder` is for the entry `embedding`: a model that compares texts."""
 
     openai: str | None = None
     anthropic: str | None = None
@@ -62,13 +62,13 @@ class Model:
 
     @property
     def tells_tool_calls(self) -> bool:
-        """Whether an answer can say which tools were called: no text can, nor what `claude -p` writes."""
+        """Whether an answer can tell which tools were called: no text can, nor the output of `claude -p`."""
         return self.llm is None and (self.command is None or self.output == "json")
 
 
 @frozen
 class Limits:
-    """The most of what a run may ask of its models, a data file of a replay, and of files and their size."""
+    """Limits: for the use of models in a run, for replays, and for the number and size of files."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -100,9 +100,9 @@ class Tool:
 
 @frozen
 class Ask:
-    """One question to one model: everything expanded. What is None, and a system message that is not there,
-    is as the model's own entry says. `turn` tells repetitions of the same question apart; `asker` (the id of
-    a baseline or a case) is no part of the question: it is for whoever keeps answers."""
+    """One question to one model, with everything expanded. Fields that are None, and a missing system
+    message, are taken from the model's own entry. `turn` distinguishes repetitions of the same question;
+    `asker` (the id of a baseline or a case) is not part of the question: it is for stores of answers."""
 
     model: str
     messages: tuple[Message, ...]
@@ -117,7 +117,7 @@ class Ask:
 
 @frozen
 class Usage:
-    """What an answer took. None: nobody said. `tokens_cached`: those of `tokens_in` that were not new."""
+    """The tokens and cost of an answer. None: unknown. `tokens_cached`: those of `tokens_in` from a cache."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -125,7 +125,7 @@ class Usage:
     tokens_cached: int | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Both together; what only one of them says is what is known."""
+        """Add two usages; a value that only one of them states is kept."""
         return Usage(
             _sum(self.tokens_in, other.tokens_in),
             _sum(self.tokens_out, other.tokens_out),
@@ -140,7 +140,7 @@ def _sum(left: Any, right: Any) -> Any:
 
 @frozen
 class Answer:
-    """What a model answered. `served`: the model that did, by its own account; `tool_calls`: None where the
+    """The answer of a model. `served`: the model that answered, by its own account; `tool_calls`: None if the
     answer does not say whether there were any."""
 
     text: str
@@ -154,8 +154,8 @@ class Answer:
 
 @frozen
 class Spent:
-    """What a run has taken of its models so far. Where an answer does not say how much, an estimate. Of the
-    calls some had no answer (`unanswered`): what those may have taken as well stands apart."""
+    """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
+    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`)."""
 
     calls: int = 0
     tokens: int = 0
@@ -166,18 +166,18 @@ class Spent:
 
     @property
     def at_most(self) -> "Spent":
-        """All of it, as a budget counts."""
+        """The upper limit of the use, which counts for a budget."""
         return Spent(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)
 
 
-# Recipe: how to obtain an output again, and what the configuration provides for it. What a recipe of one
-# kind holds, and so the schema of a file's `current:`, stands in kinds/; a request stands here, as the
-# configuration states one too.
+# Recipe: how to obtain an output again, and what the configuration provides for it. The contents of a recipe
+# of one kind, and so the schema of a file's `current:`, are in kinds/; a request is here, as the
+# configuration has requests too.
 
 Scalar = str | int | float | bool
 Seconds = int | float
 Parse = Literal["json", "ndjson", "sse", "text", "bytes"]
-"""What a body is read as (kinds/bodies.py)."""
+"""How a body is parsed (kinds/bodies.py)."""
 
 
 @frozen
@@ -192,7 +192,7 @@ class Auth:
 
 @frozen
 class HttpRequest:
-    """One request, and as a step of a flow what it hands on to the next (`save`)."""
+    """One request; as a step of a flow also the values that it passes to later steps (`save`)."""
 
     method: str = "GET"
     endpoint: str | None = None
@@ -217,9 +217,9 @@ class HttpRequest:
 
 @frozen
 class Scores:
-    """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
-    that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
-    the judge replies with: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
+    """How a model grades a text into `quality_scores`: the criteria with their meaning, or the file that
+    states them, and the scale. `at_least`: the minimum of each score for a known-good text. `form`: the form
+    of the judge's reply: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
 
     rubric: dict[str, str] | str
     model: str = "judge"
@@ -228,7 +228,7 @@ class Scores:
     form: Literal["json", "line"] = "json"
 
 
-class Execution(Protocol):  # what every kind's `execution:` has: its kind
+class Execution(Protocol):  # every kind's `execution:` states its kind
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
@@ -237,7 +237,7 @@ class Execution(Protocol):  # what every kind's `execution:` has: its kind
 
 @frozen
 class Recipe:
-    """How to obtain an output again: what is asked, how and whom, in the classes of its kind (kinds/)."""
+    """How to obtain an output again: the input and its execution, in the classes of its kind (kinds/)."""
 
     input: Any
     execution: Any
@@ -249,19 +249,19 @@ class Recipe:
 
     @property
     def scores(self) -> Scores | None:
-        """By what its text is graded, where it is."""
+        """How its text is graded, if it is."""
         return getattr(self.execution, "scores", None)
 
     @property
     def checks(self) -> "list[dict[str, Json]]":
-        """What its text must be like, one line each."""
+        """The checks of its text."""
         return getattr(self.execution, "checks", None) or []
 
 
 @frozen
 class Skill:
-    """What the configuration says a skill is: a program, a Python callable (`module:function`), a request
-    that gets the question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
+    """A skill in the configuration: a program, a Python callable (`module:function`), a request that gets the
+    question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
     `{output, tool_calls, usage}`."""
 
     command: list[str] | None = None
@@ -277,7 +277,7 @@ class Skill:
 
 @frozen
 class Command:
-    """A program that the configuration allows baselines to run, under the name that they use."""
+    """A program that the configuration allows baselines to run by name."""
 
     argv: list[str]
     env: list[str] = field(default_factory=list)
@@ -285,8 +285,9 @@ class Command:
 
 @frozen
 class Surroundings:
-    """Where the file of a recipe stands, and what the configuration provides. Its own `base_url` goes before
-    the configured one, the override before both. `within`: what no path leads out of, if not the root."""
+    """The folder of a recipe's file, and what the configuration provides. Its own `base_url` takes precedence
+    over the configured one, the override over both. `within`: the folder that no path may leave, if not the
+    root."""
 
     root: str
     folder: str
@@ -299,18 +300,17 @@ class Surroundings:
     within: str = ""
 
 
-# Observation: what a recipe gave, and what passes through the clients on the way to it.
+# Observation: the result of a recipe, and the requests and responses of the clients.
 
 
 @frozen
 class Observation:
-    """An output and what it took to get it. `tool_calls`: None where nobody said whether there were any;
-    `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
-    nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
-    step's name or number (empty where there are no steps); `notes`: what may be a mistake; `saved`: what a
-    flow took out of answers to what it wrote, and of those that came after: the name, the path, the value;
-    `failed_checks`: why each check fails that does; `messages`: what was said on the way to the output, where
-    somebody told."""
+    """An output and what it took to get it. `tool_calls`: None if it is unknown whether there were any;
+    `environment`: what only the answer tells about its origin (the model that was served); `flaw`: why it
+    must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
+    number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
+    answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
+    of each failing check; `messages`: the conversation that led to the output, if known."""
 
     output: Json
     seconds: float
@@ -332,10 +332,9 @@ class Observation:
 
 @frozen
 class Request:
-    """One request as it goes out: everything expanded, nothing left to decide. `parse`: what the body of its
-    answer is read as, `take`: how many rows of it are waited for. `admit` is asked about the
-    address that is about to be connected to, and refuses it by raising; None asks about the host as it is
-    written."""
+    """One request as it is sent, with everything expanded. `parse`: how the body of its answer is parsed;
+    `take`: the number of rows to wait for. `admit` is called with the address to connect to, and raises to
+    refuse it; None stands for the host as it is written."""
 
     method: str
     url: str
@@ -354,7 +353,7 @@ class Request:
 
 @frozen
 class Response:
-    """One response as it came in: decompressed within its limit, not yet interpreted."""
+    """One response as received: decompressed within its limit, not yet interpreted."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -362,8 +361,8 @@ class Response:
     seconds: float = 0.0
 
     def header(self, name: str) -> str:
-        """The first header of this name, in whatever case it came; empty when there is none."""
-        return next((value for known, value in self.headers if known.lower() == name), "")
+        """The value of the first header of this name, in any case; empty if there is none."""
+        return next((value for key, value in self.headers if key.lower() == name), "")
 
 
 @frozen
@@ -378,12 +377,12 @@ class ProcessSpec:
     max_stdout: int = 1_000_000
     max_stderr: int = 64_000
     mask: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
-    """Takes the secrets out of its last words, where an error quotes them."""
+    """Masks secrets in the end of its output, if an error quotes it."""
 
 
 @frozen
 class ProcessResult:
-    """One program as it ended."""
+    """The result of one program."""
 
     exit_code: int
     stdout: bytes
@@ -391,14 +390,14 @@ class ProcessResult:
     seconds: float
 
 
-# A generated program, run where it can do no harm: what it gave, and what it was kept from.
+# A generated program, run in a sandbox: its results, and what the sandbox kept it from.
 
 
 @frozen
 class Returned:
     """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
-    `inexact`: the value was no JSON (a set, a NaN, a bytes), and this is how it looks. `printed`: the end of
-    what it printed meanwhile."""
+    `inexact`: the text of a value that is not JSON (a set, a NaN, a bytes). `printed`: the end of what it
+    printed meanwhile."""
 
     value: Json = ABSENT
     error: str = ""
@@ -409,8 +408,8 @@ class Returned:
 
 @frozen
 class Ran:
-    """All calls in their order. `contained`: from what it was kept, `not_contained`: from what it could not
-    be kept on this machine. `flaw`: why nothing of it can be judged."""
+    """All calls in order. `contained`: what the sandbox kept the program from; `not_contained`: what it could
+    not prevent on this machine. `flaw`: why nothing of it can be judged."""
 
     calls: tuple[Returned, ...]
     contained: tuple[str, ...] = ()
@@ -418,7 +417,7 @@ class Ran:
     flaw: str = ""
 
 
-# Config: what `baselinekit.yaml` may say.
+# Config: the contents of `baselinekit.yaml`.
 
 Record = Literal["always", "daily", "never"]
 """Which verdicts are written to the files."""
@@ -426,7 +425,7 @@ Record = Literal["always", "daily", "never"]
 
 @frozen
 class Variable:
-    """A variable that says more than its value: where it comes from, and whether it is a secret."""
+    """A variable with more than a value: its origin, and whether it is a secret."""
 
     value: Json = None
     from_env: str | None = None
@@ -436,7 +435,7 @@ class Variable:
 
 @frozen
 class Environment:
-    """One of the places that the same baselines run against."""
+    """One of the environments that the same baselines run against."""
 
     base_url: str | None = None
     variables: dict[str, Json] = field(default_factory=dict)
@@ -458,8 +457,8 @@ class HttpDefaults:
 
 @frozen
 class Notify:
-    """Who is told when a run or a gate does not come out well (`always`: also when it does): a program, which
-    gets what is to be told as JSON on its standard input, or an address that it is sent to."""
+    """Who is notified when a run or a gate fails (`always`: also when it passes): a program, which gets the
+    notification as JSON on its standard input, or an address to which it is sent."""
 
     command: list[str] | None = None
     webhook: str | None = None
@@ -470,8 +469,8 @@ class Notify:
 
 @frozen
 class GitHosts:
-    """Files that others name by the addresses of their pages. `hosts`: further hosts, with the one whose
-    addresses theirs look like. `offline`: only what was fetched before."""
+    """Files in git that are named by the addresses of their web pages. `hosts`: further hosts, each with the
+    host whose addresses it imitates. `offline`: use only files that were fetched before."""
 
     hosts: dict[str, Literal["github", "gitlab", "bitbucket"]] = field(default_factory=dict)
     offline: bool = False

@@ -1,4 +1,4 @@
-"""Results: the five outcomes, kept apart everywhere, and what every report is rendered from."""
+"""Results: the five outcomes, kept apart everywhere, and the data that every report is rendered from."""
 
 from dataclasses import field
 from itertools import pairwise
@@ -11,7 +11,7 @@ from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, Pas
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.values import Json, Path
 
-# How a run of eval cases did beside an earlier one of the same.
+# The comparison of a run of eval cases with an earlier one.
 
 Verdict = Literal["regressed", "improved", "unchanged", "insufficient evidence", "not comparable"]
 
@@ -24,13 +24,13 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 
 Share = tuple[int, int]
-"""How many attempts passed, and of how many that were decided."""
+"""How many attempts passed, and how many were decided."""
 
 
 @frozen
 class CaseChange:
-    """One case. `chance`: how likely so large a difference is if nothing changed; None where no test was
-    made. `why`: on what the verdict hangs."""
+    """The change of one case. `chance`: how likely so large a difference is if nothing changed; None if no
+    test was made. `why`: what the verdict depends on."""
 
     id: str
     verdict: Verdict
@@ -42,8 +42,8 @@ class CaseChange:
 
 @frozen
 class MetricChange:
-    """One metric over the pairs of cases that can be compared. `lost` and `won`: in how many it holds no
-    more, or now. `chance` is that of the exact McNemar test, `adjusted` the same after Holm."""
+    """The change of one metric over the comparable pairs of cases. `lost` and `won`: in how many it no longer
+    holds, or holds only now. `chance`: p-value of the exact McNemar test; `adjusted`: the same after Holm."""
 
     name: str
     verdict: Verdict
@@ -58,8 +58,8 @@ class MetricChange:
 
 @frozen
 class Earlier:
-    """All of them, and the run that was compared with. `added` and `gone`: cases that only one of the two
-    has. `across`: parts that may differ. `strict`: what regressed fails the run."""
+    """All changes since an earlier run, and that run. `added` and `gone`: cases that only one of the two runs
+    has. `across`: parts that may differ. `strict`: a regression fails the run."""
 
     run: str
     started: str
@@ -75,23 +75,23 @@ class Earlier:
 
     @property
     def regressed(self) -> bool:
-        """Whether anything is worse by more than chance explains."""
-        return bool(self.those("regressed")) or any(one.verdict == "regressed" for one in self.metrics)
+        """Whether anything got worse by more than chance explains."""
+        return bool(self.those("regressed")) or any(metric.verdict == "regressed" for metric in self.metrics)
 
     @property
     def tells_nothing(self) -> bool:
-        """Not one case could be compared: that nothing regressed means nothing then."""
+        """Whether no case could be compared: then it means nothing that nothing regressed."""
         return len(self.those("not comparable")) == len(self.cases)
 
 
-# What a change does to the baselines themselves, beside those of a commit.
+# The changes of the baselines themselves since a commit.
 
 
 @frozen
 class Revised:
-    """What became of one baseline, or of the configuration. `changed`: it expects something else, as after a
-    refresh; `loosened`: it lets more pass. `how`: by what. `approved_by` and `reason` stand in the file since
-    then."""
+    """The change of one baseline, or of the configuration. `changed`: it expects something else, as after a
+    refresh; `loosened`: it lets more pass. `how`: the individual changes. `approved_by` and `reason`: those
+    written in the file since then."""
 
     id: str
     file: str
@@ -104,7 +104,7 @@ class Revised:
 
 @frozen
 class Against:
-    """All of them, and the commit. `strict`: what was weakened fails the run."""
+    """All these changes, and the commit. `strict`: a weakened baseline fails the run."""
 
     ref: str
     commit: str
@@ -114,14 +114,14 @@ class Against:
 
     @property
     def weakened(self) -> tuple[Revised, ...]:
-        """What asks for less than it did."""
+        """The changes that ask for less than before."""
         return tuple(change for change in self.changes if change.change in ("removed", "loosened"))
 
 
 @frozen
 class Spot:
-    """A difference as it is reported: with the file and the line of the expected value. `at` leads to it in
-    the record, for whoever finds the line."""
+    """A difference as reported, with the file and the line of the expected value. `at` leads to that value in
+    the record; the line is found by it."""
 
     path: Path
     kind: Kind
@@ -135,15 +135,15 @@ class Spot:
 
 
 UNDECIDED = ("flaky", "noise")
-"""Verdicts of which no output is kept to be approved: what came once is not what comes."""
+"""Verdicts for which no output is kept for approval: an output that came once may not come again."""
 
 VOLATILE = "volatile"
-"""The verdict of one replay that differs only in ids, moments and counters, each for another one."""
+"""The verdict of a replay that differs only in ids, moments and counters, each replaced by another one."""
 
 
 @frozen
 class Repeats:
-    """How often a baseline was replayed in one run, and how often it passed, or could not be replayed."""
+    """How often a baseline was replayed in one run, how often it passed, and how often the replay failed."""
 
     replays: int
     passed: int
@@ -152,9 +152,9 @@ class Repeats:
 
 @frozen
 class Result:
-    """What became of one baseline. `at` leads to what it is about in the record: all of it, or a rule.
-    `position`: in a shard, which of all that were selected it is. With `repeats`, `attempts` and `usage` are
-    of all replays together, `seconds` is what one took on average, and a difference says how often it was."""
+    """The result of one baseline. `at` leads to its subject in the record: all of it, or a rule. `position`:
+    in a shard, its position among all selected baselines. With `repeats`, `attempts` and `usage` are those of
+    all replays together, `seconds` is the average, and a difference says how often it occurred."""
 
     id: str
     file: str
@@ -186,9 +186,9 @@ class Result:
 
 @frozen
 class CaseFacts:
-    """What a result says beyond that where it is one of an eval case: each attempt, and where it belongs.
-    `fingerprint`: of what the verdict hangs on, by name (case, files, grader, model), so that two runs can be
-    told to be comparable. `retried`: how many of the attempts, the last ones, were only made because those
+    """The further facts of the result of an eval case: its attempts, and its category and tags.
+    `fingerprint`: of everything the verdict depends on, by name (case, files, grader, model), to decide
+    whether two runs are comparable. `retried`: how many of the last attempts were only made because those
     before had failed: they tell nothing about how often an attempt passes."""
 
     eval_type: str
@@ -202,14 +202,14 @@ class CaseFacts:
     pass_rule: PassRule = field(default_factory=PassRule)
 
 
-_SAME = 1e-9
-"""What is as large as its threshold but for the last digits of a float is as large."""
+_ROUNDING_ERROR = 1e-9
+"""A value that is below its threshold only in the last digits of a float reaches it."""
 
 
 @frozen
 class Metric:
-    """One number about a whole run, with its interval. `value` is None where it is not available, and `why`
-    says so. `view`: whether cases or single attempts are what is counted."""
+    """One number about a whole run, with its interval. `value` is None if it is not available, and `why` is
+    the reason. `view`: whether cases or single attempts are counted."""
 
     name: str
     value: float | None
@@ -222,15 +222,15 @@ class Metric:
 
     @property
     def met(self) -> bool | None:
-        """Whether it reaches its threshold; None where there is nothing to tell."""
+        """Whether the value reaches its threshold; None if there is no threshold."""
         if self.threshold is None:
             return None
-        return self.value is not None and self.value + _SAME >= self.threshold
+        return self.value is not None and self.value + _ROUNDING_ERROR >= self.threshold
 
 
 @frozen
 class SuiteFacts:
-    """What a report says beyond that where it is one of a suite."""
+    """The further facts of the report of a suite."""
 
     name: str
     version: str | None = None
@@ -241,10 +241,10 @@ class SuiteFacts:
 
 @frozen
 class Shard:
-    """Which part of a run this is, counted from 1, and how many baselines all parts together have. What has
-    to be the same for all parts: `target`, the address and environment that were asked; `configuration`, a
-    hash of what the configuration and the command line say; `content`, a hash of all baselines that were
-    selected, those of the other parts included, as their files state them."""
+    """Which part of a run this is, counted from 1, and how many baselines all parts together have. These must
+    be the same for all parts: `target`, the address and environment that were used; `configuration`, a hash
+    of the configuration and the command line; `content`, a hash of all selected baselines, including those of
+    the other parts, as their files state them."""
 
     number: int
     of: int
@@ -259,8 +259,8 @@ class Shard:
 
 @frozen
 class Coverage:
-    """What a run was narrowed to, and how many baselines that left out: those of another shard aside. A run
-    that was not narrowed covered everything that was there."""
+    """What a run was narrowed to, and how many baselines that left out, not counting those of other shards. A
+    run that was not narrowed covered everything."""
 
     chosen: dict[str, Json] = field(default_factory=dict)
     left_out: int = 0
@@ -268,7 +268,7 @@ class Coverage:
 
 @frozen
 class Summary:
-    """Each outcome with its own count. `complete` is false when something that was selected never ran."""
+    """The count of each outcome. `complete` is false when a selected baseline or case never ran."""
 
     passed: int = 0
     failed: int = 0
@@ -284,7 +284,7 @@ class Summary:
 
 @frozen
 class Moment:
-    """How one baseline did in an earlier run."""
+    """The result of one baseline in an earlier run."""
 
     started: str
     outcome: Outcome
@@ -293,7 +293,7 @@ class Moment:
 
 @frozen
 class PastRun:
-    """How an earlier run went as a whole."""
+    """The summary of an earlier run."""
 
     started: str
     seconds: float
@@ -302,7 +302,7 @@ class PastRun:
 
 @frozen
 class Trends:
-    """What came before, the oldest first: the runs, and of each baseline, by its id, how it did."""
+    """The history, the oldest first: the runs, and the results of each baseline by its id."""
 
     runs: tuple[PastRun, ...] = ()
     moments: dict[str, tuple[Moment, ...]] = field(default_factory=dict)
@@ -310,11 +310,11 @@ class Trends:
 
 @frozen
 class Report:
-    """One run, as the result file states it. `spent`: what it took of models, if it asked any. `folder`:
-    where the project lies in its repository, for those who count paths from there; "" is its root. `commit`:
-    what was checked out. `results_file`: from which somebody elsewhere goes on after a job of CI. `shard`:
-    where this is one part of a run. `more_passed`: how many passed that are not among `results`, since who
-    put several files together has taken them over as they stand there."""
+    """One run, as the result file states it. `spent`: its use of models, if any. `folder`: the project's
+    folder in its repository, for tools that count paths from there; "" is the root. `commit`: the commit that
+    was checked out. `results_file`: the file with which work can continue elsewhere after a CI job. `shard`:
+    set if this is one part of a run. `more_passed`: how many passed without being among `results`, as merging
+    several files copies those unread."""
 
     id: str
     started: str
@@ -350,37 +350,39 @@ class Report:
             return 130
         if any(result.verdict == "refused" for result in self.results):
             return 4
-        if self._regressed or (self.against and self.against.strict and self.against.weakened):
+        if self._has_regressed or (self.against and self.against.strict and self.against.weakened):
             return 1
-        beside = self.earlier if self.earlier and self.earlier.strict else None
-        if beside and beside.regressed:
+        earlier = self.earlier if self.earlier and self.earlier.strict else None
+        if earlier and earlier.regressed:
             return 1
-        if beside and beside.tells_nothing:  # what could not fail is not a pass
+        if earlier and earlier.tells_nothing:  # a comparison that could not fail is not a pass
             return 3
         if summary.error or summary.unscored or not self.complete or self.not_recorded:
             return 3
         if self.suite and any(metric.met is False for metric in self.suite.metrics):
-            return 3  # of what is there nothing is too low, but of a threshold nobody can tell
-        if self.nothing_changed:  # which was the question: a change that touches nothing breaks nothing
+            return 3  # no available value is too low, but a metric with a threshold is not available
+        if (
+            self.nothing_changed
+        ):  # --changed-since selected nothing: a change that touches nothing breaks nothing
             return 0
-        return 0 if summary.passed or self.shard else 5  # whether anything passed is for all shards to say
+        return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
 
     @property
-    def _regressed(self) -> bool:
-        """Whether something is worse than it may be. Who states how many cases have to pass has said how many
-        may fail, of those that have no baseline."""
+    def _has_regressed(self) -> bool:
+        """Whether something is worse than allowed. A threshold for how many cases have to pass also says how
+        many cases without a baseline may fail."""
         failed = [result for result in self.results if result.outcome == "failed"]
         metrics = self.suite.metrics if self.suite else ()
-        stated = [metric for metric in metrics if metric.threshold is not None]
-        if any(metric.value is not None and not metric.met for metric in stated):
+        thresholds = [metric for metric in metrics if metric.threshold is not None]
+        if any(metric.value is not None and not metric.met for metric in thresholds):
             return True
-        if any(metric.name in ("pass rate", "pass@1") for metric in stated):
+        if any(metric.name in ("pass rate", "pass@1") for metric in thresholds):
             return any(result.case is None or result.case.eval_type == "regression" for result in failed)
         return bool(failed)
 
     @property
     def nothing_changed(self) -> str:
-        """The commit since which no baseline was touched, where --changed-since asked for those that were."""
+        """The commit since which no baseline was touched, if --changed-since selected nothing; else empty."""
         since = self.coverage.chosen.get("changed_since")
         return str(since) if since and not (self.results or self.more_passed or self.shard) else ""
 
@@ -393,14 +395,14 @@ class Report:
         return Summary(**counts, complete=self.complete)
 
 
-# How baselines did over many runs.
+# Baselines over many runs.
 
-_TAIL = 0.95
+_TAIL_SHARE = 0.95
 
 
 @frozen
 class KeptRun:
-    """One earlier run. `file`: where its results are kept."""
+    """One earlier run. `file`: the file of its results."""
 
     id: str
     started: str
@@ -412,7 +414,7 @@ class KeptRun:
 
 @frozen
 class Appearance:
-    """What became of one baseline in one run."""
+    """The result of one baseline in one run."""
 
     run: KeptRun
     outcome: Outcome
@@ -422,24 +424,26 @@ class Appearance:
 
 @frozen
 class Trend:
-    """One baseline over its runs, the oldest first. Only a pass and a failure say something about the target:
-    errors, skips and what nobody decided are counted apart."""
+    """One baseline over its runs, the oldest first. Only passes and failures say something about the target:
+    errors, skips and undecided results are counted separately."""
 
     id: str
     seen: tuple[Appearance, ...]
 
     @property
     def decided(self) -> list[Appearance]:
-        return [one for one in self.seen if one.outcome in ("passed", "failed")]
+        return [appearance for appearance in self.seen if appearance.outcome in ("passed", "failed")]
 
     @property
     def counts(self) -> dict[Outcome, int]:
-        return {word: sum(one.outcome == word for one in self.seen) for word in OUTCOMES}
+        return {word: sum(appearance.outcome == word for appearance in self.seen) for word in OUTCOMES}
 
     @property
     def pass_rate(self) -> float | None:
         decided = self.decided
-        return sum(one.outcome == "passed" for one in decided) / len(decided) if decided else None
+        return (
+            sum(appearance.outcome == "passed" for appearance in decided) / len(decided) if decided else None
+        )
 
     @property
     def flips(self) -> int:
@@ -448,7 +452,7 @@ class Trend:
 
     @property
     def last_regression(self) -> Appearance | None:
-        """Where it last failed after it had passed."""
+        """The last failure that followed a pass."""
         for before, after in reversed(list(pairwise(self.decided))):
             if (before.outcome, after.outcome) == ("passed", "failed"):
                 return after
@@ -456,8 +460,8 @@ class Trend:
 
     @property
     def seconds(self) -> list[float]:
-        """How long it took, each time that it answered."""
-        return [one.seconds for one in self.decided]
+        """How long each decided run took."""
+        return [appearance.seconds for appearance in self.decided]
 
     @property
     def median(self) -> float:
@@ -467,23 +471,24 @@ class Trend:
 
     @property
     def tail(self) -> float:
-        """The time that 95 of 100 stayed within: one that was measured, the nearest above."""
+        """The 95th percentile of the times: a measured time, the nearest above."""
         ordered = sorted(self.seconds) or [0.0]
-        return ordered[ceil(_TAIL * len(ordered)) - 1]
+        return ordered[ceil(_TAIL_SHARE * len(ordered)) - 1]
 
     @property
     def scores(self) -> dict[str, list[float]]:
-        """Each criterion that was ever graded, with its grades."""
-        found: dict[str, list[float]] = {}
-        for one in self.seen:
-            for name, value in one.scores.items():
-                found.setdefault(name, []).append(value)
-        return found
+        """The scores of each criterion that was ever graded."""
+        scores: dict[str, list[float]] = {}
+        for appearance in self.seen:
+            for name, value in appearance.scores.items():
+                scores.setdefault(name, []).append(value)
+        return scores
 
 
 @frozen
 class History:
-    """The runs that are kept, the oldest first, and of each baseline how it did. `unreadable`: files."""
+    """The kept runs, the oldest first, and the trend of each baseline. `unreadable`: files that cannot be
+    read."""
 
     runs: tuple[KeptRun, ...]
     trends: tuple[Trend, ...]

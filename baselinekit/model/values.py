@@ -1,5 +1,5 @@
-"""The values that travel: JSON, the mark for a value that is not there, paths into a document, and
-what is to stand at one of them."""
+"""The values that all packages exchange: JSON, the marker for a missing value, paths into a document, and
+edits at a path."""
 
 from datetime import UTC, datetime
 from enum import Enum
@@ -9,19 +9,19 @@ Json = Any
 """None, bool, int, float, Decimal (a number that a float cannot hold), str, list, dict with str keys."""
 
 Path = tuple[str | int, ...]
-"""Where in a document: keys and indexes, from the root."""
+"""A place in a document: keys and indexes from the root."""
 
 
 class Edit(NamedTuple):
-    """A change to a file: set the value at `path` of the record; the key is added, and its parents, when it
-    is not there. Made by whoever decides, shown to whoever approves, applied by the store."""
+    """A change to a file: set the value at `path` of the record; a missing key is added, and so are its
+    parents. The store applies it after approval."""
 
     path: Path
     value: Json
 
 
 class Absent(Enum):
-    """Not there at all, which `null` is not."""
+    """A missing value, which differs from `null`."""
 
     ABSENT = "absent"
 
@@ -51,7 +51,8 @@ def json_type(value: Json) -> str:
 
 
 def parse_time(text: Json) -> datetime | None:
-    """An ISO 8601 time in UTC; None where it is none. Without a zone it is taken for UTC."""
+    """Parse an ISO 8601 time and convert it to UTC; None if it is invalid. Without a zone it counts as
+    UTC."""
     try:
         time = datetime.fromisoformat(text)
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -15,7 +15,7 @@ from baselinekit.placeholders.varying import is_random
 
 # The texts are split into pieces with a format (a moment, an id, a number), runs of characters without a
 # blank, and what is between them. Pieces that are the same in all texts stay; where a run of characters
-# varies, only the parts up to the first and from the last differing separator stay.
+# varies, only its beginning up to a separator and its end from a separator on stay.
 
 
 Write = Callable[[str, bool], str]
