@@ -97,15 +97,19 @@ class Compiler:
     ) -> Node:
         """The node of the value under a key of an object, or an index of an array; `outer` is the state of
         that object or array."""
-        usual = outer.step(key, value, size)
-        node = self.output(value, form, mode, usual, at)
+        default_state = outer.step(key, value, size)
+        node = self.output(value, form, mode, default_state, at)
         if not outer.filters or not outer.may_leave_out(key, value, size):
             return node
         from baselinekit.matching.arrays import Selected
 
         side = Side(key, value, size)
         return Selected(
-            node, usual, outer, side, lambda inner: self.fresh_copy().output(value, form, mode, inner, at)
+            node,
+            default_state,
+            outer,
+            side,
+            lambda inner: self.fresh_copy().output(value, form, mode, inner, at),
         )
 
     def output(self, value: Json, form: Form, mode: Mode, state: State, at: Link = None) -> Node:

@@ -189,13 +189,13 @@ def _compare_values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[
     message = f"another expectation: {short(old)} -> {short(new)}"
     if isinstance(before, Placeholder | Inline):
         if not takes_extent(before, _known_extent(after, sides)):
-            yield Loosened(path, message, honest=not binds(before) and not holds_any(new))
+            yield Loosened(path, message, honest=not binds(before) and not holds_placeholder(new))
     elif not _is_same_value(before, after, sides.typed):
         same_type = sides.whole or json_type(old) == json_type(new)
-        yield Loosened(path, message, honest=same_type and not holds_any(new))
+        yield Loosened(path, message, honest=same_type and not holds_placeholder(new))
 
 
-def holds_any(value: Json) -> bool:
+def holds_placeholder(value: Json) -> bool:
     """Whether an object or array holds a placeholder."""
     return isinstance(value, dict | list) and any(map(has_marker, texts_in(value)))
 

@@ -148,11 +148,8 @@ class Walk:
             is_match = self.bindings_after(node, actual) is not None
             if questions_before != (self.deferred, len(self.questions)):
                 return is_match
-            entry = self._memo[key] = (
-                node,
-                actual,
-                is_match,
-            )  # both are kept, or another would get their ids
+            # node and actual are kept, as otherwise new objects could get their ids
+            entry = self._memo[key] = (node, actual, is_match)
         return entry[2]
 
     def take_back(self, question_count: int) -> None:

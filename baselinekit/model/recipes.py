@@ -22,7 +22,7 @@ class Prices:
 
 @frozen
 class Retry:
-    """Retries of a request to a model: after `wait` seconds, then `factor` times as long, at most `longest`."""
+    """Retries of a model request: after `wait` seconds, then `factor` times as long, at most `longest`."""
 
     wait: int | float = 1
     longest: int | float = 60

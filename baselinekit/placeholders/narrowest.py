@@ -41,7 +41,7 @@ def takes_all(wide: Placeholder | Inline, narrow: Placeholder | Inline) -> bool:
         if isinstance(wide, Inline):
             has_marks = narrow.token.optional or narrow.token.nullable
             return not has_marks and _takes_extent(wide, narrow.kind.extent)
-        if not marks_follow(wide.token, wide.kind, narrow.token):
+        if not marks_allow(wide.token, wide.kind, narrow.token):
             return False
         only_null = narrow.kind.extent.types == {_NULL}
         return (wide.token.nullable and only_null) or kind_takes_all(wide.kind, narrow.kind)
@@ -70,7 +70,7 @@ def _takes_extent(wide: Placeholder | Inline, extent: Extent) -> bool:
     )
 
 
-def marks_follow(wide: Token, kind: Kind, narrow: Token) -> bool:
+def marks_allow(wide: Token, kind: Kind, narrow: Token) -> bool:
     """Whether the marks of `wide` (optional, nullable, binding) allow whatever those of `narrow` allow."""
     if (wide.key is not None and wide.key != narrow.key) or (narrow.optional and not wide.optional):
         return False
@@ -174,7 +174,7 @@ def slots_take_all(wide: Sequence[Part], narrow: Sequence[Part]) -> bool:
 
 def slot_takes_all(wide: Slot, narrow: Slot) -> bool:
     kind, narrow_extent = wide.kind, narrow.kind.extent
-    if not marks_follow(wide.token, kind, narrow.token):
+    if not marks_allow(wide.token, kind, narrow.token):
         return False
     if wide.token.key is not None and kind.extent.types != narrow_extent.types:
         return False  # 5 as a number and as a part of a text are bound as different values
@@ -221,7 +221,7 @@ class PlaceholderProposal:
     says_little: bool = False
 
 
-def that_accept(
+def select_accepting(
     candidates: Iterable[PlaceholderProposal], values: Sequence[Json], words: Words
 ) -> list[PlaceholderProposal]:
     """The candidates that accept every value according to the matcher, without duplicates."""
@@ -305,7 +305,7 @@ def around_what_varies(texts: Sequence[str], write: Write, words: Words) -> Plac
 # and measurements: a negative one is a fault.
 
 
-def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderProposal]:
+def propose_for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderProposal]:
     """Candidates for numbers, the narrowest first."""
     wider = list(learnt_as(values, "number", "type", words))
     for moments in learnt_as(values, "number", "sure", words):
@@ -388,7 +388,7 @@ def narrowest(
             for candidate in candidates
             if is_alone(candidate.text)
         ]
-    return that_accept(candidates, values, words) or [_ANYTHING]
+    return select_accepting(candidates, values, words) or [_ANYTHING]
 
 
 def _candidates_for(values: Sequence[Json], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
@@ -397,10 +397,10 @@ def _candidates_for(values: Sequence[Json], write: Write, words: Words) -> Itera
     if types:
         return
     if type == "number" and all(map(is_number, values)):
-        yield from for_numbers(values, words)
+        yield from propose_for_numbers(values, words)
     elif type == "string":
         proposals = list(learnt_as(values, "string", "sure", words)) or list(
-            by_their_parts(values, write, words)
+            propose_by_parts(values, write, words)
         )
         if not proposals:
             yield from _propose_one_of(values)
@@ -411,7 +411,7 @@ def _candidates_for(values: Sequence[Json], write: Write, words: Words) -> Itera
         yield from learnt_as(values, type, "type", words)
 
 
-def by_their_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
+def propose_by_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
     """Proposals for texts that have no format as a whole: a template for their parts, or a likely format."""
     template = around_what_varies(texts, write, words)
     likely = list(learnt_as(texts, "string", "likely", words))

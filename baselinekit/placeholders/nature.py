@@ -97,7 +97,7 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         is_moment = moment_of(value) is not None and _TIME_NAME.search(name)
         return not (text.endswith("000") or text in _LIMITS or is_moment)
     if isinstance(value, int):  # the id of a thread, say: too large to be counted
-        is_id = _names_id(name) and value >= _LARGE and moment_of(value) is None
+        is_id = _is_id_name(name) and value >= _LARGE and moment_of(value) is None
         return is_id and not text.endswith("000")
     tag = _TAG.fullmatch(text)
     text = tag["tag"] if tag else text
@@ -106,7 +106,7 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         return not is_typed and _count_turns(text.replace("-", "")) >= _FEWEST_TURNS
     if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
         return True
-    return is_made_up(text, name, tag is not None)
+    return is_generated(text, name, tag is not None)
 
 
 _MAY_BE_ID = lazy_pattern(rf"{_TAG.pattern}|{_TOKEN.pattern}")
@@ -126,7 +126,7 @@ def ids_among(texts: Iterable[str], name: str) -> set[str]:
     }
 
 
-def is_made_up(text: str, name: str, is_tag: bool) -> bool:
+def is_generated(text: str, name: str, is_tag: bool) -> bool:
     return bool(_TOKEN.fullmatch(text)) and _looks_generated(text, name, is_tag) and moment_of(text) is None
 
 
@@ -142,11 +142,11 @@ def _looks_generated(text: str, name: str, is_tag: bool) -> bool:
         return True
     if is_tag:
         return any(map(str.isdigit, text))
-    return _names_id(name) and any(map(is_random, _RUN.findall(text)))
+    return _is_id_name(name) and any(map(is_random, _RUN.findall(text)))
 
 
 @lru_cache(maxsize=1024)
-def _names_id(name: str) -> bool:
+def _is_id_name(name: str) -> bool:
     return _ID_NAME.search(name) is not None
 
 

@@ -181,9 +181,9 @@ class TextPieces:
         names = {match[1] if match else None for match in named}
         if len(names) == 1 and None not in names:
             return str(names.pop()), ""
-        before = to_separator(common_start(column))
+        before = up_to_separator(common_start(column))
         rests = [text[len(before) :] for text in column]
-        after = to_separator(common_start([text[::-1] for text in rests]))[::-1]
+        after = up_to_separator(common_start([text[::-1] for text in rests]))[::-1]
         if not all(text[: len(text) - len(after)] for text in rests):
             after = ""
         return (before, after) if all(rests) else ("", "")
@@ -218,7 +218,7 @@ def common_start(texts: Sequence[str]) -> str:
     return first[:length]
 
 
-def to_separator(text: str) -> str:
+def up_to_separator(text: str) -> str:
     match = _LAST_SEPARATOR.match(text)
     return match[0] if match else ""
 
@@ -256,7 +256,7 @@ def _count_shared(rows: list[list[str]], most: int) -> int:
     return next((n for n in range(most) if any(row[n] != first[n] for row in rows)), most)
 
 
-def hides_a_day(placeholders: Sequence[str], kept: str) -> bool:
+def hides_a_day(placeholders: Sequence[str], fixed_text: str) -> bool:
     """Whether a time of day varies beside a year that stays: then the text holds a date in an unknown form,
     whose day would be stored as it is."""
-    return _TIME in placeholders and _YEAR.search(kept) is not None
+    return _TIME in placeholders and _YEAR.search(fixed_text) is not None

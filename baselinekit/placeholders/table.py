@@ -159,8 +159,8 @@ def unanchored(pattern: str) -> str:
 
 
 def _limit_error(pattern: Any, reason: str) -> CannotReplay:
-    shown = _shorten(str(pattern.pattern))
-    return CannotReplay(Problem("BK215", f"the regular expression {shown!r} {reason}", "make it simpler"))
+    shortened = _shorten(str(pattern.pattern))
+    return CannotReplay(Problem("BK215", f"the regular expression {shortened!r} {reason}", "make it simpler"))
 
 
 # The rows of the table.

@@ -83,7 +83,7 @@ class _Splitting:
     def bindings_after(self, bindings: Bindings) -> Bindings | None:
         if len(self._text) not in self.reachable():
             return None
-        return self.bindings_of_split(dict(bindings), self.places_left()) if self._binds else dict(bindings)
+        return self.bindings_of_split(dict(bindings), self.live_places()) if self._binds else dict(bindings)
 
     def reachable(self) -> set[int]:
         """The places where all parts together can end, without regard to bindings."""
@@ -167,7 +167,7 @@ class _Splitting:
             ):
                 yield end
 
-    def places_left(self) -> list[set[int]]:
+    def live_places(self) -> list[set[int]]:
         """For each part, the places from which the end of the text can be reached."""
         alive: list[set[int]] = [{len(self._text)}]
         for number in range(len(self._parts) - 1, -1, -1):

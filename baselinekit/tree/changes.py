@@ -277,7 +277,7 @@ def pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
     rows = _Rows(old, new)
     likely: Pairs = []
     for b1, b2, a1, a2 in stretches:
-        likely += most_alike(rows, *unpaired(pairs, range(b1, b2), range(a1, a2)))
+        likely += pair_most_alike(rows, *unpaired(pairs, range(b1, b2), range(a1, a2)))
     pairs += [(b, a) for b, a in likely if rows.likeness(b, a) >= _MOVED]
     rest_old, rest_new = unpaired(pairs, *positions)  # those that were moved and changed
     scored = ((rows.likeness(b, a), b, a) for b in rest_old[:_MOST_MOVED] for a in rest_new[:_MOST_MOVED])
@@ -333,7 +333,7 @@ def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable
         yield path, value.__class__, None if isinstance(value, dict | list) else value
 
 
-def most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
+def pair_most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
     """Pairs in a stretch without equal elements, in the same order. Many elements are paired by the most
     distinctive field, and the others by their place."""
     if len(left) * len(right) <= _MOST_COMPARED:

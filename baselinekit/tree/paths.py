@@ -278,8 +278,8 @@ def _meets(wide: tuple[Segment, ...], other: tuple[Segment, ...]) -> bool:
     if other[0] is Wild.DEEP:
         return _meets(wide, other[1:]) or _meets(wide[1:], other)
     names = [step.name if isinstance(step, Key) else step for step in (wide[0], other[0])]
-    apart = names[0] != names[1] and all(isinstance(name, str) for name in names)
-    return not apart and _meets(wide[1:], other[1:])
+    differ = names[0] != names[1] and all(isinstance(name, str) for name in names)
+    return not differ and _meets(wide[1:], other[1:])
 
 
 def suggest(pattern: Pattern, value: Json) -> str:
