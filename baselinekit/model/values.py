@@ -1,5 +1,4 @@
-"""The values that all packages exchange: JSON, the marker for a missing value, paths into a document, and
-edits at a path."""
+"""The values that all packages exchange: JSON, a marker for missing values, paths into documents, and edits."""
 
 from datetime import UTC, datetime
 from enum import Enum
