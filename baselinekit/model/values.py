@@ -1,4 +1,4 @@
-"""The values that all packages exchange: JSON, a marker for missing values, paths into documents, and edits."""
+"""The values that all packages exchange: JSON, a marker for missing values, paths into documents, edits."""
 
 from datetime import UTC, datetime
 from enum import Enum
