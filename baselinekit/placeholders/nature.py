@@ -205,14 +205,8 @@ def is_among_metrics(path: Path, root: Json) -> bool:
 def is_beside_moving(path: Path, root: Json) -> bool:
     """Whether enough siblings, in the same object or list, are placeholders for any number: values that are
     kept together describe the same thing."""
-    container = _container_above(path, root, 1)
-    values = (
-        container.values()
-        if isinstance(container, dict)
-        else container
-        if isinstance(container, list)
-        else ()
-    )
+    parent = _container_above(path, root, 1)
+    values = parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ()
     return are_enough_to_move(sum(_ANY_NUMBER.fullmatch(str(value)) is not None for value in values))
 
 
