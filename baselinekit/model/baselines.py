@@ -18,7 +18,7 @@ Type = Literal["exact", "structural", "numeric", "semantic"]
 
 @frozen
 class Observed:
-    """The time and cost of the capture, written only when a rule needs them."""
+    """What the capture took, written only when a rule about its time or its cost needs it."""
 
     seconds: Number | None = None
     cost_usd: Number | None = None
@@ -28,8 +28,8 @@ class Observed:
 
 @frozen
 class Variant:
-    """Another known-good output, for environments where something else is right: everything that `when` names
-    must match, each by one of its texts, in which `*` stands for anything."""
+    """Another known-good output, for places where something else is right: all that `when` names must fit,
+    each by one of its texts, in which `*` stands for anything."""
 
     when: dict[str, str | Number | list[str]]
     output: Json = ABSENT
@@ -40,8 +40,8 @@ class Variant:
 
 @frozen
 class Known:
-    """The known-good output: in place, or in a file beside it; `variants` take precedence where they match.
-    `learnt`: what the learnt placeholders are based on, by their paths."""
+    """The known-good output: in place, or in a file beside it; `variants` come before it where they fit.
+    `learnt`: what stands behind the placeholders that were learnt, by their paths."""
 
     output: Json = ABSENT
     output_file: str | None = None
@@ -115,7 +115,7 @@ class FieldRule:
 
 @frozen
 class Latency:
-    """How long the output may take: a maximum in seconds, or as a multiple of what the capture took."""
+    """How long the output may take: at most so many seconds, or so many times what the capture took."""
 
     max_seconds: Seconds | None = None
     max_ratio: Number | None = None
@@ -123,8 +123,7 @@ class Latency:
 
 @frozen
 class Cost:
-    """What the answer of a model may cost: a maximum in dollars, or as a multiple of what the capture
-    cost."""
+    """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
 
     max_usd: Number | None = None
     max_ratio: Number | None = None
@@ -132,7 +131,7 @@ class Cost:
 
 @frozen
 class Age:
-    """The age at which a known-good output gives a warning, and at which it fails: `30d`."""
+    """After how long a known-good output is warned about, and after how long it counts no more: `30d`."""
 
     warn: str | None = None
     fail: str | None = None
@@ -140,7 +139,7 @@ class Age:
 
 @frozen
 class Rules:
-    """The rules of a comparison: the file's `comparison:`."""
+    """What counts as the same: the file's `comparison:`."""
 
     type: Type | None = None
     options: Options | None = None
@@ -159,7 +158,7 @@ class Rules:
 
 @frozen
 class Metadata:
-    """What the team says about a baseline, and its record of runs."""
+    """What the team says of a baseline, and its record."""
 
     criticality: Literal["critical", "high", "medium", "low"] | None = None
     tags: list[str] = field(default_factory=list)

@@ -20,8 +20,8 @@ Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
 
 @frozen
 class Expected:
-    """The expected value, or any of its alternatives. `of`: the part of the output that is meant, if a grader
-    names none."""
+    """What would be right: the value, or any of its alternatives. `of`: the part of the output that is meant,
+    where a grader names none."""
 
     type: Literal["exact", "contains", "pattern", "semantic", "functional"] = "exact"
     value: Json = None
@@ -93,8 +93,8 @@ class Case:
 
 @frozen
 class Reporting:
-    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether a failed run is
-    notified to the recipient in the configuration; None means yes."""
+    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
+    configuration names is told of a run that failed; where the suite does not say so, they are."""
 
     format: list[Form] = field(default_factory=lambda: ["json"])
     output_dir: str | None = None

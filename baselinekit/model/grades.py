@@ -113,7 +113,7 @@ class Attempt:
 
 @frozen
 class Call:
-    """One call of a generated function, and the value it must return."""
+    """One call of a generated function, and what it must give."""
 
     expected: Json
     args: list[Json] = field(default_factory=list)
@@ -124,8 +124,8 @@ class Call:
 
 @frozen
 class FunctionOutput:
-    """The output is a program; a function in it must return what is expected. It runs in a sandbox if there
-    is one. `sandbox: true`: only in a sandbox, whatever is allowed."""
+    """The output is a program; a function in it gives what is expected. It runs in a sandbox where there is
+    one. `sandbox: true`: nowhere else, whatever is allowed."""
 
     function_name: str
     test_cases: list[Call] = field(default_factory=list)
@@ -138,8 +138,7 @@ class FunctionOutput:
 
 @frozen
 class Evaluators:
-    """The people who rate. `adjudicator`: the person whose rating decides if the others disagree, and counts
-    only then."""
+    """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
 
     min_required: int = 2
     max_allowed: int = 5
@@ -170,8 +169,8 @@ class RatingScale:
 
 @frozen
 class HumanRating:
-    """A rating by people: the case waits in a queue until enough people have rated it, and agree. `slots`:
-    the texts that replace `{special_instructions}` and the like in the rubric."""
+    """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
+    stands in the rubric for `{special_instructions}` and its like."""
 
     interface: Literal["web", "cli", "api"] = "cli"
     evaluators: Evaluators = field(default_factory=Evaluators)

@@ -192,7 +192,7 @@ class Auth:
 
 @frozen
 class HttpRequest:
-    """One request; as a step of a flow also the values that it passes to later steps (`save`)."""
+    """One request, and as a step of a flow what it hands on to the next (`save`)."""
 
     method: str = "GET"
     endpoint: str | None = None
@@ -217,9 +217,9 @@ class HttpRequest:
 
 @frozen
 class Scores:
-    """How a model grades a text into `quality_scores`: the criteria with their meaning, or the file that
-    states them, and the scale. `at_least`: the minimum of each score for a known-good text. `form`: the form
-    of the judge's reply: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
+    """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
+    that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
+    the judge replies with: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
 
     rubric: dict[str, str] | str
     model: str = "judge"

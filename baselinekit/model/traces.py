@@ -10,8 +10,8 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @frozen
 class ToolCall:
-    """A tool call by a model or an agent. `output`: what the tool returned; `error`: why it returned nothing,
-    if known; `seconds`: how long it took."""
+    """A tool that a model or an agent called. `output`: what it was given back, and `error`: why it was given
+    nothing, where that is known; `seconds`: how long it took."""
 
     name: str
     input: Json
@@ -24,7 +24,7 @@ class ToolCall:
 @frozen
 class TraceMessage:
     """One message of a conversation. `content`: a text, a value, or a list of parts: `{type: text, value}`
-    and `{type: file, value, path, text}` (the path as written, the resolved path, the text of the file)."""
+    and `{type: file, value, path, text}`: the path as written, where it leads, what stands there."""
 
     role: Role
     content: Json = ""
