@@ -1,7 +1,7 @@
-"""What the body of an answer is: its form by its media type or by `parse:`, its text, its value.
+"""Read the body of a response: its form by its media type or by `parse:`, its text, its value.
 
-A new form (XML, CSV …) is a row of FORMS and its name in `Parse` (model/recipes.py): which media types say
-it, and how its text is read. Forms with rows (JSON Lines, event streams) can also be read from a stream that
+A new form (XML, CSV …) is a row of FORMS and its name in `Parse` (model/recipes.py): which media types it
+has, and how its text is read. Forms with rows (JSON Lines, event streams) can also be read from a stream that
 never ends."""
 
 import codecs
@@ -17,18 +17,20 @@ from baselinekit.model.recipes import Parse
 from baselinekit.model.values import ABSENT, Json, Path
 
 _HASH = "sha256"
-_BYTES_OF_EACH = 10
+_BYTES_PER_CONTAINER = 10
 _DEFAULT_LIMIT = 10_000_000
-_HINT = "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
+_WRONG_FORM_HINT = (
+    "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
+)
 
-_BEYOND = (
+_BEYOND_LIMITS_HINT = (
     "that is more than is read here, and no fault of the service: state `parse: text` to compare it as text"
 )
 
 
 @frozen
 class Body:
-    """`note`: what may be right and may be a mistake, so that it is told when the value is stored."""
+    """`note`: something that may be right or a mistake, reported when the value is stored."""
 
     value: Json
     note: str = ""
@@ -36,9 +38,9 @@ class Body:
 
 @frozen
 class BodyForm:
-    """`media`: the media types that say it, in small letters; `title`: what it is called in a sentence.
-    `read`: text -> value, or NotJson. `rows`: the text of each row, for forms that consist of rows, and
-    `row`: the value of one; `ends`: what stands between two of them, longest first."""
+    """`media`: its media types, in lower case; `title`: its name in a sentence. `read`: text -> value, or
+    NotJson. For forms that consist of rows, `rows` splits a text into rows, `row` reads the value of a row,
+    and `ends` are the separators between rows, longest first."""
 
     name: Parse
     title: str
@@ -52,24 +54,24 @@ class BodyForm:
 # JSON, and several JSON texts in one body.
 
 
-def _json(text: str) -> Body:
-    """One text; or where that is none and every line is, a row for each line."""
+def _read_json(text: str) -> Body:
+    """Read one JSON text; if the text is not JSON but each of its lines is, a row per line."""
     try:
         return Body(decode(text))
-    except NotJson as fault:
-        rows = list(_lines(text)) if fault.kind == "syntax" else []
+    except NotJson as error:
+        rows = list(_split_json_texts(text)) if error.kind == "syntax" else []
         if len(rows) < 2:
             raise
         try:
             values = [decode(row) for row in rows]
         except NotJson:
-            raise fault from None
+            raise error from None
     note = f"the body is {len(values)} JSON texts, one a line: they are stored as rows (`parse: ndjson`)"
     return Body(values, note)
 
 
-def _lines(text: str) -> Iterator[str]:
-    """The JSON texts of JSON Lines, or of a JSON text sequence (RFC 7464), which has a sign before each."""
+def _split_json_texts(text: str) -> Iterator[str]:
+    """Split JSON Lines, or a JSON text sequence (RFC 7464), which has a separator before each text."""
     for line in text.split("\x1e" if text.startswith("\x1e") else "\n"):
         if line.strip(" \t\r\n"):
             yield line
@@ -78,36 +80,36 @@ def _lines(text: str) -> Iterator[str]:
 # Event streams, as https://html.spec.whatwg.org/multipage/server-sent-events.html describes them.
 
 _LINE_END = lazy_pattern(r"\r\n|\n|\r")
-_FIELDS = ("event", "id", "retry", "data")
+_EVENT_FIELDS = ("event", "id", "retry", "data")
 
 
-def _events(text: str) -> Iterator[str]:
-    """The lines of each event; comments, which keep a connection alive, say nothing."""
+def _split_events(text: str) -> Iterator[str]:
+    """Return the lines of each event, without comments, which only keep a connection alive."""
     event: list[str] = []
     for line in [*_LINE_END.split(text), ""]:
-        if line.partition(":")[0] in _FIELDS:
+        if line.partition(":")[0] in _EVENT_FIELDS:
             event.append(line)
         elif not line and event:
             yield "\n".join(event)
             event = []
 
 
-def _event(text: str) -> Json:
-    """`{event, id, retry, data}`, of each only what was sent."""
-    sent: dict[str, str] = {}
+def _event_value(text: str) -> Json:
+    """Return `{event, id, retry, data}` with only the fields that were sent."""
+    fields: dict[str, str] = {}
     for line in text.split("\n"):
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
-        if name == "data" and "data" in sent:
-            sent["data"] += f"\n{value}"
+        if name == "data" and "data" in fields:
+            fields["data"] += f"\n{value}"
         else:
-            sent[name] = value
-    row: dict[str, Json] = {name: sent[name] for name in _FIELDS[:3] if name in sent}
-    return row | ({"data": _data(sent["data"])} if "data" in sent else {})
+            fields[name] = value
+    row: dict[str, Json] = {name: fields[name] for name in _EVENT_FIELDS[:3] if name in fields}
+    return row | ({"data": _data_value(fields["data"])} if "data" in fields else {})
 
 
-def _data(text: str) -> Json:
-    """An object or an array is read; other data stays text, so that it does not change its type by chance."""
+def _data_value(text: str) -> Json:
+    """Read an object or an array; other data stays text, so that its type does not change by chance."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             return decode(text)
@@ -130,17 +132,19 @@ _TEXT_MEDIA = lazy_pattern(
 
 FORMS: dict[str, BodyForm] = {
     form.name: form
-    for form in (  # the first whose media types fit
-        BodyForm("ndjson", "JSON, one text a line", _NDJSON_MEDIA, rows=_lines, ends=(b"\n", b"\x1e")),
+    for form in (  # the first one whose media types match is used
+        BodyForm(
+            "ndjson", "JSON, one text a line", _NDJSON_MEDIA, rows=_split_json_texts, ends=(b"\n", b"\x1e")
+        ),
         BodyForm(
             "sse",
             "an event stream",
             lazy_pattern(r"text/event-stream"),
-            rows=_events,
-            row=_event,
+            rows=_split_events,
+            row=_event_value,
             ends=(b"\r\n\r\n", b"\n\n", b"\r\r"),
         ),
-        BodyForm("json", "JSON", _JSON_MEDIA, read=_json),
+        BodyForm("json", "JSON", _JSON_MEDIA, read=_read_json),
         BodyForm("text", "text", _TEXT_MEDIA),
         BodyForm("bytes", "bytes"),
     )
@@ -148,7 +152,7 @@ FORMS: dict[str, BodyForm] = {
 
 
 def form_of(content_type: str, parse: str | None = None) -> BodyForm:
-    """What `parse` says, else the media type; bytes, where neither is known to be anything else."""
+    """Return the form that `parse` states, else that of the media type; bytes if that is unknown."""
     if parse is not None:
         return FORMS[parse]
     kind = content_type.partition(";")[0].strip().lower()
@@ -156,7 +160,7 @@ def form_of(content_type: str, parse: str | None = None) -> BodyForm:
     return next(fitting, FORMS["bytes" if kind else "text"])
 
 
-# From bytes to text. Only codecs of texts are used: Python's others unpack archives, or turn letters around.
+# From bytes to text. Only text codecs are used: other codecs of Python unpack archives, or rotate letters.
 
 _CHARSET = lazy_pattern(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 _BOMS = (
@@ -172,7 +176,7 @@ _CODECS = {
     **dict.fromkeys(("latin-1", "latin1", "iso8859-1", "l1"), "latin-1"),
     **{f"iso-8859-{part}": f"iso8859-{part}" for part in (*range(1, 12), 13, 14, 15, 16)},
     **{f"{prefix}125{page}": f"cp125{page}" for prefix in ("windows-", "cp", "x-cp") for page in range(9)},
-    **dict.fromkeys(("utf-16", "utf-16le", "unicode"), "utf-16-le"),  # as browsers do, where there is no BOM
+    **dict.fromkeys(("utf-16", "utf-16le", "unicode"), "utf-16-le"),  # as browsers do without a BOM
     "utf-16be": "utf-16-be",
     "utf-32": "utf-32-le",
     "utf-32le": "utf-32-le",
@@ -194,10 +198,10 @@ _CODECS = {
 }
 
 
-def _decoded(body: bytes, content_type: str) -> tuple[str | None, str]:
-    """The text, or None and why there is none. What a byte order mark says goes before the header."""
-    stated = _CHARSET.search(content_type)
-    name = stated[1] if stated else "utf-8"
+def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
+    """Return the text, or None and the reason. A byte order mark takes precedence over the header."""
+    charset = _CHARSET.search(content_type)
+    name = charset[1] if charset else "utf-8"
     codec = next((codec for bom, codec in _BOMS if body.startswith(bom)), None)
     codec = codec or _CODECS.get(name.lower().replace("_", "-"))
     if codec is None:
@@ -209,7 +213,7 @@ def _decoded(body: bytes, content_type: str) -> tuple[str | None, str]:
 
 
 def json_in(text: str) -> Json:
-    """The object or the array that a whole text is; ABSENT for any other. A number or a word is as well a
+    """Return the object or array that the whole text is, else ABSENT: a number or a word may be meant as
     text."""
     if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
         return ABSENT
@@ -219,7 +223,7 @@ def json_in(text: str) -> Json:
         return ABSENT
 
 
-# From an answer to its value.
+# From a response to its value.
 
 
 def read_body(
@@ -230,29 +234,29 @@ def read_body(
     take: int | None = None,
     max_body: int = _DEFAULT_LIMIT,
 ) -> Body:
-    """The value of a body, or CannotReplay. `take`: of a form with rows the first so many. An answer that
-    says that it failed need not have the form that `parse` says."""
-    form, own = form_of(content_type, parse), form_of(content_type)
-    if status >= 400 and own.name not in ("text", "bytes"):
-        form = own
+    """Return the value of a body, or raise CannotReplay. `take`: read only so many rows, for forms with rows.
+    A response with an error status need not have the form that `parse` states."""
+    form, declared_form = form_of(content_type, parse), form_of(content_type)
+    if status >= 400 and declared_form.name not in ("text", "bytes"):
+        form = declared_form
     try:
-        return _read(form, body, content_type, (status, parse is not None), take, max_body)
+        return _read_as(form, body, content_type, (status, parse is not None), take, max_body)
     except CannotReplay:
         if status < 400 or parse is None:
             raise
     return read_body(body, content_type, status, None, None, max_body)
 
 
-def _read(
+def _read_as(
     form: BodyForm,
     body: bytes,
     content_type: str,
-    told: tuple[int, bool],
+    status_and_stated: tuple[int, bool],
     take: int | None,
     max_body: int,
 ) -> Body:
-    """`told`: the status, and whether the form was stated."""
-    status, is_stated = told
+    """`status_and_stated`: the status, and whether `parse:` states the form."""
+    status, is_stated = status_and_stated
     if form.rows is None and take is not None and status < 400:
         hint = "leave `take` out, or state `parse: sse` or `parse: ndjson`"
         raise cannot("BK307", f"`take` counts rows, and the answer (status {status}) is {form.title}", hint)
@@ -260,22 +264,26 @@ def _read(
         return Body("" if form.rows is None or status in (204, 304) else [])
     if form.name == "bytes":
         return Body(as_hash(body))
-    text, why = _decoded(body, content_type)
-    says = f"`parse: {form.name}`" if is_stated else f"declared as {form.title}"
-    says = f"the answer (status {status}) is {says}"
+    text, problem = _decode_text(body, content_type)
+    description = f"`parse: {form.name}`" if is_stated else f"declared as {form.title}"
+    description = f"the answer (status {status}) is {description}"
     if text is None and form.name == "text" and not is_stated:
-        return Body(as_hash(body), f"{says}, but {why}: only its hash and its size are compared")
+        return Body(as_hash(body), f"{description}, but {problem}: only its hash and its size are compared")
     if text is None:
-        raise cannot("BK307", f"{says}, but {why}", _HINT)
+        raise cannot("BK307", f"{description}, but {problem}", _WRONG_FORM_HINT)
     if form.name != "text":
-        check_size(text, max_body // _BYTES_OF_EACH)
+        check_size(text, max_body // _BYTES_PER_CONTAINER)
     try:
-        return _rows(form, text, take) if form.rows else form.read(text)
+        return _read_rows(form, text, take) if form.rows else form.read(text)
     except NotJson as error:
-        raise cannot("BK307", f"{says}, but: {error}", _BEYOND if error.is_beyond_limits else _HINT) from None
+        raise cannot(
+            "BK307",
+            f"{description}, but: {error}",
+            _BEYOND_LIMITS_HINT if error.is_beyond_limits else _WRONG_FORM_HINT,
+        ) from None
 
 
-def _rows(form: BodyForm, text: str, take: int | None) -> Body:
+def _read_rows(form: BodyForm, text: str, take: int | None) -> Body:
     assert form.rows is not None
     values: list[Json] = []
     for row in form.rows(text):
@@ -292,19 +300,19 @@ _STRING = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def check_size(text: str, most: int) -> None:
-    if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
-        what = f"the answer holds more than {most:,} arrays and objects"
-        raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")
+    if _count_containers(text) > most and _count_containers(_STRING.sub("", text)) > most:
+        message = f"the answer holds more than {most:,} arrays and objects"
+        raise cannot("BK305", message, "request less, or raise max_body (each counts as ten bytes)")
 
 
-def _containers(text: str) -> int:
-    """How many arrays and objects a JSON text seems to have: each takes up to thirty times the memory of its
-    text. What stands in strings counts too, unless they are taken out."""
+def _count_containers(text: str) -> int:
+    """Estimate how many arrays and objects a JSON text has: each takes up to thirty times the memory of its
+    text. Brackets inside strings count too, unless the strings were removed before."""
     return text.count("[") + text.count("{")
 
 
 def text_or_hash(body: bytes) -> Json:
-    """What a program wrote: text as it is, other bytes as hash and size."""
+    """Return the output of a program: text as it is, other bytes as hash and size."""
     try:
         return body.decode()
     except UnicodeDecodeError:
@@ -316,17 +324,17 @@ def as_hash(body: bytes) -> dict[str, Json]:
 
 
 def stands_for_bytes(answer: Json) -> bool:
-    """Whether an answer is bytes, of which only these two are stored."""
+    """Whether an output stands for bytes, of which only hash and size are stored."""
     return isinstance(answer, dict) and answer.keys() == {_HASH, "size"}
 
 
 def hash_path(whole: Path, answer: Json) -> Path | None:
-    """Where the hash is that stands for all the bytes of the answer at `whole`."""
+    """Return the path of the hash, if the output at `whole` stands for bytes."""
     return (*whole, _HASH) if stands_for_bytes(answer) else None
 
 
 class RowCount:
-    """Counts the rows of a body while it comes in, so that a stream that never ends can be left."""
+    """Counts the rows of a body while it is received, so that an endless stream can be closed early."""
 
     def __init__(self, form: BodyForm):
         self._form = form
@@ -336,8 +344,10 @@ class RowCount:
     def add(self, chunk: bytes) -> None:
         assert self._form.rows is not None
         self._rest += chunk
-        whole = max(self._rest.rfind(end) + len(end) if end in self._rest else 0 for end in self._form.ends)
-        if whole:
-            text = self._rest[:whole].decode("utf-8", "replace")
+        complete = max(
+            self._rest.rfind(end) + len(end) if end in self._rest else 0 for end in self._form.ends
+        )
+        if complete:
+            text = self._rest[:complete].decode("utf-8", "replace")
             self.rows += sum(1 for _ in self._form.rows(text))
-            self._rest = self._rest[whole:]
+            self._rest = self._rest[complete:]

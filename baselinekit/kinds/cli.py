@@ -1,4 +1,4 @@
-"""A target that is a program: a command line with places for the question, its files and the answer."""
+"""A target that is a program: a command line with placeholders for the question, its files and the answer."""
 
 from collections.abc import Iterator
 from dataclasses import field
@@ -13,16 +13,16 @@ from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import Path
 
 PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
-"""What a command line may hold, in braces."""
+"""The placeholders that a command line may hold, in braces."""
 
 PLACEHOLDER = lazy_pattern(r"(?!(?<=\{)\{[A-Z_]+\}\})\{([A-Z_]+)\}")
-"""One of them; `{{NAME}}` is a variable."""
+"""Matches one of them; `{{NAME}}` is a variable."""
 
 
 @frozen
 class Healthcheck:
-    """What has to work before the target is asked for the first time in a run: an address that answers with
-    success, or a command that ends with exit code 0."""
+    """What must work before the first request to the target in a run: an address that responds with success,
+    or a command that ends with exit code 0."""
 
     url: str | None = None
     command: str | list[str] | None = None
@@ -33,10 +33,10 @@ class Healthcheck:
 @frozen
 class CliExecution:
     """A program: its command line as one text or word by word. `{PROMPT}` is the question, `{FILES}` each
-    file as `files_format` says (`{path}`, `{basename}`), `{OUTPUT_FILE}` where it writes its answer; without
-    one it is its standard output. `env`: the variables that it gets beside the usual ones. `retries`:
-    how often it is asked again when it took too long. `batch`: all cases are asked by one start of it, which
-    writes a line of JSON for each, by its id."""
+    file as `files_format` says (`{path}`, `{basename}`), `{OUTPUT_FILE}` the file for its answer; without it,
+    the answer is its standard output. `env`: variables that it gets besides the usual ones. `retries`: how
+    often it is run again after a timeout. `batch`: the program is started once for all cases, and writes a
+    line of JSON for each, by its id."""
 
     type: Literal["cli"]
     command: str | list[str]
@@ -54,7 +54,7 @@ class CliExecution:
 
 @frozen
 class CliCurrent:
-    """`current:` with a program that is asked with messages."""
+    """`current:` with a program that is sent messages."""
 
     input: StatedConversation | str
     execution: CliExecution
@@ -77,23 +77,23 @@ class CliKind(ConversationKind):
         return "commands", words[0] if words else ""
 
 
-def check_cli(stated: CliExecution, at: Path) -> Iterator[Problem]:
-    """What is wrong with a command line beyond the types."""
-    lines = [(stated.command, (*at, "command"))]
-    if stated.healthcheck is not None:
+def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
+    """Return the problems of a command line that its types do not show."""
+    lines = [(execution.command, (*at, "command"))]
+    if execution.healthcheck is not None:
         place = (*at, "healthcheck")
-        lines.append((stated.healthcheck.command or ["-"], (*place, "command")))
-        if (stated.healthcheck.url is None) is (stated.healthcheck.command is None):
-            what = "a healthcheck has a `url` or a `command`"
-            yield Problem("BK108", what, "such as healthcheck: {command: mytool --version}", at=place)
+        lines.append((execution.healthcheck.command or ["-"], (*place, "command")))
+        if (execution.healthcheck.url is None) is (execution.healthcheck.command is None):
+            message = "a healthcheck has a `url` or a `command`"
+            yield Problem("BK108", message, "such as healthcheck: {command: mytool --version}", at=place)
     for line, place in lines:
         words = [line] if isinstance(line, str) else line
         if not words or not words[0].strip():
             yield Problem("BK108", "the command line names no program", "such as `mytool {PROMPT}`", at=place)
         for name in dict.fromkeys(name for word in words for name in PLACEHOLDER.findall(word)):
             if name not in PLACEHOLDERS:
-                known = f"there are {', '.join(f'{{{one}}}' for one in PLACEHOLDERS)}"
-                hint = nearest(name, PLACEHOLDERS) or known
+                placeholders = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
+                hint = nearest(name, PLACEHOLDERS) or placeholders
                 yield Problem("BK791", f"unknown placeholder {{{name}}} in the command line", hint, at=place)
 
 

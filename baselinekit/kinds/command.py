@@ -1,4 +1,4 @@
-"""A command: a program that the configuration names, run to its end."""
+"""A command: a program that the configuration names, run until it ends."""
 
 import shlex
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from baselinekit.texts import Mask
 
 @frozen
 class CommandInput:
-    """A program and what it is given. `argv[0]` is a name under `commands:` in the configuration, or any
-    program when the operator allows it (`--allow-exec`)."""
+    """A program and its input. `argv[0]` is a name under `commands:` in the configuration, or any program if
+    the operator allows it (`--allow-exec`)."""
 
     argv: list[str]
     stdin: Json = ABSENT
@@ -68,10 +68,10 @@ class CommandKind(RecipeKind):
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
         is_argv = isinstance(content, list)
-        stated, problems = check(CommandInput, {"argv": content} if is_argv else content)
+        command_input, problems = check(CommandInput, {"argv": content} if is_argv else content)
         if is_argv:
             problems = [replace(problem, at=(problem.at or ())[1:]) for problem in problems]
-        return stated, problems
+        return command_input, problems
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         argv = recipe.input.argv
@@ -104,9 +104,9 @@ class CommandKind(RecipeKind):
         return shlex.join(recipe.input.argv)
 
     def question(self, recipe: Recipe) -> CommandInput:
-        """The program itself is what is tested, and so are the files that it writes."""
-        asked: CommandInput = recipe.input
-        return replace(asked, argv=asked.argv[1:], files=[])
+        """Return the input without the program and the files that it writes, which are what is tested."""
+        command_input: CommandInput = recipe.input
+        return replace(command_input, argv=command_input.argv[1:], files=[])
 
     def working_folder(self, recipe: Recipe) -> str | None:
         folder: str | None = recipe.input.cwd

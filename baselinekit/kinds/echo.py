@@ -1,4 +1,4 @@
-"""An echo: nobody is asked, the output is the input. What is written down is graded as an answer would be."""
+"""An echo: nothing is requested, the output is the input. A written text is graded like an answer."""
 
 from typing import Any, Literal
 
@@ -15,14 +15,14 @@ _LONGEST_SHOWN = 40
 
 @frozen
 class EchoExecution:
-    """Nobody is asked."""
+    """Nothing is requested."""
 
     type: Literal["echo"]
 
 
 @frozen
 class EchoCurrent:
-    """`current:` whose output is its input, which is anything."""
+    """`current:` whose output is its input, which may be any value."""
 
     execution: EchoExecution
     input: Json = None

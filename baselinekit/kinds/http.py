@@ -1,7 +1,7 @@
-"""An HTTP request, or a flow of them: requests in order, of which each may hand values to the next.
+"""An HTTP request, or a flow: requests in order, each of which may pass values to the next.
 
-A flow is no kind of its own: it is a list of requests with the execution of one, and one request is a flow of
-one step whose output is compared whole."""
+A flow is not a kind of its own: it is a list of requests that share the execution of one request, and a
+request is a flow of one step whose whole output is compared."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -29,20 +29,20 @@ from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots
 
 _TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_TARGETS = ("endpoint", "path", "url")
+_TARGET_FIELDS = ("endpoint", "path", "url")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 
-_BODIES = ("json", "body", "form", "files")
+_BODY_FIELDS = ("json", "body", "form", "files")
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
-"""Where a request says what it wants, if its address does not."""
+"""Headers and keys that name the operation, if the address does not."""
 
 
 @frozen
 class HttpFlow:
-    """Requests in order. The last output is compared, or what `collect` names: steps by their name, or
-    `{key: "step.path"}`."""
+    """Requests in order. The last output is compared, or the outputs that `collect` names: steps by their
+    name, or `{key: "step.path"}`."""
 
     steps: list[HttpRequest]
     collect: list[str] | dict[str, str] | None = None
@@ -50,7 +50,7 @@ class HttpFlow:
 
 @frozen
 class HttpExecution:
-    """What all requests of a recipe share; a request's own setting goes before it."""
+    """The settings that all requests of a recipe share; a setting of a request overrides them."""
 
     type: Literal["http"]
     base_url: str | None = None
@@ -88,25 +88,25 @@ class FlowCurrent:
 
 
 def step_places(recipe: Recipe) -> list[tuple[HttpRequest, Path]]:
-    """Every request, with where it stands."""
-    asked = recipe.input
-    if isinstance(asked, HttpFlow):
-        return [(step, (*INPUT, "steps", index)) for index, step in enumerate(asked.steps)]
-    return [(asked, INPUT)]
+    """Return each request with its path in the recipe."""
+    http_input = recipe.input
+    if isinstance(http_input, HttpFlow):
+        return [(step, (*INPUT, "steps", index)) for index, step in enumerate(http_input.steps)]
+    return [(http_input, INPUT)]
 
 
 def step_names(flow: HttpFlow) -> dict[str, int]:
-    """Every step by its number (from 1), and by its name where it has one."""
+    """Return the index of each step by its number (from 1), and by its name if it has one."""
     names = {str(index + 1): index for index in range(len(flow.steps))}
     return names | {step.name: index for index, step in enumerate(flow.steps) if step.name}
 
 
 def split_step(text: str, names: Mapping[str, int]) -> tuple[str, str]:
-    """`step.path` of a `collect`; a step's name may have dots in it."""
-    whole = [name for name in names if text == name or text.startswith(f"{name}.")]
-    if not whole:
+    """Split `step.path` of a `collect` into both; the name of a step may contain dots."""
+    matching = [name for name in names if text == name or text.startswith(f"{name}.")]
+    if not matching:
         return text.partition(".")[0], ""
-    name = max(whole, key=len)
+    name = max(matching, key=len)
     return name, text[len(name) + 1 :]
 
 
@@ -118,10 +118,10 @@ class HttpStatus(OutcomePlace):
 
     def describe(self, number: int) -> str:
         if number >= 500:
-            who = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
-            return f"{who}, a server error"
-        who = f"step {self.step} answered {number}, which" if self.step else str(number)
-        return f"{who} says that the request was refused"
+            subject = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
+            return f"{subject}, a server error"
+        subject = f"step {self.step} answered {number}, which" if self.step else str(number)
+        return f"{subject} says that the request was refused"
 
 
 _EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
@@ -143,21 +143,23 @@ class HttpKind(RecipeKind):
         request, problems = check(HttpRequest, content)
         return (None if problems else self.normalize(request)), problems
 
-    def current_of(self, asked: Json) -> type[Any]:
-        return FlowCurrent if isinstance(asked, dict) and "steps" in asked else HttpCurrent
+    def current_of(self, raw_input: Json) -> type[Any]:
+        return FlowCurrent if isinstance(raw_input, dict) and "steps" in raw_input else HttpCurrent
 
-    def normalize(self, asked: Any) -> Any:
-        """Methods in capitals."""
-        if not isinstance(asked, HttpFlow):
-            return in_capitals(asked)
-        if all(step.method.isupper() for step in asked.steps):
-            return asked
-        return replace(asked, steps=[in_capitals(step) for step in asked.steps])
+    def normalize(self, http_input: Any) -> Any:
+        """Return the input with its methods in upper case."""
+        if not isinstance(http_input, HttpFlow):
+            return in_capitals(http_input)
+        if all(step.method.isupper() for step in http_input.steps):
+            return http_input
+        return replace(http_input, steps=[in_capitals(step) for step in http_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
-        asked = recipe.input
-        place = not isinstance(asked, HttpFlow) and (asked.endpoint or asked.path or asked.url)
-        return f"{asked.method} {place}" if place else ""
+        http_input = recipe.input
+        target = not isinstance(http_input, HttpFlow) and (
+            http_input.endpoint or http_input.path or http_input.url
+        )
+        return f"{http_input.method} {target}" if target else ""
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if isinstance(recipe.input, HttpFlow) and not recipe.input.steps:
@@ -165,24 +167,26 @@ class HttpKind(RecipeKind):
         for step, at in step_places(recipe):
             yield from check_request(step, at)
         if isinstance(recipe.input, HttpFlow):
-            first: dict[str, int] = {}
-            for index, step in enumerate(recipe.input.steps):  # a step that `collect` could mean is one
-                if step.name is not None and first.setdefault(step.name, index) != index:
-                    what = f"two steps are called {step.name!r}: {first[step.name] + 1} and {index + 1}"
+            first_steps: dict[str, int] = {}
+            for index, step in enumerate(recipe.input.steps):  # so that `collect` is unambiguous
+                if step.name is not None and first_steps.setdefault(step.name, index) != index:
+                    message = (
+                        f"two steps are called {step.name!r}: {first_steps[step.name] + 1} and {index + 1}"
+                    )
                     hint = "give each a name of its own"
-                    yield Problem("BK108", what, hint, at=(*INPUT, "steps", index, "name"))
+                    yield Problem("BK108", message, hint, at=(*INPUT, "steps", index, "name"))
         execution: HttpExecution = recipe.execution
         yield from check_base(execution.base_url, (*EXECUTION, "base_url"))
         yield from check_headers(execution.headers, (*EXECUTION, "headers"))
         yield from super().check(recipe)
 
     def responses(self, recipe: Recipe) -> dict[Path, str]:
-        return {place: step for place, (step, path) in _collected(recipe.input).items() if not path}
+        return {place: step for place, (step, path) in _collected_places(recipe.input).items() if not path}
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {
             place if path else (*place, "status"): HttpStatus(step)
-            for place, (step, path) in _collected(recipe.input).items()
+            for place, (step, path) in _collected_places(recipe.input).items()
             if not path or is_one_key(path, "status")
         }
 
@@ -201,21 +205,21 @@ class HttpKind(RecipeKind):
         return " → ".join(targets)
 
     def group(self, recipe: Recipe, base_url: Json) -> str:
-        """The host."""
+        """Return the host."""
         url = str(base_url or getattr(recipe.input, "url", "") or "")
         return url.split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or self.name
 
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
-        """The path, the query, the operation that a body or a header names, and the host."""
+        """Return the path, the query, the operation that a body or a header names, and the host."""
         step, _ = step_places(recipe)[0]
         endpoint = urlsplit(step.endpoint or step.path or step.url or "")
         params = [f"{name} {value}" for name, value in step.params.items()]
-        named = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]
+        operations = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]
         if isinstance(step.json, dict):
-            named += [step.json[key] for key in _OPERATION_KEYS if isinstance(step.json.get(key), str)]
+            operations += [step.json[key] for key in _OPERATION_KEYS if isinstance(step.json.get(key), str)]
         host = str(step.url or base_url or "").partition("://")[2].partition("/")[0]
         target = f"{step.method} {endpoint.path}"
-        return [target, " ".join([endpoint.query, *params]), " ".join(map(str, named)), host]
+        return [target, " ".join([endpoint.query, *params]), " ".join(map(str, operations)), host]
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield from super().addresses(recipe)
@@ -226,9 +230,14 @@ class HttpKind(RecipeKind):
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
     def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
-        """JSON that is sent as plain text, as CouchDB and others do for who asks for no media type."""
-        asked, body = recipe.input, output.get("body") if isinstance(output, dict) else None
-        if isinstance(asked, HttpFlow) or asked.parse or recipe.execution.parse or not isinstance(body, str):
+        """Recognise JSON sent as plain text, as CouchDB and others do if a request accepts any media type."""
+        http_input, body = recipe.input, output.get("body") if isinstance(output, dict) else None
+        if (
+            isinstance(http_input, HttpFlow)
+            or http_input.parse
+            or recipe.execution.parse
+            or not isinstance(body, str)
+        ):
             return None
         kind = str(output["headers"].get("content-type", "")).partition(";")[0].strip().lower()
         value = json_in(body) if kind == "text/plain" else ABSENT
@@ -241,7 +250,7 @@ class HttpKind(RecipeKind):
         return all(step.method in SAFE for step, _ in step_places(recipe))
 
     def writes(self, recipe: Recipe) -> bool:
-        """Also where a variable brings the method in: it may be any."""
+        """A method given by a variable counts as one that writes, because it may be any."""
         return not self.only_reads(recipe)
 
     def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
@@ -257,21 +266,21 @@ class HttpKind(RecipeKind):
 KIND = HttpKind()
 
 
-def _collected(asked: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
-    """Which path of which step stands where in the output: the whole response where there is no path."""
-    if not isinstance(asked, HttpFlow):
+def _collected_places(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
+    """Map each place of the output to its step and path; an empty path means the whole response."""
+    if not isinstance(http_input, HttpFlow):
         return {(): ("", "")}
-    if asked.collect is None:
-        last = len(asked.steps)
-        return {(): (asked.steps[-1].name or str(last), "")} if asked.steps else {}
-    if isinstance(asked.collect, list):
-        return {(name,): (name, "") for name in asked.collect}
-    names = step_names(asked)
-    return {(key,): split_step(text, names) for key, text in asked.collect.items()}
+    if http_input.collect is None:
+        number = len(http_input.steps)
+        return {(): (http_input.steps[-1].name or str(number), "")} if http_input.steps else {}
+    if isinstance(http_input.collect, list):
+        return {(name,): (name, "") for name in http_input.collect}
+    names = step_names(http_input)
+    return {(key,): split_step(text, names) for key, text in http_input.collect.items()}
 
 
 def is_one_key(path: str, key: str) -> bool:
-    """Whether a path is nothing but this key, however it is written."""
+    """Whether a path consists of this key only, however it is written."""
     try:
         return parse(path).segments == (key,)
     except InvalidInput:
@@ -286,14 +295,16 @@ def in_capitals(request: HttpRequest) -> HttpRequest:
 
 def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     if not _TOKEN.fullmatch(request.method) and "{{" not in request.method:
-        what = f"{request.method!r} is not an HTTP method"
-        yield Problem("BK108", what, "such as GET or POST", at=(*at, "method"))
-    targets = [name for name in _TARGETS if getattr(request, name) is not None]
+        message = f"{request.method!r} is not an HTTP method"
+        yield Problem("BK108", message, "such as GET or POST", at=(*at, "method"))
+    targets = [name for name in _TARGET_FIELDS if getattr(request, name) is not None]
     if len(targets) != 1:
-        what = f"`{'` and `'.join(targets)}` cannot be combined" if targets else "the request names no target"
+        message = (
+            f"`{'` and `'.join(targets)}` cannot be combined" if targets else "the request names no target"
+        )
         hint = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
         code = "BK108" if targets else "BK104"
-        yield Problem(code, what, hint, at=(*at, targets[1] if targets else "endpoint"))
+        yield Problem(code, message, hint, at=(*at, targets[1] if targets else "endpoint"))
     for name in targets:
         text = getattr(request, name)
         if name == "url":
@@ -302,19 +313,19 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
             hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
             yield Problem("BK108", f"`{name}` must start with `/`", hint, at=(*at, name))
     yield from check_headers(request.headers, (*at, "headers"))
-    bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
+    bodies = [name for name in _BODY_FIELDS if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
-        what = f"`{'` and `'.join(bodies)}` cannot be combined"
-        yield Problem("BK108", what, "keep one of them (files may go with form)", at=(*at, bodies[1]))
+        message = f"`{'` and `'.join(bodies)}` cannot be combined"
+        yield Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, bodies[1]))
     yield from check_limits(request, at)
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:
-    """An address that an `endpoint` goes behind."""
+    """Check an address to which an `endpoint` is appended."""
     yield from check_url(url, at)
     if url is not None and "{{" not in url and ("?" in url or "#" in url):
-        what = "a base_url has no `?` and no `#`"
-        yield Problem("BK108", what, "write them in the endpoint, which follows it", at=at)
+        message = "a base_url has no `?` and no `#`"
+        yield Problem("BK108", message, "write them in the endpoint, which follows it", at=at)
 
 
 def check_url(url: str | None, at: Path) -> Iterator[Problem]:
@@ -322,17 +333,17 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
         return
     try:
         parts = urlsplit(url)
-        known = parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
-        known = known and ("{{" in url or (parts.port != 0 and not re.search(r"\s", parts.netloc)))
+        is_valid = parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
+        is_valid = is_valid and ("{{" in url or (parts.port != 0 and not re.search(r"\s", parts.netloc)))
     except ValueError:
-        known = False
-    if not known:
-        named = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
-        what = f"not an absolute http or https address, {named!r}"
-        yield Problem("BK108", what, "such as https://api.example.com", at=at)
+        is_valid = False
+    if not is_valid:
+        shown_url = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
+        message = f"not an absolute http or https address, {shown_url!r}"
+        yield Problem("BK108", message, "such as https://api.example.com", at=at)
     elif "@" in parts.netloc:
-        what = "the address contains credentials"
-        yield Problem("BK108", what, "remove them, and use `auth` with variables", at=at)
+        message = "the address contains credentials"
+        yield Problem("BK108", message, "remove them, and use `auth` with variables", at=at)
 
 
 def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:

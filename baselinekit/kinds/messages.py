@@ -1,5 +1,5 @@
-"""What the kinds share that are asked with messages; and what messages say as texts, for models and judges
-that take no parts."""
+"""The shared base of the kinds that take messages; and messages as plain text, for models and judges that
+take no parts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -20,8 +20,8 @@ _LONGEST_SHOWN = 40
 
 @frozen
 class ConversationInput:
-    """What a target is asked: messages, and the files that they name, as absolute paths, those with rules for
-    the answer apart. `case`: the case that asks, as its file calls it."""
+    """The input of a target: messages, and the files that they name, as absolute paths; guidelines for the
+    answer are separate. `case`: the id of the case in its file."""
 
     messages: list[TraceMessage]
     guideline_files: list[str] = field(default_factory=list)
@@ -31,21 +31,25 @@ class ConversationInput:
 
 @frozen
 class StatedConversation:
-    """Messages as a record states them. Which files go with them is not for it to say: paths that lead
-    anywhere would be handed to programs."""
+    """Messages as a record states them. A record cannot state their files: any path on the machine could then
+    be passed to programs."""
 
     messages: list[TraceMessage]
 
 
 class ConversationKind(RecipeKind):
-    """A kind whose input is a conversation. A text is one message of the user."""
+    """A kind whose input is a conversation. A text stands for one message of the user."""
 
     noun = "answer"
 
-    def normalize(self, asked: Any) -> Any:
-        if isinstance(asked, StatedConversation):
-            return ConversationInput(asked.messages)
-        return ConversationInput([TraceMessage("user", asked)]) if isinstance(asked, str) else asked
+    def normalize(self, stated_input: Any) -> Any:
+        if isinstance(stated_input, StatedConversation):
+            return ConversationInput(stated_input.messages)
+        return (
+            ConversationInput([TraceMessage("user", stated_input)])
+            if isinstance(stated_input, str)
+            else stated_input
+        )
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if not recipe.input.messages:
@@ -58,19 +62,19 @@ class ConversationKind(RecipeKind):
         return f"{self.whom(recipe)} {clipped(words, _LONGEST_SHOWN, mask, counted=False)}".rstrip()
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
-        """Whoever is asked and says nothing has not answered."""
+        """An answer with neither text nor tool calls is a trouble, if a model may have given it."""
         if self.asks_models != "never" and not observation.tool_calls and says_nothing(observation.output):
             yield Trouble("the answer is empty", "--allow-empty")
 
     def whom(self, recipe: Recipe) -> str:
-        """Who is asked, in a word or two."""
+        """Name the target in a word or two."""
         return " ".join(filter(None, (self.name, recipe.execution.target)))
 
     def group(self, recipe: Recipe, base_url: Json) -> str:
         return recipe.execution.target or self.name
 
     def asked(self, recipe: Recipe) -> Json:
-        texts = [plain_text(one.content) for one in recipe.input.messages]
+        texts = [plain_text(message.content) for message in recipe.input.messages]
         return texts[0] if len(texts) == 1 else [*texts]
 
     def input_of_text(self, text: str, context: Json) -> ConversationInput:
@@ -83,42 +87,48 @@ class ConversationKind(RecipeKind):
         input_files: Sequence[str] = (),
         case: str = "",
     ) -> ConversationInput:
-        verbatim = [replace(one, content=unexpanded_in(one.content)) for one in messages]
+        verbatim = [replace(message, content=unexpanded_in(message.content)) for message in messages]
         return ConversationInput(verbatim, [*guideline_files], [*input_files], case)
 
 
-def question_of(asked: ConversationInput) -> str:
-    """What the user says, as one text: all of the user's messages."""
-    return "\n\n".join(plain_text(one.content) for one in asked.messages if one.role == "user")
+def question_of(conversation: ConversationInput) -> str:
+    """Return all messages of the user as one text."""
+    return "\n\n".join(
+        plain_text(message.content) for message in conversation.messages if message.role == "user"
+    )
 
 
-def prompt_of(asked: ConversationInput) -> str:
-    """The whole conversation as one text, for whoever takes no messages: a single message of the user as it
-    is, and of several each below its role."""
-    if [one.role for one in asked.messages] == ["user"]:
-        return question_of(asked)
-    parts = [f"@[{one.role.capitalize()}]:\n{plain_text(one.content)}" for one in asked.messages]
+def prompt_of(conversation: ConversationInput) -> str:
+    """Return the whole conversation as one text, for targets that take no messages: a single message of the
+    user as it is, several messages each below its role."""
+    if [message.role for message in conversation.messages] == ["user"]:
+        return question_of(conversation)
+    parts = [
+        f"@[{message.role.capitalize()}]:\n{plain_text(message.content)}" for message in conversation.messages
+    ]
     return "\n\n".join(parts)
 
 
 def text_with_context(text: str, context: Json) -> str:
-    """What is asked, and below it what a case says for its context."""
-    from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it
+    """Return the question with the context of the case below it."""
+    from baselinekit.documents.languages import (
+        dump_yaml,
+    )  # slow to import, and not needed to compare baselines
 
     return text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}"
 
 
 def plain_text(content: Json) -> str:
-    """The content of a message as one text. A file stands below its name; other values are JSON."""
+    """Return the content of a message as one text. A file follows its name; other values are JSON."""
     if isinstance(content, str):
         return content
     if is_parts(content):
-        return "\n\n".join(_texts(content))
+        return "\n\n".join(_part_texts(content))
     return "" if content is None else pretty(content, "  ")
 
 
 def is_parts(content: Json) -> bool:
-    """Whether a content is a list of texts and files, and not a value that happens to be a list."""
+    """Whether a content is a list of texts and files, rather than a value that happens to be a list."""
     return (
         isinstance(content, list)
         and bool(content)
@@ -126,33 +136,33 @@ def is_parts(content: Json) -> bool:
     )
 
 
-def _texts(parts: Json) -> Iterator[str]:
+def _part_texts(parts: Json) -> Iterator[str]:
     for part in parts:
         text = str(part.get("text", part.get("value", "")))
         yield f"=== {part.get('value', '')} ===\n{text}" if part["type"] == "file" else text
 
 
-# Messages as JSON: in what programs and services are told, and in what is stored of a target's answers.
+# Messages as JSON: as they are sent to programs and services, and stored with the answers of a target.
 
 
 def message_as_json(message: TraceMessage) -> dict[str, Json]:
-    """A message with what is known of it."""
-    told: dict[str, Json] = {"role": message.role}
+    """Return a message as JSON, with the fields that are known."""
+    fields: dict[str, Json] = {"role": message.role}
     if message.name is not None:
-        told["name"] = message.name
-    told["content"] = message.content
+        fields["name"] = message.name
+    fields["content"] = message.content
     if message.tool_calls:
-        told["tool_calls"] = [call_as_json(call) for call in message.tool_calls]
-    return told
+        fields["tool_calls"] = [call_as_json(call) for call in message.tool_calls]
+    return fields
 
 
 def call_as_json(call: ToolCall) -> dict[str, Json]:
-    """A tool call; an output of null is one, as a tool that gave null gave something."""
-    told: dict[str, Json] = {"tool": call.name, "input": call.input}
+    """Return a tool call as JSON. An output of null is kept: the tool did return something."""
+    fields: dict[str, Json] = {"tool": call.name, "input": call.input}
     if call.output is not ABSENT:
-        told["output"] = call.output
-    told |= {key: value for key, value in (("id", call.id), ("error", call.error)) if value is not None}
-    return told if call.seconds is None else {**told, "duration_ms": milliseconds(call.seconds)}
+        fields["output"] = call.output
+    fields |= {key: value for key, value in (("id", call.id), ("error", call.error)) if value is not None}
+    return fields if call.seconds is None else {**fields, "duration_ms": milliseconds(call.seconds)}
 
 
 def milliseconds(seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""A mock: a target that gives the answer that is written down for it, so that evals run without anybody."""
+"""A mock: a target that gives a written answer, so that evals run without a service or a model."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -15,9 +15,10 @@ RESPONSE = "This is the answer of a mock target. Write another one under `respon
 
 @frozen
 class MockExecution:
-    """The `response`: a text, in which `{question}` is what the user says; what a program could answer
-    (`{output_messages, token_usage, …}`); or any other value, as it is. `delay`: seconds until it comes, or
-    the fewest where `delay_max` says the most: a case and an attempt take the same of them in every run."""
+    """The `response`: a text, in which `{question}` is the text of the user's messages; an answer as a
+    program could give it (`{output_messages, token_usage, …}`); or any other value, as it is. `delay`:
+    seconds before it is given, or the fewest if `delay_max` states the most: an attempt of a case waits
+    equally long in every run."""
 
     type: Literal["mock"]
     response: Json = RESPONSE
@@ -44,8 +45,8 @@ class MockKind(ConversationKind):
         yield from super().check(recipe)
         least, most = recipe.execution.delay or 0, recipe.execution.delay_max
         if most is not None and most < least:
-            what = f"the longest delay, {most} s, is below the shortest, {least} s"
-            yield Problem("BK108", what, "exchange the two", at=(*EXECUTION, "delay_max"))
+            message = f"the longest delay, {most} s, is below the shortest, {least} s"
+            yield Problem("BK108", message, "exchange the two", at=(*EXECUTION, "delay_max"))
 
     def only_reads(self, recipe: Recipe) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""A target that is a service: an address that is sent the messages as JSON and gives the answer."""
+"""A target that is a service: an address that receives the messages as JSON and gives the answer."""
 
 from collections.abc import Iterator
 from dataclasses import field
@@ -14,9 +14,9 @@ from baselinekit.model.recipes import Auth, Recipe, Scalar, Seconds
 
 @frozen
 class PostExecution:
-    """Whom the messages are sent to, by POST. The answer is a text, or JSON: what a program could answer
-    (`{output_messages, token_usage, …}`), or any other value as it is. `retries`: how often a service that
-    is not there or too busy is asked again."""
+    """The service that receives the messages, by POST. The answer is a text, or JSON: an answer as a program
+    could give it (`{output_messages, token_usage, …}`), or any other value as it is. `retries`: how often the
+    request is repeated if the service is unreachable or too busy."""
 
     type: Literal["post"]
     url: str
@@ -31,7 +31,7 @@ class PostExecution:
 
 @frozen
 class PostCurrent:
-    """`current:` with a service that is sent messages."""
+    """`current:` with a service that receives messages."""
 
     input: StatedConversation | str
     execution: PostExecution

@@ -1,4 +1,4 @@
-"""A prompt: a template with its inputs, asked of a model that the configuration names."""
+"""A prompt: a template with its inputs, sent to a model that the configuration names."""
 
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ _LONGEST_SHOWN = 40
 
 @frozen
 class PromptInput:
-    """What a model is asked: a template file, a text or messages, with `{{name}}` for the inputs, which stand
-    here (`{file: path}` for what is in a file) or in a file of their own."""
+    """The input of a model: a template file, a text or messages, with `{{name}}` for the inputs, which are
+    given here (`{file: path}` for the content of a file) or in a separate file."""
 
     prompt: str | None = None
     text: str | None = None
@@ -33,9 +33,9 @@ class PromptInput:
 
 @frozen
 class PromptExecution:
-    """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
-    text, JSON (`parse: json`), or what `collect` names. `checks`: what it must be like (`contains: …`), each
-    of which the output tells of."""
+    """The model, by its name in the configuration, and how its answer is read: as a text, JSON (`parse:
+    json`), or the parts that `collect` names. `checks`: conditions for the answer (`contains: …`), whose
+    outcomes the output holds."""
 
     type: Literal["prompt"]
     model: str = "default"
@@ -66,12 +66,11 @@ class PromptKind(RecipeKind):
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         names = ("prompt", "text", "messages")
-        stated = [name for name in names if getattr(recipe.input, name) is not None]
-        if len(stated) != 1:
-            what = (
-                f"a prompt has one of prompt, text and messages, not {' and '.join(stated) or 'none of them'}"
-            )
-            yield Problem("BK352", what, "`prompt: FILE` names a template", at=INPUT)
+        stated_names = [name for name in names if getattr(recipe.input, name) is not None]
+        if len(stated_names) != 1:
+            names_given = " and ".join(stated_names) or "none of them"
+            message = f"a prompt has one of prompt, text and messages, not {names_given}"
+            yield Problem("BK352", message, "`prompt: FILE` names a template", at=INPUT)
         yield from super().check(recipe)
 
     def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
@@ -85,10 +84,10 @@ class PromptKind(RecipeKind):
         yield from unmet(recipe, observation.output, observation.failed_checks)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
-        asked: PromptInput = recipe.input
-        first = asked.text or (asked.messages[0].content if asked.messages else "")
+        prompt_input: PromptInput = recipe.input
+        first = prompt_input.text or (prompt_input.messages[0].content if prompt_input.messages else "")
         words = " ".join(as_text(first).split())
-        name = asked.prompt or clipped(words, _LONGEST_SHOWN, mask, counted=False)
+        name = prompt_input.prompt or clipped(words, _LONGEST_SHOWN, mask, counted=False)
         return f"prompt {name} ({recipe.execution.model})"
 
     def group(self, recipe: Recipe, base_url: Json) -> str:
@@ -105,10 +104,10 @@ class PromptKind(RecipeKind):
         return replace(recipe, input=replace(recipe.input, inputs=inputs))
 
     def asked(self, recipe: Recipe) -> Json:
-        asked: PromptInput = recipe.input
-        if asked.text is None and asked.messages is not None:
-            return [message.content for message in asked.messages]
-        return asked.prompt or "" if asked.text is None else asked.text
+        prompt_input: PromptInput = recipe.input
+        if prompt_input.text is None and prompt_input.messages is not None:
+            return [message.content for message in prompt_input.messages]
+        return prompt_input.prompt or "" if prompt_input.text is None else prompt_input.text
 
     def input_of_messages(
         self,
@@ -118,7 +117,7 @@ class PromptKind(RecipeKind):
         case: str = "",
     ) -> PromptInput:
         return PromptInput(
-            messages=[Message(one.role, unexpanded(plain_text(one.content))) for one in messages]
+            messages=[Message(message.role, unexpanded(plain_text(message.content))) for message in messages]
         )
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:

@@ -1,4 +1,4 @@
-"""A skill: what the configuration declares under its name, or a folder with a SKILL.md."""
+"""A skill: one that the configuration declares by name, or a folder with a SKILL.md."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -15,7 +15,7 @@ from baselinekit.variables import unexpanded_in
 
 @frozen
 class SkillExecution:
-    """A skill by the name that the configuration gives it; `input` is handed to it verbatim."""
+    """A skill by its name in the configuration; it receives `input` verbatim."""
 
     type: Literal["skill"]
     skill_name: str
@@ -27,7 +27,7 @@ class SkillExecution:
 
 @frozen
 class SkillCurrent:
-    """`current:` with a skill, whose input is anything."""
+    """`current:` with a skill, whose input may be any value."""
 
     execution: SkillExecution
     input: Json = None
@@ -60,16 +60,16 @@ class SkillKind(RecipeKind):
         return "skills", recipe.execution.skill_name
 
     def asks_model(self, recipe: Recipe, skills: Mapping[str, Skill]) -> bool:
-        """A skill that nobody declares is a folder with a SKILL.md."""
+        """A skill that is not declared is a folder with a SKILL.md."""
         skill = skills.get(recipe.execution.skill_name)
         return skill is None or skill.folder is not None
 
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
-        """A skill is given what it is given by name in a mapping."""
-        stated = {} if recipe.input is None else recipe.input
-        if not isinstance(stated, dict):
+        """A skill takes named inputs only if its input is a mapping, or none."""
+        inputs = {} if recipe.input is None else recipe.input
+        if not isinstance(inputs, dict):
             return recipe
-        return replace(recipe, input={**stated, **unexpanded_in(dict(values))})
+        return replace(recipe, input={**inputs, **unexpanded_in(dict(values))})
 
     def input_of_text(self, text: Json, context: Json) -> Json:
         return text if context is None else {"content": text, "context": context}

@@ -1,4 +1,4 @@
-"""A target that nobody asks again: what was answered before is read from a file, by the id of the case."""
+"""A target that is not asked again: earlier answers are read from a file, by the id of the case."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from baselinekit.model.recipes import Recipe, Seconds
 
 @frozen
 class ReplayExecution:
-    """The file of the answers: JSON Lines with the id of a case and its answer, or the results of a run."""
+    """The file with the answers: JSON Lines with the id of a case and its answer, or the results of a run."""
 
     type: Literal["replay"]
     file: str
@@ -19,7 +19,7 @@ class ReplayExecution:
 
 @frozen
 class ReplayCurrent:
-    """`current:` whose answer stands in a file."""
+    """`current:` whose answer is in a file."""
 
     input: StatedConversation | str
     execution: ReplayExecution

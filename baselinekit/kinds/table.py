@@ -1,4 +1,4 @@
-"""The recipe kinds, one row each. A kind is imported with the first recipe of it."""
+"""The recipe kinds, one row each. A kind is imported when the first recipe of it is read."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -19,20 +19,20 @@ MODULES = {
     "replay": "stored",
     "pytest": "pytest",
 }
-"""Each kind with its module: the one here has its KIND, the one in replaying/ how it is replayed."""
+"""The module of each kind: the one in this package has its KIND, the one in replaying/ replays it."""
 
 
 @cache
-def _row(name: str) -> RecipeKind:
+def _kind_named(name: str) -> RecipeKind:
     row: RecipeKind = import_module(f"baselinekit.kinds.{MODULES[name]}").KIND
     return row
 
 
 class KindTable(Mapping[str, RecipeKind]):
-    """Every kind by its name; to know the names takes no import."""
+    """All kinds by name; listing the names imports none of them."""
 
     def __getitem__(self, name: str) -> RecipeKind:
-        return _row(name)
+        return _kind_named(name)
 
     def __contains__(self, name: object) -> bool:
         return name in MODULES
@@ -48,5 +48,5 @@ KINDS = KindTable()
 
 
 def kind_of(recipe: Recipe) -> RecipeKind:
-    """Also of a `current:` that has just been read."""
-    return _row(recipe.execution.type)
+    """Return the kind of a recipe, or of a `current:` that has just been read."""
+    return _kind_named(recipe.execution.type)

@@ -1,4 +1,4 @@
-"""Baselines from files, for scripts and notebooks: read, replayed, and set against what comes back."""
+"""Load baselines from files, replay them and compare the output with them, for scripts and notebooks."""
 
 import os
 import time
@@ -21,13 +21,13 @@ from baselinekit.workflow.judging import compare_settled, observe
 from baselinekit.workflow.loading import prepare
 from baselinekit.workflow.project import CaptureEnvironment, Operator, open_project
 
-_NAMED = 8
+_MOST_IDS_NAMED = 8
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline as it stands in a file of a project. `output`: the known-good one, with its placeholders as
-    their texts; None where there is none yet."""
+    """A baseline read from a file of a project. `output`: the known-good output, with placeholders as their
+    texts; None if there is none yet."""
 
     id: str
     name: str | None
@@ -41,7 +41,7 @@ class Baseline:
 
 
 class Asking(TypedDict, total=False):
-    """Whom to ask, and with what: as --base-url, --environment, --var and --allow-exec."""
+    """Options of a replay, the same as --base-url, --environment, --var and --allow-exec."""
 
     base_url: str
     environment: str
@@ -50,47 +50,53 @@ class Asking(TypedDict, total=False):
 
 
 def load(path: str | os.PathLike[str], id: str | None = None) -> Baseline:
-    """The baseline of a file; of one that holds several the one with this id."""
+    """Return the baseline in a file, or the one with this id if the file holds several."""
     full = os.path.abspath(os.fspath(path))
     folder = os.path.dirname(full)
     root = os.path.realpath(project_root(nearest_config(folder), folder))
     name = os.path.relpath(os.path.realpath(full), root)
-    found = {one.id: one for one in reading.load([name], root)}
-    if id is None and len(found) == 1:
-        (id,) = found
-    if id is None or id not in found:
-        ids = ", ".join(list(found)[:_NAMED])
-        what = f"{name} holds {len(found)} baselines" if id is None else f"there is no {id!r} in {name}"
-        raise InvalidInput(Problem("BK509", what, nearest(id or "", found) or f"name one of them: {ids}"))
-    stated = found[id]
-    known = stated.baseline
-    output = None if known is None or known.output is ABSENT else known.output
-    return Baseline(id, stated.name, output, name, root, stated)
+    baselines = {baseline.id: baseline for baseline in reading.load([name], root)}
+    if id is None and len(baselines) == 1:
+        (id,) = baselines
+    if id is None or id not in baselines:
+        ids = ", ".join(list(baselines)[:_MOST_IDS_NAMED])
+        message = (
+            f"{name} holds {len(baselines)} baselines" if id is None else f"there is no {id!r} in {name}"
+        )
+        raise InvalidInput(
+            Problem("BK509", message, nearest(id or "", baselines) or f"name one of them: {ids}")
+        )
+    baseline = baselines[id]
+    stored = baseline.baseline
+    output = None if stored is None or stored.output is ABSENT else stored.output
+    return Baseline(id, baseline.name, output, name, root, baseline)
 
 
 def replay(baseline: Baseline, **asking: Unpack[Asking]) -> Json:
-    """What comes back now, as a capture would store it before anything is learnt of it."""
-    with _place(baseline, asking) as (setting, _):
+    """Return the current output, as a capture would store it before learning from further responses."""
+    with _open_setting(baseline, asking) as (setting, _):
         return observe(baseline.stated.current, setting).output
 
 
 def check(baseline: Baseline, **asking: Unpack[Asking]) -> Verdict:
-    """Replayed and compared. What could not be asked is an error, never a verdict; nothing is recorded."""
-    with _place(baseline, asking) as (setting, here):
-        ((stated, matcher),) = prepare(here, [baseline.stated])
+    """Replay and compare. A replay that fails raises an error and gives no verdict; nothing is recorded."""
+    with _open_setting(baseline, asking) as (setting, environment):
+        ((prepared, matcher),) = prepare(environment, [baseline.stated])
         if matcher is None:
-            what = f"{baseline.id} has no stored output"
-            raise InvalidInput(Problem("BK223", what, f"baselinekit capture from {baseline.file}"))
-        observation = observe(stated.current, setting)
-        return Verdict(stated, compare_settled(matcher, observation, setting))
+            message = f"{baseline.id} has no stored output"
+            raise InvalidInput(Problem("BK223", message, f"baselinekit capture from {baseline.file}"))
+        observation = observe(prepared.current, setting)
+        return Verdict(prepared, compare_settled(matcher, observation, setting))
 
 
 @contextmanager
-def _place(baseline: object, asking: Asking) -> Iterator[tuple[Setting, CaptureEnvironment]]:
-    """The project of a baseline, with clients that are open until this ends."""
+def _open_setting(baseline: object, asking: Asking) -> Iterator[tuple[Setting, CaptureEnvironment]]:
+    """Open the project of a baseline, with clients that stay open inside the `with` block."""
     if not isinstance(baseline, Baseline):
-        what = f"expected a baseline, found a {type(baseline).__name__}"
-        raise InvalidInput(Problem("BK105", what, "what load(…) gives: check(load('baselines/users.yaml'))"))
+        message = f"expected a baseline, found a {type(baseline).__name__}"
+        raise InvalidInput(
+            Problem("BK105", message, "what load(…) gives: check(load('baselines/users.yaml'))")
+        )
     operator = Operator(cwd=baseline.root, environ=os.environ, now=clock()(), work=time.thread_time, **asking)
     with open_clients(clock(), None, Stop()) as context:
         project = open_project(operator)

@@ -1,5 +1,5 @@
-"""What the values of other libraries are as JSON. No library is imported for that: its values are known by
-their names, and by those that they have."""
+"""Convert values of other libraries to JSON. No library is imported for that: values are recognised by the
+name and the attributes of their class."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -10,12 +10,12 @@ from baselinekit.model.values import Json
 
 
 class NoFormError(Exception):
-    """Why a value of a known kind cannot be written, and what to do."""
+    """A value of a known kind cannot be written; the text says why, and what to do."""
 
 
 Form = Callable[[Any], object]
-_NOTHING = frozenset(("NaTType", "NAType"))
-_TEXTS = frozenset(
+_MISSING_CLASSES = frozenset(("NaTType", "NAType"))
+_TEXT_CLASSES = frozenset(
     (
         "_BaseUrl",
         "_BaseMultiHostUrl",
@@ -28,16 +28,16 @@ _TEXTS = frozenset(
         "Promise",
     )
 )
-_TEXTS_OF = ("pydantic", "httpx", "yarl", "starlette", "pandas", "zoneinfo", "django")
+_TEXT_LIBRARIES = ("pydantic", "httpx", "yarl", "starlette", "pandas", "zoneinfo", "django")
 
 
 def form_of(value: Any) -> Form | None:
-    """How such a value becomes one that is nearer to JSON."""
+    """Return the function that brings such a value one step nearer to JSON, or None."""
     return next((form for fits, form in _FORMS if fits(value)), None)
 
 
 def text_of(data: bytes) -> object:
-    """Text where it is text, else base64."""
+    """Return the bytes as text if they are UTF-8, else as base64."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -46,25 +46,26 @@ def text_of(data: bytes) -> object:
         return {"base64": base64.b64encode(data).decode()}
 
 
-# By what a value is recognised. A class is asked, for there are objects that have whatever one asks for.
+# How a value is recognised. The class is inspected, not the object: some objects, such as mocks, have every
+# attribute.
 
 
-def _has(*names: str) -> Callable[[Any], bool]:
+def _has_attributes(*names: str) -> Callable[[Any], bool]:
     return lambda value: all(hasattr(type(value), name) for name in names)
 
 
-def _of(*libraries: str, has: str = "", name: str = "") -> Callable[[Any], bool]:
-    """Whether a value's class, or one that it is made of, comes from one of these libraries; and has this, or
-    is called so."""
+def _is_from(*libraries: str, has: str = "", name: str = "") -> Callable[[Any], bool]:
+    """Match values whose class, or one of its bases, comes from one of these libraries; with `has` the class
+    must have that attribute, with `name` it must be called so."""
 
-    folders = tuple(f"{one}." for one in libraries)
+    folders = tuple(f"{library}." for library in libraries)
 
     def fits(value: Any) -> bool:
         kind = type(value)
         if has and not hasattr(kind, has):
             return False
         return any(
-            f"{one.__module__}.".startswith(folders) and name in ("", one.__name__) for one in kind.__mro__
+            f"{base.__module__}.".startswith(folders) and name in ("", base.__name__) for base in kind.__mro__
         )
 
     return fits
@@ -72,35 +73,36 @@ def _of(*libraries: str, has: str = "", name: str = "") -> Callable[[Any], bool]
 
 def _is_text(value: Any) -> bool:
     return any(
-        one.__module__ == "ipaddress" or (one.__name__ in _TEXTS and one.__module__.startswith(_TEXTS_OF))
-        for one in type(value).__mro__
+        base.__module__ == "ipaddress"
+        or (base.__name__ in _TEXT_CLASSES and base.__module__.startswith(_TEXT_LIBRARIES))
+        for base in type(value).__mro__
     )
 
 
 def is_missing(value: Any) -> bool:
-    """pandas has values of its own for that, of which one is called a datetime."""
+    """Whether a value is pandas' NaT or NA. NaT would otherwise be taken for a datetime."""
     kind = type(value)
-    return kind.__name__ in _NOTHING and kind.__module__.startswith("pandas")
+    return kind.__name__ in _MISSING_CLASSES and kind.__module__.startswith("pandas")
 
 
 def _is_response(value: Any) -> bool:
     return isinstance(getattr(value, "status_code", None), int) and hasattr(value, "headers")
 
 
-# Responses: status and body, read as `baselinekit compare` reads an answer.
+# Responses: status and body, read as `baselinekit compare` reads a response.
 
 
-def _response(value: Any) -> object:
+def _response_form(value: Any) -> object:
     kind = str(value.headers.get("content-type") or "")
-    return {"status": int(value.status_code), "body": body_of(_content(value), kind)}
+    return {"status": int(value.status_code), "body": body_of(_read_content(value), kind)}
 
 
-def _content(value: Any) -> bytes:
+def _read_content(value: Any) -> bytes:
     if hasattr(type(value), "streaming_content"):
         if value.is_async:
             raise NoFormError("is a stream that nobody has read: compare what its client receives")
         data: bytes = b"".join(value.streaming_content)
-        value.streaming_content = [data]  # whoever reads on finds it still there
+        value.streaming_content = [data]  # so that it can be read again
         return data
     for name in ("content", "data", "body"):
         body: Any = getattr(value, name, None)
@@ -128,68 +130,68 @@ def body_of(data: bytes, content_type: str) -> object:
         return text_of(data)
     try:
         value = read_body(data, content_type).value
-    except CannotReplay:  # it is not what it is called
+    except CannotReplay:  # the body does not match its content type
         return text_of(data)
     return text_of(data) if form.name == "text" and not isinstance(value, str) else value
 
 
-# Mappings with several values for a key.
+# Mappings with several values per key.
 
 
-def _grouped(pairs: Iterable[tuple[object, object]]) -> dict[object, object]:
-    found: dict[object, list[object]] = {}
+def _group_by_key(pairs: Iterable[tuple[object, object]]) -> dict[object, object]:
+    grouped: dict[object, list[object]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return {key: values if values[1:] else values[0] for key, values in found.items()}
+        grouped.setdefault(key, []).append(value)
+    return {key: values if values[1:] else values[0] for key, values in grouped.items()}
 
 
 # numpy.
 
 
-def _array(value: Any) -> Json:
+def _array_form(value: Any) -> Json:
     kind = value.dtype.kind
     if kind == "M":
-        return _each(value.astype(str).tolist(), _moment)
+        return _map_nested(value.astype(str).tolist(), _format_moment)
     if kind == "m":
         numbers = value.astype("timedelta64[ns]").astype("int64").tolist()
-        return _each(numbers, lambda number: None if number == -(2**63) else number / 1_000_000_000)
+        return _map_nested(numbers, lambda number: None if number == -(2**63) else number / 1_000_000_000)
     if value.dtype.names:
-        return _each(value.tolist(), lambda row: dict(zip(value.dtype.names, row, strict=True)))
+        return _map_nested(value.tolist(), lambda row: dict(zip(value.dtype.names, row, strict=True)))
     return value.tolist()
 
 
-def _each(value: Any, form: Callable[[Any], Json]) -> Json:
-    """Of what an array of any shape holds."""
-    return [_each(one, form) for one in value] if isinstance(value, list) else form(value)
+def _map_nested(value: Any, form: Callable[[Any], Json]) -> Json:
+    """Apply `form` to each item of an array of any shape."""
+    return [_map_nested(item, form) for item in value] if isinstance(value, list) else form(value)
 
 
-def _moment(text: str) -> Json:
-    """As dates are written, without the zeros that fill up a unit."""
+def _format_moment(text: str) -> Json:
+    """Write a date without the trailing zeros of its fraction; None for NaT."""
     if text == "NaT":
         return None
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-# pandas: what is missing is null, and an index that says something is kept.
+# pandas: missing values become null, and an index that is more than a row count is kept.
 
 
-def _frame(value: Any) -> list[dict[str, Json]]:
+def _frame_form(value: Any) -> list[dict[str, Json]]:
     names = list(value.columns)
     if any(isinstance(name, tuple) for name in names):
         raise NoFormError("has columns of several levels: make one of them, columns.map('.'.join)")
-    columns = _index(value.index)
+    columns = _index_columns(value.index)
     for number, name in enumerate(names):
         if str(name) in columns:
             raise NoFormError(f"has two columns that are called {str(name)!r}: rename one")
-        columns[str(name)] = _cells(value.iloc[:, number])
+        columns[str(name)] = _cell_values(value.iloc[:, number])
     if not columns:
         return [{} for _ in range(len(value))]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _series(value: Any) -> object:
-    index = _index(value.index)
-    cells = _cells(value)
+def _series_form(value: Any) -> object:
+    index = _index_columns(value.index)
+    cells = _cell_values(value)
     if not index:
         return cells
     if len(index) == 1 and value.index.is_unique and not value.index.hasnans:
@@ -199,8 +201,8 @@ def _series(value: Any) -> object:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _index(index: Any) -> dict[str, list[Json]]:
-    """The labels of rows; none where they are counted only."""
+def _index_columns(index: Any) -> dict[str, list[Json]]:
+    """Return the row labels as columns; none if the rows are only counted."""
     if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
         return {}
     levels = range(index.nlevels)
@@ -208,45 +210,45 @@ def _index(index: Any) -> dict[str, list[Json]]:
         str(name) if name is not None else f"level_{level}" if len(levels) > 1 else "index"
         for level, name in zip(levels, index.names, strict=True)
     ]
-    return {name: _cells(index.get_level_values(level)) for level, name in enumerate(names)}
+    return {name: _cell_values(index.get_level_values(level)) for level, name in enumerate(names)}
 
 
-def _cells(values: Any) -> list[Json]:
-    if hasattr(values, "levels"):  # an index of tuples
-        return [list(one) for one in values.tolist()]
+def _cell_values(values: Any) -> list[Json]:
+    if hasattr(values, "levels"):  # a MultiIndex
+        return [list(label) for label in values.tolist()]
     missing = values.isna().tolist()
-    return [None if gone else value for gone, value in zip(missing, values.tolist(), strict=True)]
+    return [None if absent else value for absent, value in zip(missing, values.tolist(), strict=True)]
 
 
-# Classes that say which fields they have.
+# Classes that list their fields.
 
 
-def _attrs(value: Any) -> Iterator[tuple[str, object]]:
-    for one in type(value).__attrs_attrs__:
-        yield one.name, getattr(value, one.name)
+def _attrs_fields(value: Any) -> Iterator[tuple[str, object]]:
+    for attribute in type(value).__attrs_attrs__:
+        yield attribute.name, getattr(value, attribute.name)
 
 
 _FORMS: tuple[tuple[Callable[[Any], bool], Form], ...] = (
-    (_has("__attrs_attrs__"), lambda value: dict(_attrs(value))),
-    (_has("model_dump", "model_fields_set"), lambda value: value.model_dump()),
-    (_has("dict", "__fields__", "__validators__"), lambda value: value.dict()),  # pydantic 1
-    (_has("get_secret_value"), str),  # pydantic hides it there
-    (_has("_asdict", "_fields"), lambda value: value._asdict()),
-    (_of("pandas", has="iterrows"), _frame),
-    (_of("pandas", has="to_frame", name="Series"), _series),
-    (_of("pandas", has="isna"), _cells),
-    (_of("polars", has="to_dicts"), lambda value: value.to_dicts()),
-    (_of("polars", has="to_list"), lambda value: value.to_list()),
-    (_of("numpy", has="dtype"), _array),
+    (_has_attributes("__attrs_attrs__"), lambda value: dict(_attrs_fields(value))),
+    (_has_attributes("model_dump", "model_fields_set"), lambda value: value.model_dump()),
+    (_has_attributes("dict", "__fields__", "__validators__"), lambda value: value.dict()),  # pydantic 1
+    (_has_attributes("get_secret_value"), str),  # pydantic's secrets: str() masks them
+    (_has_attributes("_asdict", "_fields"), lambda value: value._asdict()),
+    (_is_from("pandas", has="iterrows"), _frame_form),
+    (_is_from("pandas", has="to_frame", name="Series"), _series_form),
+    (_is_from("pandas", has="isna"), _cell_values),
+    (_is_from("polars", has="to_dicts"), lambda value: value.to_dicts()),
+    (_is_from("polars", has="to_list"), lambda value: value.to_list()),
+    (_is_from("numpy", has="dtype"), _array_form),
     (_is_text, str),
-    (_is_response, _response),
-    (_of("django", has="values_list", name="QuerySet"), list),
-    (_has("getlist", "lists"), lambda value: dict(value.lists())),  # a QueryDict, a form's data
-    (_has("multi_items"), lambda value: _grouped(value.multi_items())),
-    (_of("werkzeug", has="to_wsgi_list"), lambda value: _grouped(value.to_wsgi_list())),
-    (_of("sqlite3", has="keys"), dict),
-    (_of("types", name="SimpleNamespace"), vars),
+    (_is_response, _response_form),
+    (_is_from("django", has="values_list", name="QuerySet"), list),
+    (_has_attributes("getlist", "lists"), lambda value: dict(value.lists())),  # a QueryDict, form data
+    (_has_attributes("multi_items"), lambda value: _group_by_key(value.multi_items())),
+    (_is_from("werkzeug", has="to_wsgi_list"), lambda value: _group_by_key(value.to_wsgi_list())),
+    (_is_from("sqlite3", has="keys"), dict),
+    (_is_from("types", name="SimpleNamespace"), vars),
     (lambda value: isinstance(value, Mapping), dict),
-    (_of("collections", name="UserString"), str),
+    (_is_from("collections", name="UserString"), str),
     (lambda value: isinstance(value, Sequence), list),
 )

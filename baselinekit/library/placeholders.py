@@ -1,5 +1,5 @@
-"""Placeholders as Python values: they stand in an expected value, they are equal to what they accept, and
-they are written as the texts that stand in a baseline file."""
+"""Placeholders as Python values: they are used inside an expected value, equal every value that they accept,
+and are written as their texts in a baseline file."""
 
 import json
 import time
@@ -24,12 +24,12 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "any_unix_timestamp": ("within",),
     "any_hex": ("length",),
 }
-"""What each takes in parentheses, in the order of the text."""
+"""The arguments that a placeholder takes in parentheses, in their order."""
 
 
 class Placeholder:
-    """What stands for a class of values. `==` tells whether a value is one of them; `| None` accepts null
-    too, `.optional` a key that is not there; called with arguments it is narrower."""
+    """A placeholder for a class of values. `==` tells whether it accepts a value; `| None` also accepts null,
+    `.optional` a missing key; calling it with arguments narrows it."""
 
     __slots__ = ("_token", "text")
 
@@ -44,39 +44,39 @@ class Placeholder:
     def __call__(self, *values: Json, **named: Json) -> "Placeholder":
         """The same with arguments: `any_string(min=1, max=80)`, `any_iso_datetime(within="1h")`."""
         name = self._token.name
-        known = _ARGUMENTS.get(name, ())
-        given = dict(zip(known, values, strict=False))
-        left = [str(value) for value in values[len(known) :]]
-        left += [key for key in named if key not in known or key in given]
-        if left:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise TypeError(f"{name} has no argument {left[0]}: {takes}")
+        argument_names = _ARGUMENTS.get(name, ())
+        given = dict(zip(argument_names, values, strict=False))
+        unexpected = [str(value) for value in values[len(argument_names) :]]
+        unexpected += [key for key in named if key not in argument_names or key in given]
+        if unexpected:
+            takes = f"it takes {', '.join(argument_names)}" if argument_names else "it takes none"
+            raise TypeError(f"{name} has no argument {unexpected[0]}: {takes}")
         given |= named
-        last = max((known.index(key) for key in given), default=-1)
-        return written(name, *(given.get(key) for key in known[: last + 1]))
+        last = max((argument_names.index(key) for key in given), default=-1)
+        return written(name, *(given.get(key) for key in argument_names[: last + 1]))
 
     def __or__(self, other: None) -> "Placeholder":
         if other is not None:
             return NotImplemented
-        return Placeholder(_changed(self._token, nullable=True))
+        return Placeholder(_text_with(self._token, nullable=True))
 
     __ror__ = __or__
 
     @property
     def optional(self) -> "Placeholder":
-        """Where it stands the key may be absent."""
-        return Placeholder(_changed(self._token, optional=True))
+        """The same placeholder for a key that may be absent."""
+        return Placeholder(_text_with(self._token, optional=True))
 
     def accepts(self, value: object) -> bool:
-        """Whether a value is one of those that it stands for."""
+        """Whether the placeholder accepts a value."""
         try:
-            told = as_json(value)
+            json_value = as_json(value)
         except NoJsonError:
             return False
-        if told is None and self._token.nullable:
+        if json_value is None and self._token.nullable:
             return True
         words = Words(now=clock()(), regex_budget=RegexBudget(time.thread_time))
-        return kind_of(self._token, words).accepts(told)
+        return kind_of(self._token, words).accepts(json_value)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Placeholder):
@@ -93,12 +93,12 @@ class Placeholder:
 
 
 @serializer(Placeholder)
-def _text_of(one: Placeholder) -> str:
-    return one.text
+def _placeholder_text(placeholder: Placeholder) -> str:
+    return placeholder.text
 
 
-def _changed(token: Token, nullable: bool = False, optional: bool = False) -> str:
-    """The text of a placeholder that also accepts null, or nothing at all."""
+def _text_with(token: Token, nullable: bool = False, optional: bool = False) -> str:
+    """Return the text of the placeholder changed to also accept null, or a missing key."""
     body = token.text.removeprefix("<<").removesuffix(">>")
     key = f" as {token.key}" if token.key else ""
     body = body.removesuffix(key) if key else body
@@ -109,12 +109,12 @@ def _changed(token: Token, nullable: bool = False, optional: bool = False) -> st
 
 
 def written(name: str, *args: Json) -> Placeholder:
-    """A placeholder from its name and its arguments."""
-    texts = ", ".join(_written_argument(arg) for arg in args)
+    """Return a placeholder from its name and its arguments."""
+    texts = ", ".join(_format_argument(arg) for arg in args)
     return Placeholder(f"<<{name}({texts})>>" if args else f"<<{name}>>")
 
 
-def _written_argument(value: Json) -> str:
+def _format_argument(value: Json) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value) if isinstance(value, Decimal) else json.dumps(value)
@@ -131,7 +131,7 @@ def number(value: int | float | Decimal, abs: int | float | Decimal = 0) -> Plac
 
 
 def one_of(*values: Json) -> Placeholder:
-    """One of these texts, numbers, truths or None."""
+    """One of these texts, numbers, booleans or None."""
     return written("one_of", *(as_json(value) for value in values))
 
 

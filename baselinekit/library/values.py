@@ -1,5 +1,5 @@
-"""Python values as the JSON that stands in a baseline. What has no such form is an error that says how to
-give it one, never a text with an address in it."""
+"""Convert Python values to the JSON of a baseline. A value without a JSON form raises an error that says how
+to give it one; it never becomes a `repr` with a memory address."""
 
 import dataclasses
 import datetime
@@ -17,13 +17,13 @@ from baselinekit.model.values import Json
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
 
-_MOST_LEVELS = 64
+_MAX_LEVELS = 64
 
 T = TypeVar("T")
 
-_OWN: dict[type, Form] = {}
-_PLAIN = frozenset({str, int, bool, type(None)})
-_NUMBERS = frozenset({float, Decimal})
+_REGISTERED_FORMS: dict[type, Form] = {}
+_PLAIN_CLASSES = frozenset({str, int, bool, type(None)})
+_NUMBER_CLASSES = frozenset({float, Decimal})
 
 
 class NoJsonError(TypeError):
@@ -31,7 +31,7 @@ class NoJsonError(TypeError):
 
 
 def serializer(kind: type[T]) -> Callable[[Callable[[T], object]], Callable[[T], object]]:
-    """How values of a class, and of those made of it, are written. It decorates the function that says so:
+    """Decorate the function that says how values of a class, and of its subclasses, are written:
 
     @serializer(Money)
     def money(value):
@@ -39,25 +39,25 @@ def serializer(kind: type[T]) -> Callable[[Callable[[T], object]], Callable[[T],
     """
 
     def add(form: Callable[[T], object]) -> Callable[[T], object]:
-        _OWN[kind] = form
+        _REGISTERED_FORMS[kind] = form
         return form
 
     return add
 
 
 def as_json(value: object) -> Json:
-    """The value as JSON; a placeholder in it becomes its text."""
+    """Return the value as JSON; a placeholder in it becomes its text."""
     if value.__class__ is dict or value.__class__ is list:
         try:
-            return copied(value, _MOST_LEVELS)
-        except NoJsonError:  # there is more in it than JSON
+            return copied(value, _MAX_LEVELS)
+        except NoJsonError:  # it holds more than JSON values
             pass
-    return _Reading().read(value, ())
+    return _ValueReader().read(value, ())
 
 
 def copied(value: Any, levels: int) -> Json:
-    """A copy of what is JSON already, which most values are: in half the time of a reading that knows where
-    it is."""
+    """Copy a value that is JSON already, as most are. This takes half the time of `_ValueReader`, which keeps
+    track of paths for its errors."""
     if not levels:
         raise NoJsonError
     if value.__class__ is dict:
@@ -66,7 +66,7 @@ def copied(value: Any, levels: int) -> Json:
             kind = item.__class__
             if key.__class__ is not str:
                 raise NoJsonError
-            if kind in _PLAIN or (kind is float and isfinite(item)):
+            if kind in _PLAIN_CLASSES or (kind is float and isfinite(item)):
                 fields[key] = item
             elif kind is dict or kind is list:
                 fields[key] = copied(item, levels - 1)
@@ -78,7 +78,7 @@ def copied(value: Any, levels: int) -> Json:
     items: list[Json] = []
     for item in value:
         kind = item.__class__
-        if kind in _PLAIN or (kind is float and isfinite(item)):
+        if kind in _PLAIN_CLASSES or (kind is float and isfinite(item)):
             items.append(item)
         elif kind is dict or kind is list:
             items.append(copied(item, levels - 1))
@@ -89,31 +89,31 @@ def copied(value: Any, levels: int) -> Json:
     return items
 
 
-class _Reading:
-    """One value, with those that are around the one that is being read."""
+class _ValueReader:
+    """Reads one value, and remembers the containers above the current one to detect cycles."""
 
     def __init__(self) -> None:
         self._above: set[int] = set()
 
     def read(self, value: Any, path: tuple[object, ...]) -> Json:
         kind = value.__class__
-        if kind in _PLAIN:
+        if kind in _PLAIN_CLASSES:
             return value
-        if kind in _NUMBERS:
-            return _finite(value, path)
-        is_deep = len(path) > _MOST_LEVELS or len(self._above) > 4 * _MOST_LEVELS
+        if kind in _NUMBER_CLASSES:
+            return _checked_finite(value, path)
+        is_deep = len(path) > _MAX_LEVELS or len(self._above) > 4 * _MAX_LEVELS
         if id(value) in self._above or is_deep:
-            why = "holds itself" if id(value) in self._above else f"has more than {_MOST_LEVELS} levels"
-            raise NoJsonError(f"{_place(path)} {why}: compare the parts that count")
+            reason = "holds itself" if id(value) in self._above else f"has more than {_MAX_LEVELS} levels"
+            raise NoJsonError(f"{_describe_path(path)} {reason}: compare the parts that count")
         self._above.add(id(value))
         try:
             if kind is dict:
                 return self.members(value, path)
             if kind is list or kind is tuple:
                 return [self.read(item, (*path, number)) for number, item in enumerate(value)]
-            simpler = _simpler(value, path)
+            simpler = _simplify(value, path)
             if simpler.__class__ is kind:
-                raise _without_form(value, path)
+                raise _no_form_error(value, path)
             return self.read(simpler, path)
         finally:
             self._above.discard(id(value))
@@ -123,76 +123,80 @@ class _Reading:
         for key, item in value.items():
             name = self.key(key, path)
             if name in fields:
-                raise NoJsonError(f"{_place(path)} has two keys that are {name!r} as a text: rename one")
+                raise NoJsonError(
+                    f"{_describe_path(path)} has two keys that are {name!r} as a text: rename one"
+                )
             fields[name] = self.read(item, (*path, name))
         return fields
 
     def key(self, key: Any, path: tuple[object, ...]) -> str:
         if key.__class__ is str:
             return str(key)
-        told = self.read(key, (*path, "a key"))
-        if isinstance(told, dict | list):
-            raise NoJsonError(f"{_place(path)} has a key that is no text: {type(key).__qualname__}")
-        return told if isinstance(told, str) else canonical(told)
+        name = self.read(key, (*path, "a key"))
+        if isinstance(name, dict | list):
+            raise NoJsonError(f"{_describe_path(path)} has a key that is no text: {type(key).__qualname__}")
+        return name if isinstance(name, str) else canonical(name)
 
 
-def _finite(value: float | Decimal, path: tuple[object, ...]) -> float | Decimal:
+def _checked_finite(value: float | Decimal, path: tuple[object, ...]) -> float | Decimal:
     # a Decimal may be larger than any float
     if isfinite(value) if value.__class__ is float else Decimal(value).is_finite():
         return value
-    what = str(value).lower()
-    raise NoJsonError(f"{_place(path)} is {what}, which JSON does not have: put None or a text in its place")
+    name = str(value).lower()
+    raise NoJsonError(
+        f"{_describe_path(path)} is {name}, which JSON does not have: put None or a text in its place"
+    )
 
 
-def _place(path: tuple[object, ...]) -> str:
+def _describe_path(path: tuple[object, ...]) -> str:
     return render([key if isinstance(key, int) else str(key) for key in path]) if path else "the value"
 
 
-def _simpler(value: Any, path: tuple[object, ...]) -> object:
-    """A value that is one step nearer to JSON: by a form of the user's own, by one that is known here, or by
-    what its library says of it."""
-    if is_missing(value) and not any(kind in _OWN for kind in type(value).__mro__):
+def _simplify(value: Any, path: tuple[object, ...]) -> object:
+    """Bring a value one step nearer to JSON: with a serializer of the user, a form of the standard library,
+    or a form for its library."""
+    if is_missing(value) and not any(kind in _REGISTERED_FORMS for kind in type(value).__mro__):
         return None
     for kind in type(value).__mro__:
-        if (known := _OWN.get(kind) or _KNOWN.get(kind)) is not None:
-            return known(value)
+        if (registered := _REGISTERED_FORMS.get(kind) or _BUILTIN_FORMS.get(kind)) is not None:
+            return registered(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
+        return _dataclass_fields(value)
     if isinstance(value, Set):
-        return _sorted(value)
+        return _sorted_set(value)
     form = form_of(value)
     if form is None:
-        raise _without_form(value, path)
+        raise _no_form_error(value, path)
     try:
         return form(value)
     except NoFormError as error:
-        raise NoJsonError(f"{_place(path)} {error}") from None
+        raise NoJsonError(f"{_describe_path(path)} {error}") from None
 
 
-def _without_form(value: Any, path: tuple[object, ...]) -> NoJsonError:
+def _no_form_error(value: Any, path: tuple[object, ...]) -> NoJsonError:
     name = type(value).__qualname__
     hint = f"say how it is written, with @baselinekit.serializer({name}) above a function of the value"
     if isinstance(value, Iterator | ValuesView) and not hasattr(value, "read"):
         hint = "compare list(…) of it"
     return NoJsonError(
-        f"{_place(path)} is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}"
+        f"{_describe_path(path)} is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}"
     )
 
 
-def _of_bytes(value: bytes | bytearray | memoryview) -> object:
+def _bytes_form(value: bytes | bytearray | memoryview) -> object:
     return text_of(bytes(value))
 
 
-def _sorted(values: Set[Any]) -> list[Json]:
-    """A set has no order of its own: that of its values as JSON."""
+def _sorted_set(values: Set[Any]) -> list[Json]:
+    """Return the values of a set, which has no order, sorted by their JSON."""
     return sorted((as_json(value) for value in values), key=canonical)
 
 
-def _fields(value: Any) -> dict[str, object]:
-    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+def _dataclass_fields(value: Any) -> dict[str, object]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-_KNOWN: dict[type, Form] = {
+_BUILTIN_FORMS: dict[type, Form] = {
     str: str.__str__,
     int: int,
     float: float,
@@ -204,9 +208,9 @@ _KNOWN: dict[type, Form] = {
     datetime.timedelta: lambda value: value.total_seconds(),
     uuid.UUID: str,
     PurePath: lambda value: value.as_posix(),
-    bytes: _of_bytes,
-    bytearray: _of_bytes,
-    memoryview: _of_bytes,
-    set: _sorted,
-    frozenset: _sorted,
+    bytes: _bytes_form,
+    bytearray: _bytes_form,
+    memoryview: _bytes_form,
+    set: _sorted_set,
+    frozenset: _sorted_set,
 }

@@ -1,4 +1,4 @@
-"""compare(expected, actual): a verdict that is a value, true or false and good to read."""
+"""compare(expected, actual) returns a verdict: a value that is true or false, and readable as a text."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,10 @@ _CURRENT = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
 
 @dataclass(frozen=True)
 class Rules:
-    """What counts as the same. Paths are those of the files: `users.*.id`, `**.updated_at`, `$.items[0]`.
-    `ignore`: what is not compared; `require`: keys that must be there; `placeholders`: what may stand at a
-    path instead of the expected value; `tolerance`, `arrays` and `fields` as in a file's `comparison`."""
+    """What counts as the same. Paths are written as in files: `users.*.id`, `**.updated_at`, `$.items[0]`.
+    `ignore`: paths that are not compared; `require`: keys that must be there; `placeholders`: placeholders by
+    the path whose expected value they replace; `tolerance`, `arrays` and `fields` as in a file's
+    `comparison`."""
 
     type: Literal["exact", "structural", "numeric", "semantic"] | None = None
     ignore: Sequence[str] = ()
@@ -44,8 +45,8 @@ class Rules:
     placeholders: Mapping[str, Placeholder | str] = field(default_factory=dict)
 
     def as_comparison(self) -> dict[str, Json]:
-        """As they stand in a file, without what is not stated."""
-        stated: dict[str, Any] = {
+        """Return the rules as a file's `comparison`, without empty settings."""
+        settings: dict[str, Any] = {
             "type": self.type,
             "tolerance": dict(self.tolerance),
             "ignore_fields": list(self.ignore),
@@ -54,7 +55,7 @@ class Rules:
             "arrays": dict(self.arrays),
             "fields": dict(self.fields),
         }
-        return {name: as_json(value) for name, value in stated.items() if value}
+        return {name: as_json(value) for name, value in settings.items() if value}
 
 
 _NO_RULES = Rules()
@@ -62,7 +63,7 @@ _NO_RULES = Rules()
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where a value is not as it was expected: `path` as it is written in rules."""
+    """One place where a value differs from the expected one; `path` is written as in rules."""
 
     path: str
     kind: Kind
@@ -72,7 +73,7 @@ class Difference:
 
 
 class Verdict:
-    """What a comparison came to. It is true where it passed; as a text it shows what differs."""
+    """The outcome of a comparison. It is true if it passed; as a text it shows the differences."""
 
     def __init__(self, baseline: Baseline, comparison: Comparison):
         self._baseline = baseline
@@ -88,14 +89,20 @@ class Verdict:
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         return tuple(
-            Difference(render(one.path), one.kind, one.expected, one.actual, one.note)
-            for one in self._comparison.differences
+            Difference(
+                render(difference.path),
+                difference.kind,
+                difference.expected,
+                difference.actual,
+                difference.note,
+            )
+            for difference in self._comparison.differences
         )
 
     @property
     def resolved(self) -> Json:
-        """The actual value seen through the expected one: what a refresh would store. Where they agree, the
-        text of the expected value stays, its placeholders included."""
+        """What a refresh would store: the actual value, but the expected text, with its placeholders, where
+        the two agree."""
         return self._comparison.resolved
 
     def __str__(self) -> str:
@@ -113,10 +120,19 @@ class Verdict:
 
 
 def result_of(baseline: Baseline, comparison: Comparison) -> Result:
-    """A comparison as every report shows it."""
+    """Return a comparison as the result that reports show."""
     spots = tuple(
-        Spot(one.path, one.kind, one.expected, one.actual, baseline.source.file, None, one.rule, one.note)
-        for one in comparison.differences
+        Spot(
+            difference.path,
+            difference.kind,
+            difference.expected,
+            difference.actual,
+            baseline.source.file,
+            None,
+            difference.rule,
+            difference.note,
+        )
+        for difference in comparison.differences
     )
     return Result(
         baseline.id,
@@ -131,78 +147,79 @@ def result_of(baseline: Baseline, comparison: Comparison) -> Result:
 
 
 def compare(expected: object, actual: object, rules: Rules | None = None) -> Verdict:
-    """Set a value against an expected one. In `expected` a text such as `<<any_uuid>>` is a placeholder, as
-    in a file, and so is what `any_uuid` and its siblings stand for."""
-    rules = _NO_RULES if rules is None else _checked(rules)
-    stated = as_json(expected)
+    """Compare a value with an expected one. In `expected`, a text such as `<<any_uuid>>` is a placeholder, as
+    in a file, and so are the values `any_uuid` and the like."""
+    rules = _NO_RULES if rules is None else _checked_rules(rules)
+    expected_json = as_json(expected)
     record: dict[str, Any] = {
         "id": "compare",
-        "baseline": {"output": with_placeholders(stated, rules.placeholders)},
+        "baseline": {"output": with_placeholders(expected_json, rules.placeholders)},
         "current": _CURRENT,
         "comparison": rules.as_comparison(),
     }
     baseline = parse_record(record, _NOWHERE)
-    return judge(_with_lengths(baseline, stated) if rules.placeholders else baseline, actual)
+    return judge(_with_ordered_arrays(baseline, expected_json) if rules.placeholders else baseline, actual)
 
 
-def _checked(rules: object) -> Rules:
-    """The rules, or what to write instead."""
+def _checked_rules(rules: object) -> Rules:
+    """Return the rules, or raise an error that says what to write instead."""
     if not isinstance(rules, Rules):
-        named = [one.name for one in dataclass_fields(Rules)]
-        is_near = isinstance(rules, dict) and rules and all(key in named for key in rules)
-        stated = [f"{key}={value!r}" for key, value in rules.items()] if isinstance(rules, dict) else []
-        hint = f"Rules({', '.join(stated) if is_near else 'ignore=[…]'}), of {', '.join(named)}"
+        rule_names = [rule_field.name for rule_field in dataclass_fields(Rules)]
+        is_near = isinstance(rules, dict) and rules and all(key in rule_names for key in rules)
+        arguments = [f"{key}={value!r}" for key, value in rules.items()] if isinstance(rules, dict) else []
+        hint = f"Rules({', '.join(arguments) if is_near else 'ignore=[…]'}), of {', '.join(rule_names)}"
         raise InvalidInput(Problem("BK105", f"rules: expected Rules, found a {type(rules).__name__}", hint))
     for name in ("ignore", "ignore_values", "require"):
         value = getattr(rules, name)
-        if isinstance(value, str):  # whose letters would be paths
-            what = f"{name}: expected a list of paths, found the text {value!r}"
-            raise InvalidInput(Problem("BK105", what, f"Rules({name}=[{value!r}])"))
+        if isinstance(value, str):  # each letter would be taken for a path
+            message = f"{name}: expected a list of paths, found the text {value!r}"
+            raise InvalidInput(Problem("BK105", message, f"Rules({name}=[{value!r}])"))
     return rules
 
 
-def _with_lengths(baseline: Baseline, stated: Json) -> Baseline:
-    """Where rules have put a placeholder into the one element of an array, it goes on to be one element."""
-    known, rules = baseline.baseline, baseline.comparison
-    ordered = ordered_by(rules, stated, known.output) if known is not None else {}
+def _with_ordered_arrays(baseline: Baseline, expected: Json) -> Baseline:
+    """Compare arrays of one element in which rules have put a placeholder by position, as one element."""
+    stored, rules = baseline.baseline, baseline.comparison
+    ordered = ordered_by(rules, expected, stored.output) if stored is not None else {}
     return replace(baseline, comparison=replace(rules, arrays={**rules.arrays, **ordered}))
 
 
 def ordered_by(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
-    """The arrays of one element in which a placeholder stands now. Nobody has said that it describes
-    arrays of any length: they are compared element by element."""
+    """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
+    element describes arrays of any length, so they are compared element by element."""
     from baselinekit.workflow.learning import arrays_of_one
 
     if rules.type == "exact":
         return {}
-    stated = {path for text in rules.arrays for path, _ in find(parse(text), after)}
-    left_out = {*arrays_of_one(before), *stated}
-    return {render(path) or "$": "ordered" for path in arrays_of_one(after) if path not in left_out}
+    configured = {path for text in rules.arrays for path, _ in find(parse(text), after)}
+    excluded = {*arrays_of_one(before), *configured}
+    return {render(path) or "$": "ordered" for path in arrays_of_one(after) if path not in excluded}
 
 
 def judge(baseline: Baseline, actual: object) -> Verdict:
-    """A baseline that was read, set against a value."""
+    """Compare a value with a baseline that was read."""
     matcher = compile_baseline(baseline, words())
     comparison = matcher.compare(Observation(as_json(actual), 0.0))
     if comparison.questions:
-        what = "whether two texts mean the same is a question to a model"
-        raise CannotReplay(Problem("BK230", what, "compare it with `baselinekit compare`"))
+        message = "whether two texts mean the same is a question to a model"
+        raise CannotReplay(Problem("BK230", message, "compare it with `baselinekit compare`"))
     return Verdict(baseline, comparison)
 
 
 def words() -> Words:
-    """What placeholders mean outside of any project: none of its own, and the present moment."""
+    """Return what placeholders mean outside of a project: no custom ones, and the current time."""
     return Words(now=clock()(), regex_budget=RegexBudget(time.thread_time))
 
 
-def with_placeholders(value: Json, wanted: Mapping[str, Placeholder | str]) -> Json:
-    """The value with placeholders at these paths. One that leads nowhere is an error, with what is near."""
-    found: dict[Path, Json] = {}
-    for text, one in wanted.items():
+def with_placeholders(value: Json, placeholders: Mapping[str, Placeholder | str]) -> Json:
+    """Return the value with placeholders at these paths. A path that matches nothing raises an error that
+    suggests a similar one."""
+    by_path: dict[Path, Json] = {}
+    for text, placeholder in placeholders.items():
         pattern = parse(text)
-        places = [path for path, _ in find(pattern, value)]
-        if not places:
-            what = f"placeholders: {text} leads nowhere in the expected value"
-            raise InvalidInput(Problem("BK204", what, suggest(pattern, value)))
-        found |= dict.fromkeys(places, str(one))
-    return with_values(value, found) if found else value
+        paths = [path for path, _ in find(pattern, value)]
+        if not paths:
+            message = f"placeholders: {text} leads nowhere in the expected value"
+            raise InvalidInput(Problem("BK204", message, suggest(pattern, value)))
+        by_path |= dict.fromkeys(paths, str(placeholder))
+    return with_values(value, by_path) if by_path else value
