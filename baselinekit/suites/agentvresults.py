@@ -1,7 +1,7 @@
-"""What AgentV writes of a run, one row a case, in JSON Lines or YAML: read into the same report as our own.
+"""Read the result files of AgentV, one row per case, in JSON Lines or YAML, into the same report as our own.
 
-A row has a score and no outcome. From the score its outcome follows as that of any case that passes by the
-mean; a row with an error is an error, whatever its score is. Nothing in it says whether chance took part."""
+A row has a score but no outcome. The outcome follows from the score, as for any case that passes by the mean;
+a row with an error is an error, whatever its score. A row does not say whether chance was involved."""
 
 import os
 from collections.abc import Iterator
@@ -17,25 +17,25 @@ from baselinekit.schema.records import place_problems
 from baselinekit.tree.equality import is_number
 
 SCORE = "score"
-"""What the row states, of an error too; the case has none then."""
+"""The score as the row states it, also for an error, where the case itself has no score."""
 
-_RULE = PassRule("mean")
-_IDS = ("eval_id", "test_id")
-_HINT = "a row has eval_id and score: agentv eval … --out results.jsonl writes them"
+_PASS_RULE = PassRule("mean")
+_ID_KEYS = ("eval_id", "test_id")
+_ROW_HINT = "a row has eval_id and score: agentv eval … --out results.jsonl writes them"
 _JSON = ".json"
 
 
 def is_foreign(path: str) -> bool:
-    """By its ending: our own result files are one JSON text each."""
+    """Whether the file has another extension than our own result files, which are one JSON text each."""
     return path.lower().endswith((LINES, *(suffix for suffix in SUFFIXES if suffix != _JSON)))
 
 
 def read_rows(data: bytes, file: str) -> Report:
-    """The report of a result file; or everything that is wrong with it."""
+    """Return the report of a result file, or raise all of its problems."""
     body = decode(data, file).body
-    wrong: dict[int, list[Problem]] = {}
+    problems_by_document: dict[int, list[Problem]] = {}
     results: dict[str, Result] = {}
-    started: list[str] = []
+    timestamps: list[str] = []
     for number, document in enumerate(language(file).load(body, file)):
         for at, raw in rows_of(document):
             problems = check_row(raw, at)
@@ -43,22 +43,23 @@ def read_rows(data: bytes, file: str) -> Report:
                 assert isinstance(raw, dict)
                 result = result_of(raw, file)
                 if result.id in results:
-                    what = f"a second row for {result.id!r}"
+                    message = f"a second row for {result.id!r}"
                     hint = "one file for each target: an id stands for one result"
-                    problems = [Problem("BK691", what, hint, at=at)]
+                    problems = [Problem("BK691", message, hint, at=at)]
                 results.setdefault(result.id, result)
-                started += [str(raw["timestamp"])] if "timestamp" in raw else []
-            wrong.setdefault(number, []).extend(problems)
-    if any(wrong.values()):
-        raise InvalidInput(*place_problems(body, file, wrong))
+                timestamps += [str(raw["timestamp"])] if "timestamp" in raw else []
+            problems_by_document.setdefault(number, []).extend(problems)
+    if any(problems_by_document.values()):
+        raise InvalidInput(*place_problems(body, file, problems_by_document))
     if not results:
-        raise InvalidInput(Problem("BK690", f"{file} holds no result", _HINT))
+        raise InvalidInput(Problem("BK690", f"{file} holds no result", _ROW_HINT))
     name = os.path.basename(file)
-    return Report(name, min(started, default=""), 0.0, "agentv", "eval", tuple(results.values()))
+    return Report(name, min(timestamps, default=""), 0.0, "agentv", "eval", tuple(results.values()))
 
 
 def rows_of(document: Json) -> Iterator[tuple[Path, Json]]:
-    """A document is one row, a list of them, or a list below `results`."""
+    """Return the rows of a document with their paths. It is a row, a list of rows, or has them in
+    `results`."""
     at: Path = ()
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         document, at = document["results"], ("results",)
@@ -70,19 +71,19 @@ def rows_of(document: Json) -> Iterator[tuple[Path, Json]]:
 
 def check_row(raw: Json, at: Path) -> list[Problem]:
     if not isinstance(raw, dict):
-        return [Problem("BK690", f"no result but a JSON {json_type(raw)}", _HINT, at=at)]
-    if not any(isinstance(raw.get(key), str) and raw[key] for key in _IDS):
-        return [Problem("BK690", "a result without eval_id", _HINT, at=at)]
+        return [Problem("BK690", f"no result but a JSON {json_type(raw)}", _ROW_HINT, at=at)]
+    if not any(isinstance(raw.get(key), str) and raw[key] for key in _ID_KEYS):
+        return [Problem("BK690", "a result without eval_id", _ROW_HINT, at=at)]
     score = raw.get("score")
     if not is_number(score) or not 0 <= float(str(score)) <= 1:
-        what = "a result without a score" if score is None else f"the score {score!r} is not from 0 to 1"
-        return [Problem("BK690", what, _HINT, at=(*at, "score") if "score" in raw else at)]
+        message = "a result without a score" if score is None else f"the score {score!r} is not from 0 to 1"
+        return [Problem("BK690", message, _ROW_HINT, at=(*at, "score") if "score" in raw else at)]
     return []
 
 
 def result_of(raw: dict[str, Json], file: str) -> Result:
-    """One row. Its id is that of the case in its dataset, as our own reader of eval files calls it."""
-    name = next(str(raw[key]) for key in _IDS if raw.get(key))
+    """Return the result of a row. Its id is built as in our own reader of eval files: dataset and case id."""
+    name = next(str(raw[key]) for key in _ID_KEYS if raw.get(key))
     dataset = raw.get("dataset")
     id = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
     score = float(str(raw["score"]))
@@ -90,12 +91,12 @@ def result_of(raw: dict[str, Json], file: str) -> Result:
     outcome: Outcome = "error"
     verdict, reason = None, str(error or "")
     if not error:
-        outcome, verdict = verdict_of(exact(score), _RULE)
-        told = raw.get("reasoning")
-        reason = told if isinstance(told, str) and outcome == "failed" else ""
+        outcome, verdict = verdict_of(exact(score), _PASS_RULE)
+        reasoning = raw.get("reasoning")
+        reason = reasoning if isinstance(reasoning, str) and outcome == "failed" else ""
     grade = Grade("score", "model", outcome, None if error else score, reason, verdict)
     attempt = Attempt(1, outcome, grade.score, (grade,), reason, verdict=verdict)
-    facts = CaseFacts("capability", (attempt,), score=grade.score, pass_rule=_RULE)
+    facts = CaseFacts("capability", (attempt,), score=grade.score, pass_rule=_PASS_RULE)
     target = raw.get("target")
     return Result(
         id,

@@ -16,15 +16,15 @@ from baselinekit.suites.dialects.dialect import EXECUTIONS, INPUTS, Dialect, Sta
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
 
-# The JSON Schema of eval files and suites, for editors: every form that such a file may have, put
-# together from the classes that read them.
+# The JSON Schema of eval files and suites, for editors: every form that such a file may have, built from
+# the classes that read them.
 
 
 _ANYTHING: Schema = {}
 
 
 def json_schema() -> Schema:
-    """The schema of a whole file."""
+    """Return the schema of a whole file."""
     return schema_with(GRADERS)
 
 
@@ -33,22 +33,22 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
     add_recipes(parts)
     add_graders(parts, graders)
     add_expectations(parts)
-    alone: list[Schema] = []
+    list_forms: list[Schema] = []
     wrapped: dict[str, Schema] = {}
-    whole: list[Schema] = []
+    file_forms: list[Schema] = []
     for dialect in dialects:
         forms = dialect.schema(parts)
         if dialect.wrapper is not None:
             wrapped[dialect.wrapper] = one_or_several(forms[0]) if dialect.in_lists else forms[0]
-        (alone if dialect.in_lists else [] if dialect.wrapper else whole).extend(forms)
+        (list_forms if dialect.in_lists else [] if dialect.wrapper else file_forms).extend(forms)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "baselinekit eval file",
         "anyOf": [
-            *alone,
-            {"type": "array", "minItems": 1, "items": {"anyOf": alone}},
+            *list_forms,
+            {"type": "array", "minItems": 1, "items": {"anyOf": list_forms}},
             closed(wrapped, at_least=1),
-            *whole,
+            *file_forms,
         ],
         "$defs": parts,
     }
@@ -67,10 +67,10 @@ def add_recipes(parts: Parts) -> None:
 
 
 def add_graders(parts: Parts, graders: Graders) -> None:
-    """By its name, or with a config by its type and method. Who leaves the method out is understood by what
-    else is said."""
+    """Add the schemas of graders: by name, or with a config by type and method. Without a method, the other
+    keys of the config tell which grader is meant."""
     methods: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
-    every: Parts = {}
+    code_fields: Parts = {}
     for row in graders.values():
         if row.kind != "code" and not row.method:
             add_part(parts, f"{row.kind.title()}Config", row.schema)
@@ -79,18 +79,18 @@ def add_graders(parts: Parts, graders: Graders) -> None:
         part = f"{row.config.__name__}Config"
         inner = {"graders": {"type": "array", "items": ref("AnyGrader")}} if row.compose else {}
         add_part(parts, part, row.schema, **inner)
-        stated = parts[part]
-        every |= stated["properties"] if row.kind == "code" else {}
-        stated["properties"] = {"method": {"const": row.method}, **stated["properties"]}
-        required = [key for key in stated.get("required", ()) if key != "function_name"]
-        parts[part] = {**stated, "required": ["method", *required]}
+        part_schema = parts[part]
+        code_fields |= part_schema["properties"] if row.kind == "code" else {}
+        part_schema["properties"] = {"method": {"const": row.method}, **part_schema["properties"]}
+        required = [key for key in part_schema.get("required", ()) if key != "function_name"]
+        parts[part] = {**part_schema, "required": ["method", *required]}
         methods[row.kind].append(ref(part))
-    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed(every)]}
+    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed(code_fields)]}
     kinds = []
-    for name, others in methods.items():
+    for name, method_schemas in methods.items():
         part, config = f"{name.title()}Grader", ref(f"{name.title()}Config")
-        if others and name != "code":
-            config = {"anyOf": [config, *others]}
+        if method_schemas and name != "code":
+            config = {"anyOf": [config, *method_schemas]}
         add_part(parts, part, InlineGrader, type={"const": name}, config=config)
         kinds.append(ref(part))
     add_part(parts, "NamedGrader", NamedGrader)
@@ -99,11 +99,11 @@ def add_graders(parts: Parts, graders: Graders) -> None:
 
 
 def add_expectations(parts: Parts) -> None:
-    """By its type; without one it is `exact`."""
+    """Add the schemas of expectations by type; without a type it is `exact`."""
     add_part(parts, "Lists", Lists)
-    calls = dict(parts["Call"]["properties"])
-    calls |= {"input": calls["args"], "output": calls["expected"]}  # as the document has them
-    call = {**closed(calls), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
+    fields = dict(parts["Call"]["properties"])
+    fields |= {"input": fields["args"], "output": fields["expected"]}  # the names used in eval files
+    call = {**closed(fields), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
     add_part(parts, "Program", Program, test_cases={"type": "array", "minItems": 1, "items": call})
     values: Parts = {
         **dict.fromkeys(("exact", "contains", "pattern"), _ANYTHING),
@@ -117,18 +117,18 @@ def add_expectations(parts: Parts) -> None:
     parts["Expected"] = {"anyOf": [ref(f"Expected_{name}") for name in values]}
 
 
-# The folders and files that evals begin with: a small suite that runs as it is.
+# The folders and files of a new project: a small suite that runs as it is.
 
 
 SKILL = "reverse"
-"""Whom the example asks, by the name that the configuration gives it."""
+"""The skill that the example tests, by its name in the configuration."""
 
 SKILLS = f"""\
 skills:
   {SKILL}: {{python: "baselinekit.demo.skills:reverse"}}  # the example in evals/: put your own here
 """
 
-_NAMES = (
+_EXAMPLE_FILES = (
     "eval-suite.yaml",
     "config/graders.yaml",
     "config/thresholds.yaml",
@@ -137,29 +137,29 @@ _NAMES = (
     "baselines/sentence.txt",
     ".gitignore",
 )
-_FOR_EDITORS = ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml")
+_FILES_WITH_SCHEMA = ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml")
 
 
 def example_files() -> dict[str, str]:
-    """The text of each file of the example, which lies beside this module."""
+    """Return the text of each file of the example, which is in a folder next to this module."""
     folder = Path(__file__).with_name("example")
-    return {name: (folder / name.removeprefix(".")).read_text("utf-8") for name in _NAMES}
+    return {name: (folder / name.removeprefix(".")).read_text("utf-8") for name in _EXAMPLE_FILES}
 
 
 def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
-    """Write what is not there yet below a folder: what was written, and what is left as it was. What editors
-    check begins with the line by which they find the schema."""
-    written, left = [], []
+    """Write the example files that do not exist yet below a folder. Return the written and the skipped files.
+    Files that editors check begin with the line that points to the schema."""
+    written, skipped = [], []
     for name, text in example_files().items():
         path = os.path.join(root, folder, name)
         if os.path.lexists(path):
-            left.append(os.path.join(folder, name))
+            skipped.append(os.path.join(folder, name))
             continue
-        if name in _FOR_EDITORS:
+        if name in _FILES_WITH_SCHEMA:
             schema = writing.reference(
                 root, os.path.dirname(os.path.join(folder, name)), "evals", lambda: written_out(json_schema())
             )
             text = f"# yaml-language-server: $schema={schema}\n{text}"
         write_text(path, text, root)
         written.append(os.path.join(folder, name))
-    return written, left
+    return written, skipped

@@ -1,4 +1,4 @@
-"""Eval files to cases and suites: all of them, or everything that is wrong in any of them."""
+"""Load cases and suites from eval files: either all of them, or all problems of all files."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -21,21 +21,21 @@ from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import NUMBERED
 from baselinekit.suites.targets import NO_TARGETS, Targets
 
-# Which files hold evals: those that are named, and those below the folders that are named.
+# Which files hold evals: the named files, and those below the named folders.
 
 
 def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str]]:
-    """The suites, those of the upper folders first, and the other files."""
-    found = eval_files(paths, root)
+    """Return the suite files, those of upper folders first, and the other files."""
+    files = eval_files(paths, root)
     suites = []
-    for file in found:  # by a look at its bytes; whether it really is one is found out when it is read
+    for file in files:  # a search in its bytes; reading it tells later whether it really is a suite
         with suppress(BaselinekitError):
             suites += [file] if WRAPPER.encode() in read(root, file) else []
-    return sorted(suites, key=lambda file: file.count("/")), [file for file in found if file not in suites]
+    return sorted(suites, key=lambda file: file.count("/")), [file for file in files if file not in suites]
 
 
 def forms_in(root: str, file: str) -> set[str]:
-    """What a file holds; nothing where it cannot be read."""
+    """Return the forms of the items in a file; none if it cannot be read."""
     try:
         documents = language(file).load(decode(read(root, file), file).body, file, numbered=NUMBERED)
     except BaselinekitError:
@@ -43,10 +43,10 @@ def forms_in(root: str, file: str) -> set[str]:
     return {item.form for document in documents for item in items(document, DIALECTS)}
 
 
-# What lies among eval files and is none: a package.json, a schema.
+# Other files among eval files: a package.json, a schema.
 
 
-_KEYS = (
+_EVAL_KEYS = (
     *(
         "eval_suite",
         "eval_trigger",
@@ -71,19 +71,20 @@ _KEYS = (
     *("grader", "graders", "evaluators", "rubrics", "outcome", "criteria", "current", "baseline", "human"),
     *("execution", "target", "dataset", "ref"),
 )
-_AS_GOOD_AS = 0.8
-"""How alike a key has to be to one of an eval file to be a mistake in writing it."""
+_SIMILARITY = 0.8
+"""How similar to a key of eval files a key must be to count as a misspelling of it."""
 
 
 def is_foreign(root: str, file: str) -> bool:
-    """Whether a JSON file that was only found has no key of an eval file, nor one that could be meant so."""
-    return keys_of_json(root, file, _KEYS, _AS_GOOD_AS) == "others"
+    """Whether a JSON file that was found, not named, has no key of an eval file, and no misspelling of
+    one."""
+    return keys_of_json(root, file, _EVAL_KEYS, _SIMILARITY) == "others"
 
 
-# Eval files to cases and suites: all of them, or everything that is wrong in any of them.
+# From eval files to cases and suites: either all of them, or all problems of all files.
 
 FetchFile = Callable[[str], FetchedFile]
-"""Reads a file that is named by an address of a git repository."""
+"""Reads a file that is named by the address of a git repository."""
 
 
 def load_suite(
@@ -94,8 +95,8 @@ def load_suite(
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> Suite:
-    """A suite and all its cases. `target`: whom to ask instead of those that the files name, where a case
-    does not say so itself."""
+    """Return a suite with all its cases. `target` replaces the targets that the files name, except where a
+    case names its own."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
     with without_collector():
         loading.file(file, Defaults(root, target), only_suite=True)
@@ -111,8 +112,8 @@ def load_cases(
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> list[Case]:
-    """The cases of these files, in their order. A suite among them brings its own along; what the suite of
-    the folder says for its cases holds for a file by itself as well."""
+    """Return the cases of these files, in order. A suite among them adds its own cases; the defaults of a
+    folder's suite also apply to a file that is loaded alone."""
     loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
     with without_collector():
         for file in files:
@@ -129,9 +130,9 @@ def load_evals(
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> Suite:
-    """Everything below these paths, each case once. One suite among it says how all of it is run; where
-    there are several, or none, nobody does."""
-    loading, suite = _loaded(paths, root, target, dialects, fetch_file, targets)
+    """Return everything below these paths, each case once. If there is exactly one suite, its settings apply
+    to all cases; otherwise none do."""
+    loading, suite = _load(paths, root, target, dialects, fetch_file, targets)
     loading.finish()
     return suite
 
@@ -142,12 +143,12 @@ def load_partly(
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> tuple[Suite, list[Problem]]:
-    """What can be read of it, and what is wrong with the rest."""
-    loading, suite = _loaded(paths, root, None, DIALECTS, fetch_file, targets)
+    """Return what can be read, and the problems of the rest."""
+    loading, suite = _load(paths, root, None, DIALECTS, fetch_file, targets)
     return suite, loading.wrong()
 
 
-def _loaded(
+def _load(
     paths: Sequence[str],
     root: str,
     target: Execution | None,
@@ -155,15 +156,15 @@ def _loaded(
     fetch_file: FetchFile | None,
     targets: Targets,
 ) -> tuple[Loading, Suite]:
-    suites, loose = discover_evals(paths, root)
-    named = {name_in_project(root, os.path.join(root, path)) for path in paths}
-    foreign = [file for file in loose if file not in named and is_foreign(root, file)]
-    loose = [file for file in loose if file not in foreign]
+    suites, other_files = discover_evals(paths, root)
+    named_files = {name_in_project(root, os.path.join(root, path)) for path in paths}
+    foreign_files = [file for file in other_files if file not in named_files and is_foreign(root, file)]
+    other_files = [file for file in other_files if file not in foreign_files]
     loading = Loading(
         root,
         dialects,
-        files=frozenset((*suites, *loose)),
-        walked={*suites, *loose} - named,
+        files=frozenset((*suites, *other_files)),
+        walked={*suites, *other_files} - named_files,
         fetch_file=fetch_file,
         targets=targets,
     )
@@ -172,13 +173,13 @@ def _loaded(
         for file in suites:
             if file not in loading.referred:
                 loading.file(file, defaults)
-        chosen = [suite for suite in loading.suites if suite.file not in loading.referred]
-        ours = loading.defaults.get(str(chosen[0].file)) if len(chosen) == 1 else None
-        for file in loose:
+        top_suites = [suite for suite in loading.suites if suite.file not in loading.referred]
+        suite_defaults = loading.defaults.get(str(top_suites[0].file)) if len(top_suites) == 1 else None
+        for file in other_files:
             if file not in loading.referred:
-                loading.file(file, ours or defaults_for(file, loading, defaults))
-    suite = chosen[0] if len(chosen) == 1 else Suite("evals", ())
-    return loading, replace(_with_cases(suite, loading), notes=tuple(map(passed_over, foreign)))
+                loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
+    suite = top_suites[0] if len(top_suites) == 1 else Suite("evals", ())
+    return loading, replace(_with_cases(suite, loading), notes=tuple(map(passed_over, foreign_files)))
 
 
 def passed_over(file: str) -> str:
@@ -186,7 +187,7 @@ def passed_over(file: str) -> str:
 
 
 def _with_cases(suite: Suite, loading: Loading) -> Suite:
-    """With what was read; and as many at once as the targets let, where nobody else says how many."""
+    """Return the suite with the cases read, and with the targets' limit of workers unless it states one."""
     config = suite.config
     if config.max_workers is None and loading.workers:
         config = replace(config, max_workers=min(loading.workers))

@@ -1,5 +1,5 @@
-"""What `doctor` says of the shape of prompt folders: what a description has to say, what fits what, and what
-makes a prompt a skill that is found when it is needed."""
+"""The checks of `doctor` on prompt folders: whether a description is complete, whether its parts fit
+together, and whether a skill is described so that it is chosen when it is needed."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,160 +33,172 @@ _MANY_LINES = 200
 
 @frozen
 class FolderShape:
-    """What keeps folders from being as they should, and what might."""
+    """The problems in the shape of folders, and the possible ones (warnings)."""
 
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
 
 def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderShape]:
-    """What would stop a run of these folders, whoever is asked, and what there is to say of their shape."""
+    """Return the problems that would stop any run of these folders, and the findings on their shape."""
     broken: list[Problem] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    called: Mapping[str, Sequence[str]] = {}
-    with suppress(InvalidInput):  # more folders than anybody looks through
-        called = names_of_all(root) if folders else {}
+    folders_by_name: Mapping[str, Sequence[str]] = {}
+    with suppress(InvalidInput):  # there are too many folders to search
+        folders_by_name = names_of_all(root) if folders else {}
     for path in folders:
-        folder, wrong = read_folder(root, path)
+        folder, folder_problems = read_folder(root, path)
         template, _ = read_template(root, path)
-        broken += wrong
+        broken += folder_problems
         if not os.path.isfile(os.path.join(root, folder.meta_file)):
-            what = f"{path or 'the folder'} has no description"
+            message = f"{path or 'the folder'} has no description"
             hint = f"write {', '.join(REQUIRED)} into it"
-            problems.append(Problem("BK756", what, hint, Place(folder.meta_file)))
+            problems.append(Problem("BK756", message, hint, Place(folder.meta_file)))
             continue
         data = read_mapping(root, folder.meta_file, "BK756", "")
         if data.broken and not data.raw:
             continue
-        problems += data.placed([*_description(root, folder, data.raw), *_aliases(folder, called)])
-        problems += data.placed(list(_skill(folder)))
-        problems += [*_variables(folder, template, data), *_too_long(template)]
-        warnings += data.placed([*_unknown(data.raw), *_dates(data.raw), *_when(folder, data.raw)])
-        warnings += [*_unused(folder, template, data), *_literal(template), *_long(template)]
-        warnings += _files(root, folder)
-        warnings += _queries(root, folder)
+        problems += data.placed(
+            [*_check_description(root, folder, data.raw), *_check_aliases(folder, folders_by_name)]
+        )
+        problems += data.placed(list(_check_skill(folder)))
+        problems += [*_check_variables(folder, template, data), *_check_too_long(template)]
+        warnings += data.placed(
+            [*_check_unknown_keys(data.raw), *_check_dates(data.raw), *_check_use_when(folder, data.raw)]
+        )
+        warnings += [
+            *_check_unused_inputs(folder, template, data),
+            *_check_literal_braces(template),
+            *_check_long(template),
+        ]
+        warnings += _check_files(root, folder)
+        warnings += _check_queries(root, folder)
     return broken, FolderShape(tuple(problems), tuple(warnings))
 
 
 # The description.
 
 
-def _description(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+def _check_description(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
     for key in REQUIRED:
         value = raw.get(key)
         if value is None or (isinstance(value, str) and not value.strip()):
             yield Problem("BK756", f"the key {key!r} is missing", "add it", at=(key,) if key in raw else ())
     name = name_of(root, folder.path)
     if isinstance(raw.get("id"), str) and raw["id"] != name:
-        what = f"the id {raw['id']!r} is not the name of its folder"
-        yield Problem("BK756", what, f"write {name!r}, or rename the folder", at=("id",))
+        message = f"the id {raw['id']!r} is not the name of its folder"
+        yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))
     status = raw.get("status")
     if status is not None and status not in STATUSES:
         hint = nearest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
         yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
 
 
-def _aliases(folder: PromptFolder, called: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     seen: set[str] = set()
     for number, alias in enumerate(folder.meta.aliases):
         at = ("aliases", number)
         if not _ALIAS.fullmatch(alias):
             hint = "letters, digits, `_` and `-`, the first a letter or `_`"
             yield Problem("BK756", f"{alias!r} is not an alias", hint, at=at)
-        others = [other for other in called.get(alias, ()) if other != folder.path]
+        other_folders = [path for path in folders_by_name.get(alias, ()) if path != folder.path]
         if alias in seen or alias == folder.id:
             yield Problem("BK756", f"the alias {alias!r} is there already", "remove it", at=at)
-        elif others:
-            yield Problem("BK756", f"{others[0]} is called {alias!r} too", "choose another alias", at=at)
+        elif other_folders:
+            yield Problem(
+                "BK756", f"{other_folders[0]} is called {alias!r} too", "choose another alias", at=at
+            )
         seen.add(alias)
 
 
-def _unknown(raw: Mapping[str, Json]) -> Iterator[Problem]:
-    """Keys that nothing reads. One that is nearly known is told when the folder is read."""
+def _check_unknown_keys(raw: Mapping[str, Json]) -> Iterator[Problem]:
+    """Report keys that nothing reads. Misspelt keys are reported when the folder is read."""
     for key in raw:
         if key not in STATED and not misspelt(key, raw):
             yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
 
 
-def _dates(raw: Mapping[str, Json]) -> Iterator[Problem]:
+def _check_dates(raw: Mapping[str, Json]) -> Iterator[Problem]:
     for key in ("created", "updated"):
         value = raw.get(key)
         if isinstance(value, str) and value.strip() and parse_time(value) is None:
             yield Problem("BK758", f"{value!r} is not a date", "such as 2026-03-01", at=(key,))
 
 
-# A skill: what loads it, and how long it is.
+# A skill: when it is loaded, and how long it is.
 
 
-def _skill(folder: PromptFolder) -> Iterator[Problem]:
+def _check_skill(folder: PromptFolder) -> Iterator[Problem]:
     meta = folder.meta
     word = next((word for word in _RESERVED if word in meta.id.lower()), None)
     if word is not None:
-        what = f"the id {meta.id!r} contains {word!r}, which no skill may be called"
-        yield Problem("BK757", what, "choose another id", at=("id",))
-    said = meta.description or ""
-    if len(said) > _LONGEST_DESCRIPTION:
-        what = f"the description has {len(said):,} characters"
-        yield Problem("BK757", what, f"at most {_LONGEST_DESCRIPTION:,}", at=("description",))
-    if "<" in said or ">" in said:
-        what = "the description contains < or >, which a skill's must not"
-        yield Problem("BK757", what, "say it in words", at=("description",))
+        message = f"the id {meta.id!r} contains {word!r}, which no skill may be called"
+        yield Problem("BK757", message, "choose another id", at=("id",))
+    description = meta.description or ""
+    if len(description) > _LONGEST_DESCRIPTION:
+        message = f"the description has {len(description):,} characters"
+        yield Problem("BK757", message, f"at most {_LONGEST_DESCRIPTION:,}", at=("description",))
+    if "<" in description or ">" in description:
+        message = "the description contains < or >, which a skill's must not"
+        yield Problem("BK757", message, "say it in words", at=("description",))
     for key in ("triggers", "not_for"):
         for number, text in enumerate(getattr(meta, key)):
             if not text.strip():
                 yield Problem("BK757", f"an empty text in {key!r}", "remove it", at=(key, number))
 
 
-def _when(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
-    said = folder.meta.description
-    if not said:
-        what = "without a description, its summary says when the prompt is used"
-        yield Problem("BK758", what, "add `description:`", at=())
-    elif _USE_WHEN not in " ".join(said.casefold().split()):
-        what = "the description does not say when the prompt is used"
-        yield Problem("BK758", what, f"write a sentence with {_USE_WHEN!r}", at=("description",))
+def _check_use_when(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+    description = folder.meta.description
+    if not description:
+        message = "without a description, its summary says when the prompt is used"
+        yield Problem("BK758", message, "add `description:`", at=())
+    elif _USE_WHEN not in " ".join(description.casefold().split()):
+        message = "the description does not say when the prompt is used"
+        yield Problem("BK758", message, f"write a sentence with {_USE_WHEN!r}", at=("description",))
 
 
-def _too_long(template: TemplateFile | None) -> Iterator[Problem]:
+def _check_too_long(template: TemplateFile | None) -> Iterator[Problem]:
     if template is not None and (words := len(template.text.split())) >= _TOO_MANY_WORDS:
         hint = f"fewer than {_TOO_MANY_WORDS:,}: move parts into files of their own"
         yield Problem("BK757", f"the prompt has {words:,} words", hint, Place(template.file, 1, 1))
 
 
-_NO_NAME = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
+_BRACES = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
 
 
-def _literal(template: TemplateFile | None) -> Iterator[Problem]:
-    """What looks like a variable and is none: it goes to the model with its braces."""
+def _check_literal_braces(template: TemplateFile | None) -> Iterator[Problem]:
+    """Report text that looks like a variable but is none: it is sent to the model with its braces."""
     if template is None:
         return
-    for found in _NO_NAME.finditer(template.text):
-        if not NAME.fullmatch(found[1]):
-            what = f"{{{{{found[1]}}}}} is sent as it stands: it is not the name of a variable"
+    for match in _BRACES.finditer(template.text):
+        if not NAME.fullmatch(match[1]):
+            message = f"{{{{{match[1]}}}}} is sent as it stands: it is not the name of a variable"
             hint = "letters from a to z, digits, `_`, `-` and `.`, the first a letter or `_`"
-            yield Problem("BK758", what, hint, place(template.file, template.text, found.start()))
+            yield Problem("BK758", message, hint, place(template.file, template.text, match.start()))
 
 
-def _long(template: TemplateFile | None) -> Iterator[Problem]:
+def _check_long(template: TemplateFile | None) -> Iterator[Problem]:
     if template is None:
         return
     words = len(template.text.split())
     if _MANY_WORDS <= words < _TOO_MANY_WORDS:
-        what = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
-        yield Problem("BK758", what, "move parts into files of their own", Place(template.file, 1, 1))
+        message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
+        yield Problem("BK758", message, "move parts into files of their own", Place(template.file, 1, 1))
     lines = sum(bool(line.strip()) for line in template.text.splitlines())
     if lines >= _MANY_LINES:
-        what = f"the prompt has {lines:,} lines that are not blank"
+        message = f"the prompt has {lines:,} lines that are not blank"
         hint = f"fewer than {_MANY_LINES} are easier to follow"
-        yield Problem("BK758", what, hint, Place(template.file, 1, 1))
+        yield Problem("BK758", message, hint, Place(template.file, 1, 1))
 
 
 # Variables and files.
 
 
-def _variables(folder: PromptFolder, template: TemplateFile | None, data: DataFile) -> Iterator[Problem]:
-    """Required inputs that the template does not use, and names in it where nothing is declared."""
+def _check_variables(
+    folder: PromptFolder, template: TemplateFile | None, data: DataFile
+) -> Iterator[Problem]:
+    """Report required inputs that the template does not use, and used names if no inputs are declared."""
     if template is None:
         return
     unused = [
@@ -194,7 +206,7 @@ def _variables(folder: PromptFolder, template: TemplateFile | None, data: DataFi
             "BK756",
             f"the prompt does not use {{{{{name}}}}}, which is required",
             f"use it in {template.file}, or write `required: false`",
-            at=_at(data.raw.get("inputs"), name),
+            at=_declaration_path(data.raw.get("inputs"), name),
         )
         for name, variable in folder.meta.inputs.items()
         if variable.required and name not in template.names
@@ -202,57 +214,64 @@ def _variables(folder: PromptFolder, template: TemplateFile | None, data: DataFi
     yield from data.placed(unused)
     if not data.raw.get("inputs"):
         for name in template.names:
-            what = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
+            message = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
             hint = f"declare it in {folder.meta_file}: inputs: [{name}]"
-            yield Problem("BK756", what, hint, template.place_of(name))
+            yield Problem("BK756", message, hint, template.place_of(name))
 
 
-def _unused(folder: PromptFolder, template: TemplateFile | None, data: DataFile) -> Sequence[Problem]:
-    """What may be left out, and is never used: a script could still want it."""
+def _check_unused_inputs(
+    folder: PromptFolder, template: TemplateFile | None, data: DataFile
+) -> Sequence[Problem]:
+    """Report optional inputs that are never used; only a warning, as a script might use them."""
     names = template.names if template is not None else []
     return data.placed(
         [
-            Problem("BK758", f"the prompt does not use {{{{{name}}}}}", "", at=_at(data.raw["inputs"], name))
+            Problem(
+                "BK758",
+                f"the prompt does not use {{{{{name}}}}}",
+                "",
+                at=_declaration_path(data.raw["inputs"], name),
+            )
             for name, variable in folder.meta.inputs.items()
             if template is not None and not variable.required and name not in names
         ]
     )
 
 
-def _at(inputs: Json, name: str) -> tuple[str | int, ...]:
-    """Where a variable is declared."""
+def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
+    """Return the path at which a variable is declared."""
     if not isinstance(inputs, list):
         return "inputs", name
     declared = [item.get("name") if isinstance(item, dict) else item for item in inputs]
     return "inputs", declared.index(name)
 
 
-def _queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
-    """Lists that ask nothing, and queries that are asked twice."""
+def _check_queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
+    """Report empty lists of queries, and duplicate queries."""
     if folder.eval_file is None:
         return ()
     data = read_mapping(root, folder.eval_file, "BK750", "")
-    stated = data.raw.get("triggering")
-    lists = {key: stated.get(key) for key in LISTS} if isinstance(stated, dict) else {}
-    found = []
+    triggering = data.raw.get("triggering")
+    lists = {key: triggering.get(key) for key in LISTS} if isinstance(triggering, dict) else {}
+    problems = []
     if lists and not any(lists.values()):
-        what = "`triggering` has no query, so nobody is asked"
-        found.append(Problem("BK758", what, "add one, or remove it", at=("triggering",)))
+        message = "`triggering` has no query, so nobody is asked"
+        problems.append(Problem("BK758", message, "add one, or remove it", at=("triggering",)))
     for key, queries in lists.items():
         listed = queries if isinstance(queries, list) else []
-        found += [
+        problems += [
             Problem("BK758", "this query is in the list twice", "remove one", at=("triggering", key, number))
             for number, query in enumerate(listed)
             if query in listed[:number]
         ]
-    return data.placed(found)
+    return data.placed(problems)
 
 
-def _files(root: str, folder: PromptFolder) -> Iterator[Problem]:
+def _check_files(root: str, folder: PromptFolder) -> Iterator[Problem]:
     if folder.eval_file is None:
-        what = f"{folder.path or 'the folder'} has no eval file: nothing says what is a right answer"
-        yield Problem("BK758", what, "write eval.yml with `cases:`", Place(folder.meta_file))
+        message = f"{folder.path or 'the folder'} has no eval file: nothing says what is a right answer"
+        yield Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
     for script in filter(None, (folder.guard, folder.verify)):
         if not os.access(os.path.join(root, script), os.X_OK):
-            what = "it cannot be executed"
-            yield Problem("BK758", what, f"chmod +x {script}", Place(script))
+            message = "it cannot be executed"
+            yield Problem("BK758", message, f"chmod +x {script}", Place(script))

@@ -1,5 +1,5 @@
-"""Prompt folders on the disk: which folder is one, where one is found by its path, its id or an alias, what
-its description says, and what the verdicts on its cases hang on."""
+"""Prompt folders on disk: which folders are prompt folders, how one is found by path, id or alias, its
+description, and the digest of all that affects the verdicts on its cases."""
 
 import os
 import posixpath
@@ -38,31 +38,31 @@ GUARD, VERIFY = "guard.sh", "verify.sh"
 _YAML = (".yml", ".yaml")
 _HOLDS_CASES = lazy_pattern(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
 _HOLDS_CASE_LINES = lazy_pattern(rb'"(?:expected_outcome|input_messages)"[ \t]*:')
-_LOOKED_AT = 100_000
+_MAX_BYTES_SCANNED = 100_000
 MOST_FOLDERS = 20_000
-_DEEPEST = 12
-_PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
+_MAX_DEPTH = 12
+_SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
 
-# Which of its files holds cases. All the others are no eval files.
+# Which of its files holds the cases. No other file is an eval file.
 
 
 def eval_file_in(root: str, folder: str) -> str | None:
-    """The file with the cases of a prompt folder: by its name, else the one that has `cases` or
+    """Return the file with the cases of a prompt folder: by its name, else the one with `cases` or
     `triggering`."""
-    names = _names(root, folder)
-    found = [name for name in EVALS if name in names]
-    if not found:
-        others = [name for name in names if name.endswith(_YAML) and name not in (*METAS, CONFIG_NAME)]
-        found = [name for name in others if holds_cases(root, posixpath.join(folder, name))]
-    if len(found) > 1:
-        what = f"{folder or 'the folder'} has {len(found)} eval files: {', '.join(found)}"
-        at = Place(posixpath.join(folder, found[1]))
-        raise InvalidInput(Problem("BK755", what, "keep one of them, or name the one to run", at))
-    return posixpath.join(folder, found[0]) if found else None
+    names = _list_names(root, folder)
+    eval_names = [name for name in EVALS if name in names]
+    if not eval_names:
+        candidates = [name for name in names if name.endswith(_YAML) and name not in (*METAS, CONFIG_NAME)]
+        eval_names = [name for name in candidates if holds_cases(root, posixpath.join(folder, name))]
+    if len(eval_names) > 1:
+        message = f"{folder or 'the folder'} has {len(eval_names)} eval files: {', '.join(eval_names)}"
+        at = Place(posixpath.join(folder, eval_names[1]))
+        raise InvalidInput(Problem("BK755", message, "keep one of them, or name the one to run", at))
+    return posixpath.join(folder, eval_names[0]) if eval_names else None
 
 
-def _names(root: str, folder: str) -> list[str]:
+def _list_names(root: str, folder: str) -> list[str]:
     try:
         return sorted(os.listdir(os.path.join(root, folder)))
     except OSError:
@@ -70,8 +70,8 @@ def _names(root: str, folder: str) -> list[str]:
 
 
 def holds_cases(root: str, file: str) -> bool:
-    """Whether a file of a prompt folder is one with cases, by its name or a look at its bytes: what is wrong
-    with it is found out when it is read."""
+    """Whether a file of a prompt folder has cases, by its name or a search in its bytes; its problems are
+    found when it is read."""
     if posixpath.basename(file) in EVALS:
         return True
     with suppress(BaselinekitError):
@@ -80,40 +80,44 @@ def holds_cases(root: str, file: str) -> bool:
 
 
 def eval_files(paths: Sequence[str], root: str) -> list[str]:
-    """The files below these paths that may hold evals. Of a prompt folder only its eval file does, unless
-    another one is named."""
-    found: dict[str, None] = {}
+    """Return the files below these paths that may hold evals. In a prompt folder only its eval file does,
+    unless another file is named."""
+    eval_paths: dict[str, None] = {}
     for path in paths:
         files = discover([path], root, BESIDE, with_prompts=True, endings=(*SUFFIXES, LINES))
         if os.path.isdir(os.path.join(root, path)):
-            of = {folder: eval_file_in(root, folder) for folder in _holding(files, path, root)}
-            files = [file for file in files if file in of.values() or not is_below(file, of)]
+            eval_file_of = {
+                folder: eval_file_in(root, folder) for folder in _prompt_folders_of(files, path, root)
+            }
+            files = [
+                file for file in files if file in eval_file_of.values() or not is_below(file, eval_file_of)
+            ]
             files = [file for file in files if not file.endswith(LINES) or holds_case_lines(root, file)]
-        found.update(dict.fromkeys(files))
-    return list(found)
+        eval_paths.update(dict.fromkeys(files))
+    return list(eval_paths)
 
 
 def holds_case_lines(root: str, file: str) -> bool:
-    """Whether a file of JSON Lines in a folder is one with cases, by a look at its first lines: other rows
-    have lines too."""
+    """Whether a JSON Lines file in a folder has cases, by a search in its first bytes: such files often hold
+    other data."""
     with suppress(OSError), open(os.path.join(root, file), "rb") as opened:
-        return _HOLDS_CASE_LINES.search(opened.read(_LOOKED_AT)) is not None
+        return _HOLDS_CASE_LINES.search(opened.read(_MAX_BYTES_SCANNED)) is not None
     return False
 
 
-def _holding(files: Sequence[str], path: str, root: str) -> list[str]:
-    """The prompt folders that these files lie in, from the named path on."""
+def _prompt_folders_of(files: Sequence[str], path: str, root: str) -> list[str]:
+    """Return the prompt folders that contain these files, at or below the named path."""
     top = name_in_project(root, os.path.join(root, path))
     top = "" if top == "." else top
-    found: dict[str, bool] = {}
+    checked: dict[str, bool] = {}
     for file in files:
         folder = posixpath.dirname(file)
-        while folder not in found:
-            found[folder] = is_prompt_folder(_names(root, folder))
+        while folder not in checked:
+            checked[folder] = is_prompt_folder(_list_names(root, folder))
             if folder in (top, "", "/"):
                 break
             folder = posixpath.dirname(folder)
-    return [folder for folder, is_one in found.items() if is_one]
+    return [folder for folder, is_prompt in checked.items() if is_prompt]
 
 
 def is_below(file: str, folders: Collection[str]) -> bool:
@@ -126,45 +130,49 @@ def is_below(file: str, folders: Collection[str]) -> bool:
         folder = posixpath.dirname(folder)
 
 
-# Where prompt folders are: a bounded walk that follows no link.
+# Where prompt folders are: a bounded walk that follows no links.
 
 
 def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> list[str]:
-    """The prompt folders at and below these paths, each once, named from the root. The folder of a file
-    counts if it is one."""
-    found: dict[str, None] = {}
-    seen = 0
+    """Return the prompt folders at and below these paths, each once, relative to the root. For a file, its
+    folder counts if it is a prompt folder."""
+    folders: dict[str, None] = {}
+    visited = 0
     for path in paths:
         full = os.path.join(root, path)
         if not os.path.isdir(full):
             parent = posixpath.dirname(name_in_project(root, full))
-            if is_prompt_folder(_names(root, parent)):
-                found[parent] = None
+            if is_prompt_folder(_list_names(root, parent)):
+                folders[parent] = None
             continue
-        for folder, below_it, names in os.walk(full):
-            seen += 1
-            if seen > most:
-                what = f"more than {most:,} folders to look for prompts in"
-                raise InvalidInput(Problem("BK755", what, "name the prompt's folder by its path"))
+        for folder, subfolders, names in os.walk(full):
+            visited += 1
+            if visited > most:
+                message = f"more than {most:,} folders to look for prompts in"
+                raise InvalidInput(Problem("BK755", message, "name the prompt's folder by its path"))
             name = name_in_project(root, folder)
             depth = os.path.relpath(folder, full).count(os.sep)
-            below_it[:] = sorted(one for one in below_it if one[0] != "." and one not in _PASSED_OVER)
-            below_it[:] = below_it if depth < _DEEPEST else []
+            subfolders[:] = sorted(
+                subfolder
+                for subfolder in subfolders
+                if subfolder[0] != "." and subfolder not in _SKIPPED_FOLDERS
+            )
+            subfolders[:] = subfolders if depth < _MAX_DEPTH else []
             if is_prompt_folder(names):
-                found["" if name == "." else name] = None
-    return list(found)
+                folders["" if name == "." else name] = None
+    return list(folders)
 
 
 def script_files(root: str) -> Iterator[str]:
-    """The scripts of all prompt folders of a project, from its root."""
+    """Return the scripts of all prompt folders of a project, relative to its root."""
     for folder in folders_below(root, [""]):
         files = (posixpath.join(folder, name) for name in (GUARD, VERIFY))
         yield from (file for file in files if os.path.lexists(os.path.join(root, file)))
 
 
 def find_folder(root: str, name: str) -> str | None:
-    """The prompt folder of the project with this id, or this alias; None where there is none. Where a folder
-    says no id, its name is one."""
+    """Return the prompt folder of the project with this id or alias, or None. The id of a folder that states
+    none is its name."""
     by_id, by_alias = [], []
     for folder in folders_below(root, [""]):
         raw = _raw_meta(root, folder)
@@ -174,21 +182,24 @@ def find_folder(root: str, name: str) -> str | None:
             by_id.append(folder)
         elif isinstance(aliases, list) and name in aliases:
             by_alias.append(folder)
-    found = by_id or by_alias
-    if len(found) > 1:
-        what = f"{len(found)} prompts are called {name!r}: {', '.join(found)}"
-        raise InvalidInput(Problem("BK755", what, "name the folder by its path, and rename one of them"))
-    return found[0] if found else None
+    matches = by_id or by_alias
+    if len(matches) > 1:
+        message = f"{len(matches)} prompts are called {name!r}: {', '.join(matches)}"
+        raise InvalidInput(Problem("BK755", message, "name the folder by its path, and rename one of them"))
+    return matches[0] if matches else None
 
 
 def names_of_all(root: str) -> dict[str, list[str]]:
-    """All ids and aliases of the project, each with the folders that are called so."""
+    """Return all ids and aliases of the project, each with its folders."""
     names: dict[str, list[str]] = {}
     for folder in folders_below(root, [""]):
         raw = _raw_meta(root, folder)
         aliases = raw.get("aliases")
-        stated = [raw.get("id") or name_of(root, folder), *(aliases if isinstance(aliases, list) else [])]
-        for name in dict.fromkeys(name for name in stated if isinstance(name, str)):
+        folder_names = [
+            raw.get("id") or name_of(root, folder),
+            *(aliases if isinstance(aliases, list) else []),
+        ]
+        for name in dict.fromkeys(name for name in folder_names if isinstance(name, str)):
             names.setdefault(name, []).append(folder)
     return names
 
@@ -198,8 +209,8 @@ def name_of(root: str, folder: str) -> str:
 
 
 def _raw_meta(root: str, folder: str) -> dict[str, Json]:
-    """What a description says, as far as it can be read."""
-    file = _one_of(root, folder, METAS)
+    """Return the raw description, or {} if it cannot be read."""
+    file = _first_existing(root, folder, METAS)
     if file is not None:
         with suppress(BaselinekitError):
             documents = language(file).load(decode(read(root, file), file).body, file)
@@ -208,14 +219,14 @@ def _raw_meta(root: str, folder: str) -> dict[str, Json]:
     return {}
 
 
-def _one_of(root: str, folder: str, names: Sequence[str]) -> str | None:
+def _first_existing(root: str, folder: str, names: Sequence[str]) -> str | None:
     paths = (posixpath.join(folder, name) for name in names)
     return next((path for path in paths if os.path.isfile(os.path.join(root, path))), None)
 
 
-def _script(root: str, folder: str, name: str) -> str | None:
-    """A script, whatever it is: one that cannot be run, such as a link to nowhere, is told by who runs it,
-    and not passed over as if there were none."""
+def _script_file(root: str, folder: str, name: str) -> str | None:
+    """Return the path of a script if it exists in any form. One that cannot be run, such as a broken link, is
+    reported when it is run, rather than skipped as if there were none."""
     file = posixpath.join(folder, name)
     return file if os.path.lexists(os.path.join(root, file)) else None
 
@@ -225,7 +236,7 @@ def _script(root: str, folder: str, name: str) -> str | None:
 
 @frozen
 class TemplateFile:
-    """A template as it stands in its file."""
+    """A template with its file."""
 
     file: str
     text: str
@@ -235,30 +246,30 @@ class TemplateFile:
         return list(dict.fromkeys(names_in(self.text)))
 
     def place_of(self, name: str) -> Place:
-        """Where it asks for a variable first."""
-        found = re.search(rf"(?<!\\)\{{\{{\s*{re.escape(name)}\s*\}}\}}", self.text)
-        return place(self.file, self.text, found.start() if found else 0)
+        """Return the place where it first uses a variable."""
+        match = re.search(rf"(?<!\\)\{{\{{\s*{re.escape(name)}\s*\}}\}}", self.text)
+        return place(self.file, self.text, match.start() if match else 0)
 
 
 def read_template(root: str, folder: str) -> tuple[TemplateFile | None, list[Problem]]:
     file = posixpath.join(folder, TEMPLATE)
     if not os.path.lexists(os.path.join(root, file)):
-        what = f"{folder or 'the folder'} has no {TEMPLATE}"
+        message = f"{folder or 'the folder'} has no {TEMPLATE}"
         return None, [
-            Problem("BK755", what, "write the prompt into it, with {{name}} for an input", Place(file))
+            Problem("BK755", message, "write the prompt into it, with {{name}} for an input", Place(file))
         ]
     try:
         text = decode(read(root, file), file).body
     except BaselinekitError as error:
-        return None, [one.placed(Place(file)) for one in error.problems]
+        return None, [problem.placed(Place(file)) for problem in error.problems]
     if not text.strip():
         return None, [Problem("BK755", f"{TEMPLATE} is empty", "write the prompt into it", Place(file, 1, 1))]
     return TemplateFile(file, text), []
 
 
 def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
-    """Variables that the template uses and a description does not declare. One without `inputs:` declares
-    what the template uses."""
+    """Report variables that the template uses and the description does not declare. A description without
+    `inputs:` declares all that the template uses."""
     if not meta.inputs:
         return []
     return [
@@ -273,59 +284,60 @@ def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
     ]
 
 
-# What a case is given: inputs.yml, looked for from the root first, then from the prompt's folder.
+# The inputs of a case: inputs.yml, searched from the root first, then from the prompt's folder.
 
 
 def beside_or_below_root(root: str, folder: str, name: str) -> tuple[str | None, list[str]]:
-    """The file of this name from the project's root, else from the prompt's folder; and both places where it
-    was looked for. Refused where it would lead out of the project."""
+    """Return the file with this name relative to the project's root, else to the prompt's folder, and both
+    places that were searched. A name that leads out of the project is refused."""
     places = [resolve_named(root, CONFIG_NAME, name)]
-    own = resolve_named(root, posixpath.join(folder, TEMPLATE), name)
-    places += [own] if own not in places else []
-    return next((one for one in places if os.path.isfile(os.path.join(root, one))), None), places
+    in_folder = resolve_named(root, posixpath.join(folder, TEMPLATE), name)
+    places += [in_folder] if in_folder not in places else []
+    return next((path for path in places if os.path.isfile(os.path.join(root, path))), None), places
 
 
 def find_inputs(root: str, folder: str, stated: str) -> str:
-    """The inputs.yml that `inputs_from` leads to."""
+    """Return the inputs.yml that `inputs_from` names."""
     if posixpath.basename(stated.rstrip("/")) == INPUTS:
         hint = f"name its folder: inputs_from: {posixpath.dirname(stated.rstrip('/')) or '.'}"
         raise InvalidInput(Problem("BK752", f"{stated!r} is a file, and a folder is meant", hint))
-    found, places = beside_or_below_root(root, folder, posixpath.join(stated, INPUTS))
-    if found is None:
-        what = f"there is no {' and no '.join(places)}"
+    file, places = beside_or_below_root(root, folder, posixpath.join(stated, INPUTS))
+    if file is None:
+        message = f"there is no {' and no '.join(places)}"
         raise InvalidInput(
-            Problem("BK752", what, "write one: a mapping of names to values, or give `inputs:`")
+            Problem("BK752", message, "write one: a mapping of names to values, or give `inputs:`")
         )
-    return found
+    return file
 
 
-# What the verdicts on its cases hang on.
+# The digest of what affects the verdicts on its cases.
 
 
 def content_of(root: str, folder: str, eval_file: str | None, meta: DataFile | None) -> str:
-    """16 hex digits over the template, the eval file, the inputs and schemas that it names, the scripts, and
-    the description without its status and the day of its last change. Line ends are one."""
+    """Return 16 hex digits over the template, the eval file, the inputs and schemas that it names, the
+    scripts, and the description without its status and the date of its last change. All line ends count as
+    equal."""
     files = [posixpath.join(folder, name) for name in (TEMPLATE, GUARD, VERIFY)]
-    named: list[str] = []
+    named_files: list[str] = []
     if eval_file is not None:
         files.append(eval_file)
         with suppress(BaselinekitError):
             documents = language(eval_file).load(decode(read(root, eval_file), eval_file).body, eval_file)
-            named = sorted({*_named_by(root, folder, documents)})
+            named_files = sorted({*_files_named_by(root, folder, documents)})
     parts = []
-    for file in (*files, *named):
+    for file in (*files, *named_files):
         content = b""
         with suppress(BaselinekitError):
             content = read(root, file).replace(b"\r\n", b"\n")
         name = posixpath.relpath(file, folder or ".")
         parts.append(f"{name}\0{sha256(content).hexdigest()}")
-    said = meta.raw if meta is not None else {}
-    about = {key: value for key, value in said.items() if key not in ("status", "updated")}
-    return short_digest(*parts, canonical(about))
+    raw = meta.raw if meta is not None else {}
+    compared = {key: value for key, value in raw.items() if key not in ("status", "updated")}
+    return short_digest(*parts, canonical(compared))
 
 
-def _named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterator[str]:
-    """The files that cases name, as far as they are there."""
+def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterator[str]:
+    """Return the files that cases name, if they exist."""
     for document in documents:
         cases = document.get("cases") if isinstance(document, dict) else None
         for case in cases if isinstance(cases, list) else ():
@@ -334,27 +346,27 @@ def _named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterator[str
             if isinstance(case.get("inputs_from"), str):
                 with suppress(BaselinekitError):
                     yield find_inputs(root, folder, case["inputs_from"])
-            asserted = case.get("assert")
-            for entry in asserted if isinstance(asserted, list) else ():
+            assertions = case.get("assert")
+            for entry in assertions if isinstance(assertions, list) else ():
                 schema = entry.get("json_schema") if isinstance(entry, dict) else None
                 if isinstance(schema, str):
                     with suppress(BaselinekitError):
-                        found, _ = beside_or_below_root(root, folder, schema)
-                        yield from [found] if found else []
+                        file, _ = beside_or_below_root(root, folder, schema)
+                        yield from [file] if file else []
 
 
-# All of it.
+# The whole folder.
 
 
 def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[PromptFolder, list[Problem]]:
-    """A folder as it stands, and what is wrong with its description and its template, each with its place.
-    `eval_file`: the one that is meant, where that is known."""
-    file, data, problems = _one_of(root, folder, METAS), None, list[Problem]()
+    """Return a folder, and the problems of its description and its template, each with its place.
+    `eval_file`: the eval file to use, if it is known."""
+    file, data, problems = _first_existing(root, folder, METAS), None, list[Problem]()
     meta = PromptMeta(name_of(root, folder))
     if file is not None:
         meta, data, problems = read_meta(root, file, meta.id)
-    template, wrong = read_template(root, folder)
-    problems += wrong
+    template, template_problems = read_template(root, folder)
+    problems += template_problems
     if template is not None:
         problems += undeclared(meta, template)
     if eval_file is None:
@@ -362,24 +374,24 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
             eval_file = eval_file_in(root, folder)
         except InvalidInput as error:
             problems += error.problems
-    made = PromptFolder(
+    prompt_folder = PromptFolder(
         folder,
         meta,
         file or posixpath.join(folder, METAS[0]),
         posixpath.join(folder, TEMPLATE),
         eval_file,
-        _script(root, folder, GUARD),
-        _script(root, folder, VERIFY),
+        _script_file(root, folder, GUARD),
+        _script_file(root, folder, VERIFY),
         content_of(root, folder, eval_file, data),
     )
-    return made, problems
+    return prompt_folder, problems
 
 
 def sound_folder(root: str, folder: str) -> PromptFolder:
-    """The same for who can do nothing with one that is wrong. It is refused where that is all: where one of
-    its files leads out of the project."""
-    found, problems = read_folder(root, folder)
+    """Return a folder without problems, or raise them: as Refused if all problems are files that lead out of
+    the project."""
+    prompt_folder, problems = read_folder(root, folder)
     if problems:
         is_refused = all(problem.code.startswith("BK4") for problem in problems)
         raise Refused(*problems) if is_refused else InvalidInput(*problems)
-    return found
+    return prompt_folder

@@ -1,4 +1,4 @@
-"""The description of a prompt, meta.yml, and other mappings in YAML, read with every mistake at its place."""
+"""Read the description of a prompt, meta.yml, and other mappings in YAML, with the place of each problem."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
@@ -17,12 +17,12 @@ from baselinekit.store.dialects import native
 from baselinekit.store.project import read
 from baselinekit.variables import NAME
 
-# One of the files of a folder, read: a mapping, and what is wrong with it at its place.
+# A file of a folder: a mapping, and its problems with their places.
 
 
 @frozen
 class DataFile:
-    """The mapping of a YAML file, and how to tell where in it something is wrong."""
+    """The mapping of a YAML file, with its text, so that problems in it get their places."""
 
     file: str
     body: str = ""
@@ -34,29 +34,29 @@ class DataFile:
 
 
 def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
-    """One document that is a mapping; an empty file is an empty one."""
+    """Read a file with one document, a mapping; an empty file is an empty mapping."""
     try:
         body = decode(read(root, file), file).body
         documents = language(file).load(body, file)
     except BaselinekitError as error:
-        return DataFile(file, broken=tuple(one.placed(Place(file)) for one in error.problems))
+        return DataFile(file, broken=tuple(problem.placed(Place(file)) for problem in error.problems))
     raw = documents[0] if documents else None
     if len(documents) > 1 or not (raw is None or isinstance(raw, dict)):
-        what = (
+        message = (
             "more than one document" if len(documents) > 1 else f"not a mapping but a JSON {json_type(raw)}"
         )
-        return DataFile(file, broken=(Problem(code, what, example, Place(file, 1, 1)),))
-    bare = place_problems(body, file, {0: bare_booleans(body, file, raw or {})})
-    return DataFile(file, body, raw or {}, tuple(bare))
+        return DataFile(file, broken=(Problem(code, message, example, Place(file, 1, 1)),))
+    boolean_problems = place_problems(body, file, {0: bare_booleans(body, file, raw or {})})
+    return DataFile(file, body, raw or {}, tuple(boolean_problems))
 
 
 _BOOLEANS = frozenset(["yes", "no", "on", "off"])
 
 
 def bare_booleans(body: str, file: str, raw: Json, document: int = 0) -> list[Problem]:
-    """Texts without quotes that YAML 1.1 takes for true or false, and YAML 1.2 for text: what is meant
-    depends on who reads the file."""
-    paths = [path for path, text in _texts(raw, ()) if text.lower() in _BOOLEANS]
+    """Report unquoted texts that YAML 1.1 reads as true or false, and YAML 1.2 as text: their meaning depends
+    on the program that reads the file."""
+    paths = [path for path, text in _texts_with_paths(raw, ()) if text.lower() in _BOOLEANS]
     if not paths:
         return []
     marks = mark_each(language(file).events(body), {document: paths})[document]
@@ -65,18 +65,18 @@ def bare_booleans(body: str, file: str, raw: Json, document: int = 0) -> list[Pr
         nodes, rest = marks.reach(path)
         if not rest and not nodes[-1].style:
             word = nodes[-1].value
-            what = f"{word} without quotes is a text here, and true or false in YAML 1.1"
+            message = f"{word} without quotes is a text here, and true or false in YAML 1.1"
             hint = f'write "{word}", or true or false'
-            problems.append(Problem("BK759", what, hint, at=path))
+            problems.append(Problem("BK759", message, hint, at=path))
     return problems
 
 
-def _texts(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
+def _texts_with_paths(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         yield at, value
     elif isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts(item, (*at, key))
+            yield from _texts_with_paths(item, (*at, key))
 
 
 # Its description: meta.yml.
@@ -84,7 +84,7 @@ def _texts(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
 
 @frozen
 class StatedMeta:
-    """What meta.yml may say. Which of it has to be there is a question of the folder's shape."""
+    """The keys of meta.yml. Which of them are required is checked with the folder's shape."""
 
     id: str | None = None
     title: str | None = None
@@ -103,7 +103,7 @@ class StatedMeta:
 
 @frozen
 class StatedVariable:
-    """A variable in `inputs:`; the name only where they are a list."""
+    """A variable in `inputs:`; it has a name here only if `inputs:` is a list."""
 
     name: str | None = None
     description: str | None = None
@@ -112,94 +112,96 @@ class StatedVariable:
     type: str | None = None
 
 
-STATED = frozenset(one.name for one in fields(StatedMeta))
+STATED = frozenset(meta_field.name for meta_field in fields(StatedMeta))
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
-_SAME = 0.8
-"""How much alike two keys are where one of them is the other, misspelt: `created_by` (0.82) is that only
-where nothing is said about `created`; `tags` is no `status` (0.6)."""
+_MISSPELT_SIMILARITY = 0.8
+"""How similar two keys must be for one to count as a misspelling of the other: `created_by` (0.82) counts
+only if `created` is missing; `tags` is not `status` (0.6)."""
 
 
 def misspelt(key: str, raw: Mapping[str, Json]) -> str:
-    """Which key was meant, as a hint; none where somebody else's key stands in the file, which is most likely
-    where the one that is nearly the same stands there too."""
+    """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
+    is most likely a key of another program."""
     missing = [] if key in STATED else sorted(STATED - raw.keys())
-    near = get_close_matches(key, missing, n=1, cutoff=_SAME)
-    return nearest(key, near)
+    similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
+    return nearest(key, similar)
 
 
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
-    """The description in a file, and everything that is wrong with it, each with its place. `name`: the id of
-    a prompt that says none."""
+    """Return the description in a file, and all of its problems with their places. `name`: the id of a prompt
+    that states none."""
     data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
-    known = {key: value for key, value in raw.items() if key in STATED}
+    stated_values = {key: value for key, value in raw.items() if key in STATED}
     problems = [
         Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
         for key in raw
         if (hint := misspelt(key, raw))
     ]
-    stated, wrong = check(StatedMeta, known)
-    if stated is None:  # what is right in it counts all the same, so that one mistake makes no others
-        mistaken = {problem.at[0] for problem in wrong if problem.at}
-        stated, _ = check(StatedMeta, {key: value for key, value in known.items() if key not in mistaken})
-    variables, more = _variables(known.get("inputs"))
-    problems += [*wrong, *below(more, ("inputs",))]
-    if stated is not None and stated.id:
-        problems += native.check_id(stated.id)
-    if stated is not None and (stated.promotion.min_uses or 0) < 0:
-        what = "fewer than 0 uses"
-        problems.append(Problem("BK108", what, "0 or more", at=("promotion", "min_uses")))
-    found = [*data.broken, *data.placed(problems)]
-    if stated is None:
+    stated_meta, meta_problems = check(StatedMeta, stated_values)
+    if stated_meta is None:  # keep the correct keys, so that one mistake does not cause others
+        wrong_keys = {problem.at[0] for problem in meta_problems if problem.at}
+        stated_meta, _ = check(
+            StatedMeta, {key: value for key, value in stated_values.items() if key not in wrong_keys}
+        )
+    variables, variable_problems = _read_variables(stated_values.get("inputs"))
+    problems += [*meta_problems, *below(variable_problems, ("inputs",))]
+    if stated_meta is not None and stated_meta.id:
+        problems += native.check_id(stated_meta.id)
+    if stated_meta is not None and (stated_meta.promotion.min_uses or 0) < 0:
+        message = "fewer than 0 uses"
+        problems.append(Problem("BK108", message, "0 or more", at=("promotion", "min_uses")))
+    placed_problems = [*data.broken, *data.placed(problems)]
+    if stated_meta is None:
         id = raw.get("id")
-        return PromptMeta(id if isinstance(id, str) and id else name), data, found
+        return PromptMeta(id if isinstance(id, str) and id else name), data, placed_problems
     meta = PromptMeta(
-        stated.id or name,
-        stated.title or "",
-        stated.summary or "",
-        stated.status if stated.status in STATUSES else "draft",
-        "" if stated.version is None else str(stated.version),
-        stated.created or "",
-        stated.updated or "",
-        stated.description,
-        tuple(stated.triggers),
-        tuple(stated.not_for),
-        tuple(stated.aliases),
+        stated_meta.id or name,
+        stated_meta.title or "",
+        stated_meta.summary or "",
+        stated_meta.status if stated_meta.status in STATUSES else "draft",
+        "" if stated_meta.version is None else str(stated_meta.version),
+        stated_meta.created or "",
+        stated_meta.updated or "",
+        stated_meta.description,
+        tuple(stated_meta.triggers),
+        tuple(stated_meta.not_for),
+        tuple(stated_meta.aliases),
         variables,
-        stated.promotion,
+        stated_meta.promotion,
     )
-    return meta, data, found
+    return meta, data, placed_problems
 
 
-def _variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]]:
-    """`inputs:` as a list of names, of mappings with a name, or as a mapping of names."""
-    found: dict[str, PromptVariable] = {}
+def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]]:
+    """Read `inputs:`, a list of names, a list of mappings with a name, or a mapping by name."""
+    variables: dict[str, PromptVariable] = {}
     problems: list[Problem] = []
     entries: list[tuple[Path, Json, Json]] = []
     if isinstance(raw, list):
         for number, item in enumerate(raw):
-            named = item.get("name") if isinstance(item, dict) else item
-            entries.append(((number,), named, item if isinstance(item, dict) else {}))
+            item_name = item.get("name") if isinstance(item, dict) else item
+            entries.append(((number,), item_name, item if isinstance(item, dict) else {}))
     elif isinstance(raw, dict):
         for name, item in raw.items():
             entries.append(((name,), name, {"description": item} if isinstance(item, str) else item or {}))
     elif raw is not None:
-        what = f"expected a list of variables, found {describe_value(raw)}"
-        problems.append(Problem("BK105", what, "such as - {name: constraints, required: true}", at=()))
+        message = f"expected a list of variables, found {describe_value(raw)}"
+        problems.append(Problem("BK105", message, "such as - {name: constraints, required: true}", at=()))
     for at, name, item in entries:
-        stated, wrong = check(StatedVariable, item)
-        problems += below(wrong, at)
+        variable, variable_problems = check(StatedVariable, item)
+        problems += below(variable_problems, at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            what = (
+            message = (
                 f"{describe_value(name)} is not the name of a variable"
                 if name
                 else "a variable without a name"
             )
-            problems.append(Problem("BK753", what, "such as - name: constraints", at=at))
-        elif name in found:
+            problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
+        elif name in variables:
             problems.append(Problem("BK753", f"the variable {name!r} is declared twice", "remove one", at=at))
-        elif stated is not None:
-            found[name] = PromptVariable(stated.description, stated.required, stated.default)
-    return found, problems
+        elif variable is not None:
+            variables[name] = PromptVariable(variable.description, variable.required, variable.default)
+    return variables, problems

@@ -1,4 +1,4 @@
-"""What goes with a suite: its `config/` folder, the paths that it names, the folder of its reports."""
+"""What belongs to a suite: its `config/` folder, the paths that it names, the folder of its reports."""
 
 import contextlib
 import os
@@ -26,8 +26,8 @@ from baselinekit.suites.dialects import graders
 from baselinekit.suites.dialects.graders import Given
 from baselinekit.trust import check_inside, followed
 
-# Where the reports of a suite are kept: `results/YYYY-MM-DD/run-HHMMSS.{json,md,…}` beside it, and
-# `results/latest`, which leads to the folder of the last day.
+# The reports of a suite are stored next to it in `results/YYYY-MM-DD/run-HHMMSS.{json,md,…}`, and
+# `results/latest` links to the folder of the last day.
 
 
 LATEST = "latest"
@@ -35,7 +35,7 @@ _DAY = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def check_days(folder: str, root: str) -> None:
-    """Refused where a day of it is a link that leads out of the root: a checkout can bring one along."""
+    """Refuse a folder with a day that is a link out of the root: a checkout can contain one."""
     with contextlib.suppress(OSError), os.scandir(folder) as scan:
         for entry in scan:
             if entry.is_symlink() and _DAY.fullmatch(entry.name):
@@ -43,9 +43,8 @@ def check_days(folder: str, root: str) -> None:
 
 
 def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
-    """Write the reports of one run, by the ending of each: the files, and what is to be said of `latest`,
-    which is not ours to take if it is no link to a day. Two runs in one second keep both: the later one has
-    a number more."""
+    """Write the reports of a run, given by their endings. Return the files, and a message if `latest` was not
+    updated because it is not a link to a day. Of two runs in the same second, the later one gets a number."""
     if not texts:
         return [], ""
     day, time = started[:10], started[11:19].replace(":", "")
@@ -70,109 +69,114 @@ def check_link(path: str, root: str) -> None:
     check_inside(os.path.realpath(root), os.path.realpath(path), os.path.relpath(path, root))
 
 
-def _point_latest(folder: str, day: str, shown: str) -> None:
-    """`latest` leads to the day. A system without links gets a file that names it."""
-    place, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
-    is_ours = not os.path.lexists(place)
-    with contextlib.suppress(OSError, ValueError):  # a link to a day, or the file that stands for one
-        if os.path.islink(place):
-            is_ours = _DAY.fullmatch(os.readlink(place)) is not None
+def _point_latest(folder: str, day: str, shown_folder: str) -> None:
+    """Make `latest` link to the day. On a system without links it becomes a file that names the day."""
+    latest, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
+    is_ours = not os.path.lexists(latest)
+    with contextlib.suppress(OSError, ValueError):  # a link to a day, or a file that replaces one
+        if os.path.islink(latest):
+            is_ours = _DAY.fullmatch(os.readlink(latest)) is not None
         elif not is_ours:
-            with open(place, encoding="utf-8") as file:
+            with open(latest, encoding="utf-8") as file:
                 is_ours = _DAY.fullmatch(file.read(20).removesuffix("\n")) is not None
     if not is_ours:
-        name = os.path.normpath(os.path.join(shown, LATEST))
-        what = (
+        name = os.path.normpath(os.path.join(shown_folder, LATEST))
+        message = (
             f"{name} was not made by baselinekit: it does not lead to the runs of a day, and stays as it is"
         )
         raise NotRecorded(
-            Problem("BK120", what, "move it away, or name another folder: reporting.output_dir")
+            Problem("BK120", message, "move it away, or name another folder: reporting.output_dir")
         )
     try:
         os.symlink(day, temporary)
     except FileExistsError:
         return
     except OSError:
-        atomic.replace_anywhere(place, place, f"{day}\n".encode(), None)
+        atomic.replace_anywhere(latest, latest, f"{day}\n".encode(), None)
         return
     try:
-        os.replace(temporary, place)
+        os.replace(temporary, latest)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        raise NotRecorded(cannot_write(place, error)) from None
+        raise NotRecorded(cannot_write(latest, error)) from None
 
 
-# What stands in the `config/` folder beside a suite, and the paths that eval files name.
+# The `config/` folder next to a suite, and the paths that eval files name.
 
 
 NUMBERED = frozenset({"labels", "score_ranges"})
-"""Where keys are numbers: the labels of a rating scale, the ranges of a rubric."""
+"""Mappings whose keys are numbers: the labels of a rating scale, the ranges of a rubric."""
 
 GRADERS = "config/graders"
 THRESHOLDS = "config/thresholds"
 MAIN_SUITE = "eval-suite"
-_RATES = ("pass_rate", "score")
+_RATE_METRICS = ("pass_rate", "score")
 
 
 @dataclass(slots=True)
 class Settings:
-    """The files that were read so far, and what is wrong in them: told once, however many suites use them."""
+    """The files read so far, and their problems, each reported once, however many suites use the files."""
 
     problems: list[Problem] = field(default_factory=list)
     read_graders: dict[str, dict[str, Grader]] = field(default_factory=dict)
 
     def graders(self, root: str, file: str, before: Mapping[str, Grader]) -> Mapping[str, Grader]:
-        """The graders with names that a file may use: those of the nearest config/ folder upward, and those
-        that whoever refers to the file has."""
+        """Return the named graders that a file may use: those of the nearest config/ folder upward, and
+        `before`, those of the file that refers to it."""
         path = nearest_upward(root, file, GRADERS)
         if path is None:
             return before
         if path not in self.read_graders:
-            body, stated = self._stated(root, path, "graders")
-            named: dict[str, Grader] = {}
+            body, entries = self._read_entries(root, path, "graders")
+            graders_by_name: dict[str, Grader] = {}
             problems: list[Problem] = []
-            for at, name, raw in stated:
-                grader, wrong = graders.read(raw, (), Given())
-                problems += below(wrong, (*at, name))
-                # one that is wrong is told here; whoever names it has nothing to be told
+            for at, name, raw in entries:
+                grader, grader_problems = graders.read(raw, (), Given())
+                problems += below(grader_problems, (*at, name))
+                # an invalid grader is reported here, and not again by each file that names it
                 row = next(iter(Given().graders.values()))
-                named[name] = grader or Grader(name, row.kind, row.config())
+                graders_by_name[name] = grader or Grader(name, row.kind, row.config())
             if problems:
                 self.problems += place_problems(body, path, {0: problems})
-            self.read_graders[path] = named
+            self.read_graders[path] = graders_by_name
         return {**before, **self.read_graders[path]}
 
     def thresholds(self, root: str, file: str, own: Json) -> tuple[dict[str, float], list[Problem]]:
-        """The least values of metrics: those of config/thresholds.yaml, and over them the suite's own."""
-        least: dict[str, float] = {}
+        """Return the thresholds of metrics: those of config/thresholds.yaml, overridden by the suite's
+        own."""
+        thresholds: dict[str, float] = {}
         path = nearest_upward(root, file, THRESHOLDS)
         if path is not None:
-            body, stated = self._stated(root, path, "thresholds")
-            wrong: list[Problem] = []
-            for at, name, raw in sorted(stated, key=lambda each: each[1] != "preset"):
-                wrong += below(_threshold(least, name, raw), (*at, name))
-            if wrong:
+            body, entries = self._read_entries(root, path, "thresholds")
+            file_problems: list[Problem] = []
+            for at, name, raw in sorted(entries, key=lambda entry: entry[1] != "preset"):
+                file_problems += below(_add_threshold(thresholds, name, raw), (*at, name))
+            if file_problems:
                 self.problems += [
-                    one for one in place_problems(body, path, {0: wrong}) if one not in self.problems
+                    problem
+                    for problem in place_problems(body, path, {0: file_problems})
+                    if problem not in self.problems
                 ]
         if own is None:
-            return least, []
+            return thresholds, []
         if not isinstance(own, dict):
             own = {"preset": own}
         problems: list[Problem] = []
-        for name, raw in sorted(own.items(), key=lambda each: each[0] != "preset"):
-            problems += below(_threshold(least, name, raw), ("thresholds", name))
-        return least, problems
+        for name, raw in sorted(own.items(), key=lambda item: item[0] != "preset"):
+            problems += below(_add_threshold(thresholds, name, raw), ("thresholds", name))
+        return thresholds, problems
 
-    def _stated(
+    def _read_entries(
         self, root: str, path: str, wrapper: str
     ) -> tuple[str, list[tuple[tuple[str, ...], str, Json]]]:
-        """The entries of a file, which may stand under its own name: where, the name, the value."""
+        """Return the entries of a file, which may be below its own name: path, name and value."""
         try:
             body = decode(read(root, path), path).body
             documents = [
-                each for each in language(path).load(body, path, numbered=NUMBERED) if each is not None
+                document
+                for document in language(path).load(body, path, numbered=NUMBERED)
+                if document is not None
             ]
         except BaselinekitError as error:
             self.problems += [
@@ -184,38 +188,40 @@ class Settings:
         if isinstance(raw, dict) and raw.keys() == {wrapper}:
             raw, at = raw[wrapper], (wrapper,)
         if not isinstance(raw, dict) or len(documents) > 1:
-            what = (
+            message = (
                 "more than one document"
                 if len(documents) > 1
                 else f"expected a mapping, found {describe_value(raw)}"
             )
-            problem = Problem("BK717", what, "a mapping of names to their meaning", Place(path, 1, 1))
+            problem = Problem("BK717", message, "a mapping of names to their meaning", Place(path, 1, 1))
             self.problems += [problem] if problem not in self.problems else []
             return body, []
         return body, [(at, name, value) for name, value in raw.items()]
 
 
-def _threshold(least: dict[str, float], name: str, raw: Json) -> list[Problem]:
-    """Note the least value of one metric, or those of a preset."""
+def _add_threshold(thresholds: dict[str, float], name: str, raw: Json) -> list[Problem]:
+    """Add the threshold of a metric, or those of a preset."""
     if name == "preset":
         if not isinstance(raw, str) or raw.lower() not in PRESETS:
             hint = nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
             return [Problem("BK717", f"there is no preset {raw!r}", hint, at=())]
-        least |= PRESETS[raw.lower()]
+        thresholds |= PRESETS[raw.lower()]
         return []
-    known = metric_name(name)
-    if known is None and name not in _RATES:
-        hint = nearest(name, [*_RATES, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"])
+    metric = metric_name(name)
+    if metric is None and name not in _RATE_METRICS:
+        hint = nearest(
+            name, [*_RATE_METRICS, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"]
+        )
         hint = hint or "such as pass@1, pass^3, pass_rate or `preset: production`"
         return [Problem("BK717", f"there is no metric {name!r}", hint, at=())]
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
         return [Problem("BK717", f"the lowest value is {describe_value(raw)}", "a number from 0 to 1", at=())]
-    least[f"pass{known[0]}{known[1]}" if known else name] = float(raw)
+    thresholds[f"pass{metric[0]}{metric[1]}" if metric else name] = float(raw)
     return []
 
 
 def nearest_upward(root: str, file: str, name: str) -> str | None:
-    """The file of this name, in any language, in the nearest folder upward, up to the root."""
+    """Return the file with this name, in any language, in the nearest folder upward, up to the root."""
     folder = posixpath.dirname(file)
     while True:
         for suffix in SUFFIXES:
@@ -227,38 +233,38 @@ def nearest_upward(root: str, file: str, name: str) -> str | None:
         folder = posixpath.dirname(folder)
 
 
-# Paths that eval files name: each starts at the folder of its file, and stays inside the project.
+# Paths that eval files name: they are relative to the folder of the file, and stay inside the project.
 
 
 RESULTS = "results"
-_NO_PLACE = (".git", ".github", ".baselinekit")
+_FORBIDDEN_FOLDERS = (".git", ".github", ".baselinekit")
 
 
 def resolve_named(root: str, file: str, name: str) -> str:
-    """What a file names, from the root on. Refused where it leads out; a file that the operator named
-    elsewhere has its own folder for a root."""
+    """Return the path that a file names, relative to the root. A path that leads out is refused. The root of
+    a file that the operator named outside of the project is its own folder."""
     if name.split("/")[0].startswith("~"):
         hint = "state a path inside the project; ./~ is a folder of that name"
         raise Refused(Problem("BK404", f"{name} leads into a home folder", hint))
     folder, path = beside(root, file, name)
     try:
-        real = os.path.realpath(folder)
-        followed(real, real, path, link_at, name)
-    except ValueError as error:  # a name with a zero byte in it
+        real_folder = os.path.realpath(folder)
+        followed(real_folder, real_folder, path, link_at, name)
+    except ValueError as error:  # a name with a zero byte
         raise InvalidInput(unreadable(path, error)) from None
     return path if folder == root else posixpath.join(folder, path)
 
 
 def named_text(root: str, file: str, name: str) -> str:
-    """What stands in a text file that an eval file names. One that the operator named elsewhere has its own
-    repository."""
+    """Return the content of a text file that an eval file names. An eval file that the operator named outside
+    of the project may name files of its own repository."""
     root, file = in_repository(root, file)
     path = resolve_named(root, file, name)
     return decode(read(root, path), path).body.replace("\r\n", "\n")
 
 
 def wrong_paths(root: str, case: Case) -> list[Problem]:
-    """What the graders of a case name that leads out."""
+    """Report paths named by the graders of a case that lead out."""
     return [
         named_at(problem, grader.place_of(("config", key)))
         for grader in all_of(case.graders)
@@ -269,8 +275,8 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
 
 
 def results_of(root: str, suite: str, stated: str | None) -> str:
-    """The folder of a suite's reports; Refused where they have no business: outside, in what git, its host or
-    a run keep for themselves, or in a folder of it that is a link out."""
+    """Return the folder of a suite's reports. Refused outside of the project, in folders of git, its host or
+    our own state, and if the folder contains a link out."""
     path = resolve_named(root, suite, stated or RESULTS)
     folder = os.path.join(root, path)
     if is_no_place(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
@@ -280,18 +286,18 @@ def results_of(root: str, suite: str, stated: str | None) -> str:
 
 
 def root_of(root: str, file: str) -> str:
-    """What a file's paths stay inside of: the project, or its own folder where the operator named it
-    elsewhere."""
+    """Return the folder that a file's paths must stay in: the project, or the file's own folder if the
+    operator named it outside of the project."""
     return os.path.dirname(file) if os.path.isabs(file) else root
 
 
 def is_no_place(path: str) -> bool:
-    """Whether a path leads into what is not for reports."""
-    return any(part.lower() in _NO_PLACE for part in path.split("/"))
+    """Whether a path leads into a folder that is not for reports."""
+    return any(part.lower() in _FORBIDDEN_FOLDERS for part in path.split("/"))
 
 
 def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
-    """The same as problems of the suite."""
+    """Return the errors of `results_of` as problems of the suite."""
     try:
         results_of(root, suite, stated)
     except BaselinekitError as error:

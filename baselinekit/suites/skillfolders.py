@@ -18,15 +18,15 @@ _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
 
 @frozen
 class SkillFolder:
-    """What a prompt folder is as a skill: its name, and its files by their paths in its folder."""
+    """A prompt folder as a skill: its name, and its files by their paths in its folder."""
 
     name: str
     files: Mapping[str, str]
 
 
 def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -> SkillFolder:
-    """`template`: the text of the prompt; `examples`: that of each example's inputs, by its name.
-    InvalidInput where no agent could load it, with paths below its description."""
+    """Return a prompt folder as a skill. `template`: the text of the prompt; `examples`: the texts of the
+    examples' inputs, by name. InvalidInput, with paths below the description, if no agent could load it."""
     description = described(folder)
     problems = [*_name_problems(folder.id), *_description_problems(description)]
     if problems:
@@ -36,36 +36,36 @@ def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -
         for name, text in sorted(examples.items())
     }
     return SkillFolder(
-        folder.id, {SKILL_FILE: _skill_file(folder, template, description, list(files)), **files}
+        folder.id, {SKILL_FILE: _format_skill_file(folder, template, description, list(files)), **files}
     )
 
 
 def described(folder: PromptFolder) -> str:
-    """What the skill is for, when it is to be used and when not, in one line."""
+    """Describe in one line what the skill is for, when to use it and when not."""
     meta = folder.meta
     parts = [meta.description or meta.summary]
     parts += [f"Use when: {'; '.join(meta.triggers)}"] if meta.triggers else []
     parts += [f"Do not use for: {'; '.join(meta.not_for)}"] if meta.not_for else []
-    return " ".join(_sentence(part) for part in parts if part.strip())
+    return " ".join(_as_sentence(part) for part in parts if part.strip())
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     text = " ".join(text.split())
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _name_problems(name: str) -> Iterator[Problem]:
-    what, at = f"the id {name!r} cannot name a skill", ("id",)
+    message, at = f"the id {name!r} cannot name a skill", ("id",)
     if not _NAME.fullmatch(name):
         hint = (
             "a skill's name has lower-case letters, digits and single hyphens between them: rename the folder"
         )
-        yield Problem("BK772", what, hint, at=at)
+        yield Problem("BK772", message, hint, at=at)
     elif len(name) > _LONGEST_NAME:
         hint = f"a skill's name has at most {_LONGEST_NAME} characters, and this one {len(name)}"
-        yield Problem("BK772", what, hint, at=at)
+        yield Problem("BK772", message, hint, at=at)
     for word in (word for word in _RESERVED if word in name.lower()):
-        yield Problem("BK772", what, f"a skill's name may not contain {word!r}", at=at)
+        yield Problem("BK772", message, f"a skill's name may not contain {word!r}", at=at)
 
 
 def _description_problems(description: str) -> Iterator[Problem]:
@@ -74,21 +74,21 @@ def _description_problems(description: str) -> Iterator[Problem]:
         hint = "write a `description`: by it an agent decides whether to load the skill"
         yield Problem("BK772", "nothing says what the prompt is for", hint, at=at)
     if len(description) > _LONGEST_DESCRIPTION:
-        what = f"the description, the triggers and `not_for` are {len(description):,} characters together"
-        yield Problem("BK772", what, f"a skill has at most {_LONGEST_DESCRIPTION:,}: shorten them", at=at)
+        message = f"the description, the triggers and `not_for` are {len(description):,} characters together"
+        yield Problem("BK772", message, f"a skill has at most {_LONGEST_DESCRIPTION:,}: shorten them", at=at)
     if {"<", ">"} & {*description}:
-        what = "the description, a trigger or `not_for` contains < or >"
-        yield Problem("BK772", what, "a skill's description may not: say it in words", at=at)
+        message = "the description, a trigger or `not_for` contains < or >"
+        yield Problem("BK772", message, "a skill's description may not: say it in words", at=at)
 
 
-def _skill_file(folder: PromptFolder, template: str, description: str, examples: list[str]) -> str:
+def _format_skill_file(folder: PromptFolder, template: str, description: str, examples: list[str]) -> str:
     meta = folder.meta
-    front = dump_yaml({"name": meta.id, "description": description})
-    parts = [f"---\n{front}---", f"# {' '.join(meta.title.split()) or meta.id}"]
+    front_matter = dump_yaml({"name": meta.id, "description": description})
+    parts = [f"---\n{front_matter}---", f"# {' '.join(meta.title.split()) or meta.id}"]
     if meta.summary:
         parts.append(meta.summary.strip())
-    if variables := list(_explained(folder, template)):
-        parts.append("\n".join(["## Variables", "", _READING, "", *variables]))
+    if variables := list(_describe_variables(folder, template)):
+        parts.append("\n".join(["## Variables", "", _VARIABLES_NOTE, "", *variables]))
     parts.append(f"## Instructions\n\n{template.strip()}")
     if examples:
         links = [f"- [{path.removeprefix(f'{_EXAMPLES}/').removesuffix('.md')}]({path})" for path in examples]
@@ -96,18 +96,18 @@ def _skill_file(folder: PromptFolder, template: str, description: str, examples:
     return "\n\n".join(parts) + "\n"
 
 
-_READING = (
+_VARIABLES_NOTE = (
     "The instructions contain names in double braces. Read each as the value that the request gives for it; "
     "where the request gives none for a required one, ask for it."
 )
 
 
-def _explained(folder: PromptFolder, template: str) -> Iterator[str]:
-    """Each variable of the template, with what is said of it."""
+def _describe_variables(folder: PromptFolder, template: str) -> Iterator[str]:
+    """Describe each variable of the template in a line."""
     for name in dict.fromkeys(names_in(template)):
-        about = folder.meta.inputs.get(name, PromptVariable())
-        kind = "required" if about.required and about.default is None else "optional"
-        if about.default is not None:
-            kind = f"optional; {' '.join(as_text(about.default).split())} if not given"
-        words = f": {' '.join(about.description.split())}" if about.description else ""
-        yield f"- `{{{{{name}}}}}` ({kind}){words}"
+        variable = folder.meta.inputs.get(name, PromptVariable())
+        kind = "required" if variable.required and variable.default is None else "optional"
+        if variable.default is not None:
+            kind = f"optional; {' '.join(as_text(variable.default).split())} if not given"
+        description = f": {' '.join(variable.description.split())}" if variable.description else ""
+        yield f"- `{{{{{name}}}}}` ({kind}){description}"

@@ -1,9 +1,9 @@
-"""Whom eval files ask by a name: the targets of the configuration, those of a targets file (targetsfile.py),
-and of the one that is found beside the eval files.
+"""The targets that eval files name: those of the configuration, those of a targets file (targetsfile.py), and
+those of a targets file found near the eval files.
 
-A target is read when somebody asks for it, so that one for which a variable is missing stands in nobody's
-way. What the operator or the configuration names may start programs and takes variables from the environment;
-what was only found takes those that the configuration declares, and the models that it describes."""
+A target is read when it is first used, so that a missing variable of an unused target does no harm. Targets
+named by the operator or the configuration may start programs and use variables of the environment; a targets
+file that was only found may use the variables that the configuration declares, and its models."""
 
 import os
 import posixpath
@@ -24,11 +24,11 @@ from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.records import below, check
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
-"""Where a targets file is found, from the folder of an eval file up to the root."""
+"""The path at which a targets file is searched, from the folder of an eval file up to the root."""
 
 DEFAULT = "default"
 JUDGE = "judge"
-"""The model that judges where nobody names another."""
+"""The model that judges if no other is named."""
 
 _MOST_WORKERS = 512
 
@@ -40,8 +40,8 @@ PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]
 
 @frozen
 class NamedTarget:
-    """Whom to ask. `judge`: the model that judges its answers; `workers`: how many cases it is asked at once;
-    `model`: what the configuration would say of it, where it is a model of its own."""
+    """A target. `judge`: the model that judges its answers; `workers`: how many cases are sent to it at once;
+    `model`: its description as the configuration would have it, if the target is a model itself."""
 
     name: str
     execution: Execution
@@ -51,26 +51,26 @@ class NamedTarget:
 
     @property
     def recipe(self) -> Recipe | None:
-        """What it would be asked, with a question that says nothing; None for a kind that takes no text."""
+        """Its recipe with a dummy question; None for a kind that takes no text."""
         question = KINDS[self.execution.type].input_of_text("?", None)
         return None if question is None else Recipe(question, self.execution)
 
     def addresses(self) -> Iterator[str]:
-        """Where it leads, its variables unexpanded."""
+        """Return its addresses, variables unexpanded."""
         return iter(()) if self.recipe is None else KINDS[self.execution.type].addresses(self.recipe)
 
 
 Lookup = Callable[[str], Json]
-"""The value of a variable by its name; None where it may not be used or is not set."""
+"""The value of a variable by name; None if it may not be used or is not set."""
 
 ReadTarget = Callable[[str, Json], tuple[NamedTarget | None, list[Problem]]]
 
 
 @frozen
 class TargetList:
-    """What one place says of targets, unread. `stated`: each with where it stands; `read`: one of them by its
-    name, or what is wrong with it; `place`: gives problems their places; `named`: whether the operator or the
-    configuration means this place."""
+    """The targets of one source, unread. `stated`: the raw targets by name, each with its path; `read`: reads
+    a target, or returns its problems; `place`: gives problems their places; `named`: whether the operator or
+    the configuration names this source."""
 
     stated: Mapping[str, tuple[Json, Path]]
     read: ReadTarget
@@ -78,21 +78,21 @@ class TargetList:
     named: bool = True
 
     def target(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
-        """The target of this name, or what is wrong with it, each problem with its place."""
+        """Return the target with this name, or its problems with their places."""
         raw, at = self.stated[name]
-        made, problems = self.read(name, raw)
-        if made is not None and not problems:
-            problems = list(_faults(made))
+        target, problems = self.read(name, raw)
+        if target is not None and not problems:
+            problems = list(_check_target(target))
         if problems:
             return None, self.place(below(problems, at))
-        return made, []
+        return target, []
 
 
 @frozen
 class Targets:
-    """All that can be asked by a name. `chosen`: whom the operator wants asked; `models`: the names under
-    `models:`; `declared`: the value of a variable of the configuration, for a targets file that is found
-    beside eval files; None where no such file counts."""
+    """All named targets. `chosen`: the target that the operator chose; `models`: the names under `models:`;
+    `declared`: looks up variables of the configuration, for a targets file found near eval files; None if no
+    such file is used."""
 
     lists: tuple[TargetList, ...] = ()
     chosen: str | None = None
@@ -101,33 +101,45 @@ class Targets:
     problems: tuple[Problem, ...] = ()
 
     def find(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
-        """Whom a name means. An unknown one: a problem without a place. A model of the configuration is a
-        target by its name, and so is the model `default`."""
-        for listed in self.lists:
-            if name in listed.stated:
-                return listed.target(name)
-        if self.problems:  # it may stand in the list that cannot be read
+        """Return the target with this name, or its problems; an unknown name is a problem without a place.
+        Each model of the configuration is a target by its name, and so is the model `default`."""
+        for target_list in self.lists:
+            if name in target_list.stated:
+                return target_list.target(name)
+        if self.problems:  # it may be in the list that cannot be read
             return None, list(self.problems)
         if name in self.models or name == DEFAULT:
             return NamedTarget(name, PromptExecution("prompt", model=name)), []
-        known = list(dict.fromkeys([*(one for listed in self.lists for one in listed.stated), *self.models]))
-        named = f"there are {', '.join(known)}" if known else f"describe it in {FOUND}, or under `targets:`"
-        return None, [Problem("BK798", f"there is no target {name!r}", nearest(name, known) or named)]
+        known_names = list(
+            dict.fromkeys(
+                [*(name for target_list in self.lists for name in target_list.stated), *self.models]
+            )
+        )
+        hint = (
+            f"there are {', '.join(known_names)}"
+            if known_names
+            else f"describe it in {FOUND}, or under `targets:`"
+        )
+        return None, [Problem("BK798", f"there is no target {name!r}", nearest(name, known_names) or hint)]
 
     def no_model(self, name: str) -> list[Problem]:
-        """Why a target of this name is no model that could be asked; nothing where there is none."""
-        listed = next((one for one in self.lists if name in one.stated), None)
-        if listed is None:
+        """Return why the target with this name cannot be used as a model; none if there is no such target."""
+        target_list = next((target_list for target_list in self.lists if name in target_list.stated), None)
+        if target_list is None:
             return []
-        target, problems = listed.target(name)
+        target, problems = target_list.target(name)
         if target is None or KINDS[target.execution.type].asks_models == "always":
             return problems
-        what = f"the target {name!r} is a {target.execution.type}, and only a model judges"
-        return listed.place(below([Problem("BK798", what, "name a model", at=())], listed.stated[name][1]))
+        message = f"the target {name!r} is a {target.execution.type}, and only a model judges"
+        return target_list.place(
+            below([Problem("BK798", message, "name a model", at=())], target_list.stated[name][1])
+        )
 
     def readable(self) -> Iterator[NamedTarget]:
-        """Those of the operator and the configuration in which nothing is wrong."""
-        for name in dict.fromkeys(name for listed in self.lists if listed.named for name in listed.stated):
+        """Return the targets of the operator and the configuration that have no problems."""
+        for name in dict.fromkeys(
+            name for target_list in self.lists if target_list.named for name in target_list.stated
+        ):
             target, problems = self.find(name)
             if target is not None and not problems:
                 yield target
@@ -137,7 +149,7 @@ NO_TARGETS = Targets()
 
 
 def describe_targets(targets: Targets, config_file: str) -> Iterator[str]:
-    """Each target that the operator or the configuration names and that starts a program."""
+    """Describe each target of the operator or the configuration that starts a program."""
     for target in targets.readable():
         if target.recipe is None:
             continue
@@ -147,24 +159,24 @@ def describe_targets(targets: Targets, config_file: str) -> Iterator[str]:
 
 
 def judged_by(graders: Sequence[Grader], model: str | None) -> tuple[Grader, ...]:
-    """The graders with this model as their judge, where they name none; those within graders too."""
-    return tuple(graders) if model is None else tuple(_judged_by(grader, model) for grader in graders)
+    """Return the graders, also nested ones, with this model as their judge unless they name one."""
+    return tuple(graders) if model is None else tuple(_with_judge(grader, model) for grader in graders)
 
 
-def _judged_by(grader: Grader, model: str) -> Grader:
+def _with_judge(grader: Grader, model: str) -> Grader:
     method = grader.method
     changed: dict[str, Any] = {"model": model} if getattr(method, "model", None) == JUDGE else {}
     for name in ("graders", "judge"):
         inner = getattr(method, name, None)
         if isinstance(inner, Grader):
-            changed[name] = _judged_by(inner, model)
+            changed[name] = _with_judge(inner, model)
         elif isinstance(inner, tuple):
-            changed[name] = tuple(_judged_by(one, model) for one in inner)
+            changed[name] = tuple(_with_judge(grader, model) for grader in inner)
     return replace(grader, method=replace(method, **changed)) if changed else grader
 
 
 def found_files(root: str, file: str) -> Iterator[str]:
-    """The targets files above an eval file, the nearest first."""
+    """Return the targets files above an eval file, nearest first."""
     folder = posixpath.dirname(file)
     while True:
         name = posixpath.join(folder, FOUND)
@@ -176,49 +188,54 @@ def found_files(root: str, file: str) -> Iterator[str]:
 
 
 def own_list(stated: Mapping[str, Json], place: PlaceProblems) -> TargetList:
-    """What the configuration says under `targets:`."""
-    return TargetList({name: (raw, ("targets", name)) for name, raw in stated.items()}, _own_target, place)
+    """Return the targets that the configuration describes under `targets:`."""
+    return TargetList(
+        {name: (raw, ("targets", name)) for name, raw in stated.items()}, _read_configured_target, place
+    )
 
 
-# A target of the configuration: an execution with its type, its judge and its workers.
+# A target of the configuration: an execution with its type, judge and workers.
 
 
-def _own_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
-    known = ", ".join(KINDS)
+def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
+    kinds = ", ".join(KINDS)
     if not isinstance(raw, dict):
-        what = f"expected a target, found {describe_value(raw)}"
-        return None, [Problem("BK105", what, "such as {type: mock, response: '42'}", at=())]
+        message = f"expected a target, found {describe_value(raw)}"
+        return None, [Problem("BK105", message, "such as {type: mock, response: '42'}", at=())]
     kind = KINDS.get(str(raw.get("type")))
     if kind is None:
-        hint = nearest(str(raw.get("type")), KINDS) or f"one of {known}"
+        hint = nearest(str(raw.get("type")), KINDS) or f"one of {kinds}"
         return None, [Problem("BK105", f"unknown type {describe_value(raw.get('type'))}", hint, at=("type",))]
-    rest = {key: value for key, value in raw.items() if key not in ("judge", "workers")}
-    if "target" in {one.name for one in fields(kind.execution)}:
-        rest["target"] = name
-    execution, problems = check(kind.execution, rest)
-    beside, wrong = check(_Beside, {key: raw[key] for key in ("judge", "workers") if key in raw})
-    problems += wrong
+    execution_settings = {key: value for key, value in raw.items() if key not in ("judge", "workers")}
+    if "target" in {execution_field.name for execution_field in fields(kind.execution)}:
+        execution_settings["target"] = name
+    execution, problems = check(kind.execution, execution_settings)
+    target_settings, settings_problems = check(
+        _TargetSettings, {key: raw[key] for key in ("judge", "workers") if key in raw}
+    )
+    problems += settings_problems
     if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
         hint = "write {{NAME}}, and declare it under `variables:`"
         problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
-    if execution is None or beside is None:
+    if execution is None or target_settings is None:
         return None, problems
-    return NamedTarget(name, execution, beside.judge, beside.workers), problems
+    return NamedTarget(name, execution, target_settings.judge, target_settings.workers), problems
 
 
 @frozen
-class _Beside:
+class _TargetSettings:
     judge: str | None = None
     workers: int | None = None
 
 
-def _faults(target: NamedTarget) -> Iterator[Problem]:
-    """What is wrong with it beyond the types, as far as that can be told without a question."""
+def _check_target(target: NamedTarget) -> Iterator[Problem]:
+    """Return the problems of a target that its types do not show, as far as they do not depend on a
+    question."""
     if target.recipe is not None:
         for problem in KINDS[target.execution.type].check(target.recipe):
             at = problem.at or ()
             if at[: len(EXECUTION)] == EXECUTION:
                 yield replace(problem, at=at[len(EXECUTION) :])
     if target.workers is not None and not 1 <= target.workers <= _MOST_WORKERS:
-        what = "fewer than 1 worker" if target.workers < 1 else f"more than {_MOST_WORKERS} workers"
-        yield Problem("BK108", what, f"from 1 to {_MOST_WORKERS}", at=("workers",))
+        message = "fewer than 1 worker" if target.workers < 1 else f"more than {_MOST_WORKERS} workers"
+        yield Problem("BK108", message, f"from 1 to {_MOST_WORKERS}", at=("workers",))

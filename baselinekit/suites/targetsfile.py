@@ -1,5 +1,5 @@
-"""A targets file as AgentV has it: `targets: [{name, provider, …}]`. Keys are written with underscores or
-with humps, and `${{ NAME }}` is a variable."""
+"""A targets file of AgentV: `targets: [{name, provider, …}]`. Keys are written in snake_case or camelCase,
+and `${{ NAME }}` is a variable."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -32,17 +32,17 @@ from baselinekit.suites.targets import (
 )
 from baselinekit.variables import Scope, Secret, as_text, unexpanded
 
-_HUMP = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
+_CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
-_FOUND_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
-_HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
+_UNNAMED_FILE_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
+_NAMED_FILE_HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
 
 
 @frozen
 class TargetsFile:
-    """A targets file. `lookup`: the variables that it may use; `missing`: what to do where one has no value;
-    `named`: whether the operator or the configuration means this file; `models`: those of the
-    configuration."""
+    """A targets file. `lookup`: the variables that it may use; `missing`: the hint for a variable without a
+    value; `named`: whether the operator or the configuration names this file; `models`: the names of the
+    models in the configuration."""
 
     file: str
     lookup: Lookup
@@ -51,59 +51,61 @@ class TargetsFile:
     models: frozenset[str] = frozenset()
 
     def target(self, name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
-        return _TargetReading(self, name, raw).target()
+        return _TargetReader(self, name, raw).target()
 
 
-def read_list(root: str, about: TargetsFile) -> tuple[TargetList, list[Problem]]:
-    """What a targets file lists, and what is wrong with the list."""
-    file = about.file
-    empty = TargetList({}, about.target, list, about.named)
+def read_list(root: str, targets_file: TargetsFile) -> tuple[TargetList, list[Problem]]:
+    """Return the targets in a file, and the problems of the list itself."""
+    file = targets_file.file
+    empty = TargetList({}, targets_file.target, list, targets_file.named)
     try:
         body = decode(read(root, file), file).body
-        documents = [document for document in YAML.load(body, file) if document is not None]
+        documents = [item for item in YAML.load(body, file) if item is not None]
     except BaselinekitError as error:
         return empty, list(error.problems)
 
     def placed(problems: Sequence[Problem]) -> list[Problem]:
         return place_problems(body, file, {0: problems})
 
-    whole = documents[0] if len(documents) == 1 else None
-    listed = whole.get("targets") if isinstance(whole, dict) else None
-    if not isinstance(listed, list):
+    document = documents[0] if len(documents) == 1 else None
+    entries = document.get("targets") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
         hint = "write `targets:`, and below it - name: … and provider: …"
         return empty, placed([Problem("BK798", "no list of targets", hint, at=())])
-    stated: dict[str, tuple[Json, Path]] = {}
+    targets: dict[str, tuple[Json, Path]] = {}
     problems = []
-    for number, raw in enumerate(listed):
+    for number, raw in enumerate(entries):
         name = raw.get("name") if isinstance(raw, dict) else None
         if not isinstance(name, str) or not name.strip():
-            what = "a target without a name"
-            problems.append(Problem("BK798", what, "such as - name: default", at=("targets", number)))
-        elif name in stated:
-            what = f"the target {name!r} occurs twice"
-            problems.append(Problem("BK798", what, "rename one of the two", at=("targets", number, "name")))
+            message = "a target without a name"
+            problems.append(Problem("BK798", message, "such as - name: default", at=("targets", number)))
+        elif name in targets:
+            message = f"the target {name!r} occurs twice"
+            problems.append(
+                Problem("BK798", message, "rename one of the two", at=("targets", number, "name"))
+            )
         else:
-            stated[name] = (raw, ("targets", number))
-    return replace(empty, stated=stated, place=placed), placed(problems)
+            targets[name] = (raw, ("targets", number))
+    return replace(empty, stated=targets, place=placed), placed(problems)
 
 
-# Which lists count for a run, and where the variables in them come from.
+# Which lists are used in a run, and where the variables in them come from.
 
 
 ReadList = tuple[TargetList, list[Problem]]
 
 
-def with_found(targets: Targets, root: str, file: str, known: dict[str, ReadList]) -> Targets:
-    """With those that are found from this eval file on. `known`: the files that were read before, as many
-    eval files may find the same."""
+def with_found(targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]) -> Targets:
+    """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
+    read before, as many eval files may find the same one."""
     found = None if targets.declared is None else next(found_files(root, file), None)
     if found is None or targets.declared is None:
         return targets
-    if found not in known:
-        about = TargetsFile(found, targets.declared, _FOUND_HINT + found, False, targets.models)
-        known[found] = read_list(root, about)
-    listed, problems = known[found]
-    return replace(targets, lists=(*targets.lists, listed), problems=tuple(problems))
+    if found not in lists_by_file:
+        targets_file = TargetsFile(found, targets.declared, _UNNAMED_FILE_HINT + found, False, targets.models)
+        lists_by_file[found] = read_list(root, targets_file)
+    target_list, problems = lists_by_file[found]
+    return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
 
 
 def with_named(
@@ -116,10 +118,10 @@ def with_named(
     file: str | None,
     is_current: bool,
 ) -> tuple[Targets, Scope]:
-    """With those that the operator (`file`) or the configuration names; and the variables with those of the
-    operator's environment for which they ask. `is_current`: whether the configuration is the one that stands
-    there now: a file that another commit names may say what it likes by now, and is one that was only
-    found."""
+    """Return the targets with those that the operator (`file`) or the configuration names, and the scope with
+    the variables of the operator's environment that they use. `is_current`: whether the configuration is the
+    one in the working tree. A file named by the configuration of another commit may have changed since, so it
+    is treated like one that was only found."""
     used: dict[str, str] = {}
 
     def in_environment(name: str) -> Json:
@@ -131,10 +133,12 @@ def with_named(
     if file is not None or isinstance(config.targets, str):
         is_named = file is not None or is_current
         path = os.path.normpath(os.path.join(root, file or str(config.targets)))
-        shown = os.path.relpath(path, root)
-        shown = path if shown.startswith(os.pardir) else shown
+        shown_path = os.path.relpath(path, root)
+        shown_path = path if shown_path.startswith(os.pardir) else shown_path
         lookup = in_environment if is_named else scope.declared
-        listed, problems = read_list(root, TargetsFile(shown, lookup, _HINT, is_named, targets.models))
+        target_list, problems = read_list(
+            root, TargetsFile(shown_path, lookup, _NAMED_FILE_HINT, is_named, targets.models)
+        )
         if problems:
             raise InvalidInput(*problems)
     elif isinstance(config.targets, dict) and config_file is not None:
@@ -143,40 +147,42 @@ def with_named(
         def placed(problems: Sequence[Problem]) -> list[Problem]:
             return place_in_config(root, relative, problems) if is_current else list(problems)
 
-        listed = own_list(config.targets, placed)
+        target_list = own_list(config.targets, placed)
     else:
         return targets, scope
-    for name in listed.stated:
-        listed.target(name)  # which asks for its variables
+    for name in target_list.stated:
+        target_list.target(name)  # reading it looks up its variables
     secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
     values = {name: value for name, value in used.items() if name not in secrets}
-    known = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
-    return replace(targets, lists=(listed,), declared=targets.declared if file is None else None), known
+    extended_scope = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
+    return replace(
+        targets, lists=(target_list,), declared=targets.declared if file is None else None
+    ), extended_scope
 
 
 # A target of a targets file, by its provider.
 
 
-_COMMON = ("name", "provider", "judge_target", "grader_target", "workers", "provider_batching")
-_RETRIES = (
+_COMMON_KEYS = ("name", "provider", "judge_target", "grader_target", "workers", "provider_batching")
+_RETRY_KEYS = (
     *("max_retries", "retry_initial_delay_ms", "retry_max_delay_ms"),
     *("retry_backoff_factor", "retry_status_codes"),
 )
-_OF_CLI = (
+_CLI_KEYS = (
     *("command_template", "command", "files_format", "attachments_format", "cwd", "timeout_seconds"),
     *("healthcheck", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files", "env", "retries"),
 )
-_OF_MOCK = ("response", "delay_ms", "delay_min_ms", "delay_max_ms")
-_OF_MODEL = (
+_MOCK_KEYS = ("response", "delay_ms", "delay_min_ms", "delay_max_ms")
+_MODEL_KEYS = (
     *("endpoint", "resource", "resource_name", "base_url", "api_key", "deployment", "deployment_name"),
     *("model", "variant", "version", "api_version", "temperature", "max_output_tokens", "max_tokens"),
     "timeout_seconds",
-    *_RETRIES,
+    *_RETRY_KEYS,
 )
-_FORMS_OF_HEALTH = ("http", "command")
-_OF_HEALTH = ("type", "url", "command_template", "command", "cwd", "timeout_seconds")
+_HEALTHCHECK_TYPES = ("http", "command")
+_HEALTHCHECK_KEYS = ("type", "url", "command_template", "command", "cwd", "timeout_seconds")
 
-_BASES: dict[str, str | None] = {
+_MODEL_PROVIDERS: dict[str, str | None] = {
     "openai": None,
     "azure": "",
     "azure-openai": "",
@@ -186,9 +192,9 @@ _BASES: dict[str, str | None] = {
     "google": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
     "google-gemini": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
 }
-"""The models that are asked over HTTP, each with its address where that is not the usual one of its form."""
+"""The providers of models over HTTP, each with its address if that is not the default of its wire format."""
 
-_AGENTS = (
+_AGENT_PROVIDERS = (
     *("codex", "codex-cli", "claude", "claude-code", "claude-cli", "claude-sdk", "copilot", "copilot-cli"),
     *("pi", "pi-coding-agent", "pi-agent-sdk", "vscode", "vscode-insiders", "opencode"),
 )
@@ -196,130 +202,134 @@ _AZURE_VERSION = "2024-12-01-preview"
 
 
 @dataclass(slots=True)
-class _TargetReading:
-    """One target on its way. `spelt`: how each key is written in the file."""
+class _TargetReader:
+    """Reads one target. `spellings`: how each key is written in the file."""
 
-    listed: TargetsFile
+    targets_file: TargetsFile
     name: str
     raw: Any
     problems: list[Problem] = field(default_factory=list)
-    spelt: dict[str, str] = field(default_factory=dict)
+    spellings: dict[str, str] = field(default_factory=dict)
 
     def target(self) -> tuple[NamedTarget | None, list[Problem]]:
-        stated = self.normalized(self.raw, self.spelt)
+        stated = self.normalized(self.raw, self.spellings)
         provider = str(self.value(stated, "provider") or "").lower()
         if provider == "cli":
-            made: tuple[Execution, Model | None] | None = self.cli(stated)
+            execution_and_model: tuple[Execution, Model | None] | None = self.cli(stated)
         elif provider == "mock":
-            made = self.mock(stated)
-        elif provider in _BASES:
-            made = self.model(stated, provider)
+            execution_and_model = self.mock(stated)
+        elif provider in _MODEL_PROVIDERS:
+            execution_and_model = self.model(stated, provider)
         else:
-            made = None
-            self.wrong("provider", *_unknown(provider))
-        judge = self.known(stated, "judge_target", "grader_target")
-        workers = self.number(stated, "workers", whole=True)
-        if self.problems or made is None:
+            execution_and_model = None
+            self.add_problem("provider", *_describe_unknown_provider(provider))
+        judge = self.expanded_text(stated, "judge_target", "grader_target")
+        workers = self.number(stated, "workers", is_whole=True)
+        if self.problems or execution_and_model is None:
             return None, self.problems
-        execution, model = made
+        execution, model = execution_and_model
         return NamedTarget(self.name, execution, judge, None if workers is None else int(workers), model), []
 
     # Its keys.
 
-    def normalized(self, raw: Mapping[str, Json], spelt: dict[str, str]) -> dict[str, Json]:
-        """In small letters with underscores, as they may be written in either way; nothing for null."""
+    def normalized(self, raw: Mapping[str, Json], spellings: dict[str, str]) -> dict[str, Json]:
+        """Return the values by keys in snake_case, without nulls, and note how each key was spelt."""
         for key in raw:
-            spelt[_HUMP.sub(r"_\1", str(key)).lower()] = key
-        return {name: raw[key] for name, key in spelt.items() if raw[key] is not None}
+            spellings[_CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()] = key
+        return {name: raw[key] for name, key in spellings.items() if raw[key] is not None}
 
-    def only(self, stated: Mapping[str, Json], *known: str) -> None:
+    def check_keys(self, stated: Mapping[str, Json], *allowed_keys: str) -> None:
         for key in stated:
-            if key not in known:
-                hint = nearest(key, known) or f"it has {', '.join(known[:6])} …"
-                what = f"unknown key {self.spelt[key]!r} of a target"
-                self.problems.append(Problem("BK103", what, hint, at=(self.spelt[key],)))
+            if key not in allowed_keys:
+                hint = nearest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
+                message = f"unknown key {self.spellings[key]!r} of a target"
+                self.problems.append(Problem("BK103", message, hint, at=(self.spellings[key],)))
 
-    def wrong(self, key: str, what: str, hint: str = "") -> None:
-        at = (self.spelt[key],) if key in self.spelt else ()
-        self.problems.append(Problem("BK798", f"the target {self.name!r}: {what}", hint, at=at))
+    def add_problem(self, key: str, message: str, hint: str = "") -> None:
+        at = (self.spellings[key],) if key in self.spellings else ()
+        self.problems.append(Problem("BK798", f"the target {self.name!r}: {message}", hint, at=at))
 
     def value(self, stated: Mapping[str, Json], *keys: str) -> Json:
         return next((stated[key] for key in keys if key in stated), None)
 
     def text(self, stated: Mapping[str, Json], *keys: str) -> str | None:
-        """A text in which `${{ NAME }}` is a variable of ours, and nothing else is one."""
+        """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
         key = next((key for key in keys if key in stated), None)
         value = None if key is None else stated[key]
         if key is None or value is None:
             return None
         if isinstance(value, dict | list | bool):
-            self.wrong(key, f"`{self.spelt.get(key, key)}` is {describe_value(value)}, not a text")
+            self.add_problem(key, f"`{self.spellings.get(key, key)}` is {describe_value(value)}, not a text")
             return None
         text, parts, end = str(value), [], 0
         for match in MARKED.finditer(text):
-            if self.listed.lookup(match[1]) is None:
-                missing = self.listed.missing.replace("%s", match[1])
-                what = f"the variable {match[1]} is not set"
-                at = (self.spelt.get(key, key),)
-                self.problems.append(Problem("BK799", what, missing, at=at))
+            if self.targets_file.lookup(match[1]) is None:
+                missing = self.targets_file.missing.replace("%s", match[1])
+                message = f"the variable {match[1]} is not set"
+                at = (self.spellings.get(key, key),)
+                self.problems.append(Problem("BK799", message, missing, at=at))
             parts += [unexpanded(text[end : match.start()]), f"{{{{{match[1]}}}}}"]
             end = match.end()
         return "".join((*parts, unexpanded(text[end:])))
 
-    def known(self, stated: Mapping[str, Json], *keys: str) -> str | None:
-        """The same with the values of its variables."""
+    def expanded_text(self, stated: Mapping[str, Json], *keys: str) -> str | None:
+        """Return a text with the values of its variables filled in."""
         key = next((key for key in keys if key in stated), None)
         if key is None or self.text(stated, key) is None:
             return None
-        return MARKED.sub(lambda match: as_text(self.listed.lookup(match[1]) or ""), str(stated[key]))
+        return MARKED.sub(lambda match: as_text(self.targets_file.lookup(match[1]) or ""), str(stated[key]))
 
-    def number(self, stated: Mapping[str, Json], *keys: str, whole: bool = False) -> int | float | None:
+    def number(self, stated: Mapping[str, Json], *keys: str, is_whole: bool = False) -> int | float | None:
         key = next((key for key in keys if key in stated), None)
         value = None if key is None else stated[key]
         if key is None or value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
-            words = "a whole number" if whole else "a number of 0 or more"
-            self.wrong(key, f"`{self.spelt[key]}` is {describe_value(value)}, not {words}")
+        if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or value < 0:
+            expected = "a whole number" if is_whole else "a number of 0 or more"
+            self.add_problem(key, f"`{self.spellings[key]}` is {describe_value(value)}, not {expected}")
             return None
         return value
 
     # Its providers.
 
     def mock(self, stated: Mapping[str, Json]) -> tuple[Execution, None]:
-        self.only(stated, *_COMMON, *_OF_MOCK)
+        self.check_keys(stated, *_COMMON_KEYS, *_MOCK_KEYS)
         response = self.value(stated, "response")
         if isinstance(response, str):
             response = self.text(stated, "response")
         low, high = self.number(stated, "delay_min_ms"), self.number(stated, "delay_max_ms")
-        always = self.number(stated, "delay_ms")
+        delay_ms = self.number(stated, "delay_ms")
         if high is not None and high < (low or 0):
-            self.wrong(
-                "delay_max_ms", f"`{self.spelt['delay_max_ms']}` is below the least, {low}", "exchange them"
+            self.add_problem(
+                "delay_max_ms",
+                f"`{self.spellings['delay_max_ms']}` is below the least, {low}",
+                "exchange them",
             )
         if low is not None or high is not None:
-            if always is not None:
+            if delay_ms is not None:
                 hint = "keep that, or the range"
-                self.wrong("delay_ms", f"`{self.spelt['delay_ms']}` beside a range of delays", hint)
-            always = low
-        given = RESPONSE if response is None else response
-        delay, most = _seconds(always), _seconds(high)
-        return MockExecution("mock", given, delay, most, target=self.name), None
+                self.add_problem("delay_ms", f"`{self.spellings['delay_ms']}` beside a range of delays", hint)
+            delay_ms = low
+        answer = RESPONSE if response is None else response
+        delay, most = _seconds(delay_ms), _seconds(high)
+        return MockExecution("mock", answer, delay, most, target=self.name), None
 
     def cli(self, stated: Mapping[str, Json]) -> tuple[Execution, None] | None:
-        for key in (key for key in stated if key in _RETRIES[1:]):
+        for key in (key for key in stated if key in _RETRY_KEYS[1:]):
             hint = "leave it out: a program is asked again at once, and where it took too long"
-            self.wrong(key, f"`{self.spelt[key]}` has no effect on a program", hint)
-        self.only(stated, *_COMMON, *_OF_CLI, *_RETRIES)
+            self.add_problem(key, f"`{self.spellings[key]}` has no effect on a program", hint)
+        self.check_keys(stated, *_COMMON_KEYS, *_CLI_KEYS, *_RETRY_KEYS)
         command = self.text(stated, "command_template", "command")
-        written = self.value(stated, "command_template", "command")
-        if command is not None and not isinstance(written, str):
-            self.wrong("command_template", f"`command_template` is {describe_value(written)}, not a text")
+        raw_command = self.value(stated, "command_template", "command")
+        if command is not None and not isinstance(raw_command, str):
+            self.add_problem(
+                "command_template", f"`command_template` is {describe_value(raw_command)}, not a text"
+            )
         elif command is None and not self.problems:
-            self.wrong("provider", "it has no `command_template`", "such as `agent run {PROMPT}`")
+            self.add_problem("provider", "it has no `command_template`", "such as `agent run {PROMPT}`")
         env = self.value(stated, "env") or []
         if not isinstance(env, list) or not all(isinstance(name, str) for name in env):
-            self.wrong("env", "`env` is a list of the names of variables")
+            self.add_problem("env", "`env` is a list of the names of variables")
             env = []
         health = None
         if (raw := self.value(stated, "healthcheck")) is not None:
@@ -333,115 +343,124 @@ class _TargetReading:
             cwd=self.text(stated, "cwd"),
             env=env,
             timeout=self.number(stated, "timeout_seconds"),
-            retries=self.whole(stated, "retries", "max_retries"),
+            retries=self.whole_number(stated, "retries", "max_retries"),
             batch=self.value(stated, "provider_batching") is True,
             healthcheck=health,
             target=self.name,
         ), None
 
-    def whole(self, stated: Mapping[str, Json], *keys: str) -> int | None:
-        value = self.number(stated, *keys, whole=True)
+    def whole_number(self, stated: Mapping[str, Json], *keys: str) -> int | None:
+        value = self.number(stated, *keys, is_whole=True)
         return None if value is None else int(value)
 
     def healthcheck(self, raw: Json) -> Healthcheck | None:
         if not isinstance(raw, dict):
             hint = "such as {url: http://localhost:8080/health}"
-            self.wrong("healthcheck", f"`healthcheck` is {describe_value(raw)}", hint)
+            self.add_problem("healthcheck", f"`healthcheck` is {describe_value(raw)}", hint)
             return None
-        inner = _TargetReading(self.listed, self.name, raw)
-        stated = inner.normalized(raw, inner.spelt)
-        inner.only(stated, *_OF_HEALTH)
+        inner = _TargetReader(self.targets_file, self.name, raw)
+        stated = inner.normalized(raw, inner.spellings)
+        inner.check_keys(stated, *_HEALTHCHECK_KEYS)
         form = inner.value(stated, "type")
-        if form is not None and form not in _FORMS_OF_HEALTH:
-            inner.wrong("type", f"a healthcheck is of the type http or command, not {describe_value(form)}")
-        made = Healthcheck(
+        if form is not None and form not in _HEALTHCHECK_TYPES:
+            inner.add_problem(
+                "type", f"a healthcheck is of the type http or command, not {describe_value(form)}"
+            )
+        check = Healthcheck(
             inner.text(stated, "url"),
             inner.text(stated, "command_template", "command"),
             inner.text(stated, "cwd"),
             inner.number(stated, "timeout_seconds"),
         )
-        at = self.spelt.get("healthcheck", "healthcheck")
+        at = self.spellings.get("healthcheck", "healthcheck")
         self.problems += below(inner.problems, (at,))
-        return made
+        return check
 
     def model(self, stated: Mapping[str, Json], provider: str) -> tuple[Execution, Model | None] | None:
-        """A model over HTTP. Where the configuration has one of this name, that is meant; a file that was
-        only found brings no address and no key along."""
-        asked = PromptExecution("prompt", model=self.name)
-        if self.name in self.listed.models:
-            return asked, None
-        if not self.listed.named:
-            hint = f"describe `models: {{{self.name}: …}}`, or name the file: --targets {self.listed.file}"
-            self.wrong("provider", "the configuration describes no model of this name", hint)
+        """Read a model over HTTP. If the configuration has a model with this name, that one is used; a file
+        that was only found may not state an address or a key."""
+        execution = PromptExecution("prompt", model=self.name)
+        if self.name in self.targets_file.models:
+            return execution, None
+        if not self.targets_file.named:
+            hint = (
+                f"describe `models: {{{self.name}: …}}`, or name the file: --targets {self.targets_file.file}"
+            )
+            self.add_problem("provider", "the configuration describes no model of this name", hint)
             return None
-        self.only(stated, *_COMMON, *_OF_MODEL)
-        model = self.known(stated, "deployment", "deployment_name", "model", "variant")
+        self.check_keys(stated, *_COMMON_KEYS, *_MODEL_KEYS)
+        model = self.expanded_text(stated, "deployment", "deployment_name", "model", "variant")
         if model is None and not self.problems:
-            self.wrong("provider", "it does not say which `model`")
+            self.add_problem("provider", "it does not say which `model`")
         base, headers, key = self.address(stated, provider, model or "")
         is_anthropic = provider == "anthropic"
-        made = Model(
+        described_model = Model(
             openai=None if is_anthropic else model,
             anthropic=model if is_anthropic else None,
             base_url=base,
             key=key,
             headers=headers,
             temperature=self.number(stated, "temperature"),
-            max_tokens=self.whole(stated, "max_output_tokens", "max_tokens"),
-            concurrency=self.whole(stated, "workers") or None,
+            max_tokens=self.whole_number(stated, "max_output_tokens", "max_tokens"),
+            concurrency=self.whole_number(stated, "workers") or None,
             timeout=self.number(stated, "timeout_seconds"),
-            retries=self.whole(stated, "max_retries"),
+            retries=self.whole_number(stated, "max_retries"),
             retry=self.retry(stated),
         )
-        return asked, made
+        return execution, described_model
 
     def retry(self, stated: Mapping[str, Json]) -> Retry | None:
-        if not any(key in stated for key in _RETRIES[1:]):
+        if not any(key in stated for key in _RETRY_KEYS[1:]):
             return None
-        usual = Retry()
+        defaults = Retry()
         first = self.number(stated, "retry_initial_delay_ms")
         most = self.number(stated, "retry_max_delay_ms")
         factor = self.number(stated, "retry_backoff_factor")
         statuses = self.value(stated, "retry_status_codes")
         if factor is not None and factor < 1:
-            self.wrong("retry_backoff_factor", "a wait that grows shorter", "a factor of 1 or more")
-        if statuses is not None and not _are_statuses(statuses):
+            self.add_problem("retry_backoff_factor", "a wait that grows shorter", "a factor of 1 or more")
+        if statuses is not None and not _are_retry_statuses(statuses):
             hint = "a list such as [408, 429, 500, 502, 503, 504]; 401 and 403 are never asked again"
-            self.wrong("retry_status_codes", f"`{self.spelt['retry_status_codes']}` cannot be used", hint)
+            self.add_problem(
+                "retry_status_codes", f"`{self.spellings['retry_status_codes']}` cannot be used", hint
+            )
             statuses = None
         return Retry(
-            usual.wait if first is None else first / 1000,
-            usual.longest if most is None else most / 1000,
-            usual.factor if factor is None else factor,
+            defaults.wait if first is None else first / 1000,
+            defaults.longest if most is None else most / 1000,
+            defaults.factor if factor is None else factor,
             statuses,
         )
 
     def address(
         self, stated: Mapping[str, Json], provider: str, model: str
     ) -> tuple[str | None, dict[str, str], str | None]:
-        """Where it is asked, with which headers, and the variable of its key. Azure has an address for each
-        deployment, and a header of its own."""
+        """Return the address of a model, its headers, and the variable of its key. Azure has an address per
+        deployment, and its own header for the key."""
         raw = stated.get("api_key")
         variable = MARKED.fullmatch(raw.strip()) if isinstance(raw, str) else None
         if raw is not None and variable is None:
-            self.wrong("api_key", "a key does not stand in a file", "write api_key: ${{ NAME }}")
+            self.add_problem("api_key", "a key does not stand in a file", "write api_key: ${{ NAME }}")
         self.text(stated, "api_key")
         key = variable[1] if variable else None
-        base = self.known(stated, "endpoint", "resource", "resource_name", "base_url") or _BASES[provider]
+        base = (
+            self.expanded_text(stated, "endpoint", "resource", "resource_name", "base_url")
+            or _MODEL_PROVIDERS[provider]
+        )
         if not provider.startswith("azure"):
             return base, {}, key
         if not base:
-            self.wrong("provider", "it has no `endpoint`", "such as https://NAME.openai.azure.com")
+            self.add_problem("provider", "it has no `endpoint`", "such as https://NAME.openai.azure.com")
             return None, {}, None
-        version = self.known(stated, "version", "api_version") or _AZURE_VERSION
+        version = self.expanded_text(stated, "version", "api_version") or _AZURE_VERSION
         host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
         url = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
         return url, {"api-key": f"{{{{{key}}}}}"} if key else {}, None
 
 
-def _are_statuses(value: Json) -> bool:
+def _are_retry_statuses(value: Json) -> bool:
     return isinstance(value, list) and all(
-        isinstance(one, int) and not isinstance(one, bool) and may_change(one) for one in value
+        isinstance(status, int) and not isinstance(status, bool) and may_change(status) for status in value
     )
 
 
@@ -449,10 +468,10 @@ def _seconds(milliseconds: int | float | None) -> float | None:
     return milliseconds / 1000 if milliseconds else None
 
 
-def _unknown(provider: str) -> tuple[str, str]:
-    if provider in _AGENTS:
-        what = f"the provider {provider!r} starts an agent, which is described by its command line here"
-        return what, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
-    known = ("cli", "mock", *_BASES)
-    what = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-    return what, nearest(provider, known) or f"one of {', '.join(known)}"
+def _describe_unknown_provider(provider: str) -> tuple[str, str]:
+    if provider in _AGENT_PROVIDERS:
+        message = f"the provider {provider!r} starts an agent, which is described by its command line here"
+        return message, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
+    providers = ("cli", "mock", *_MODEL_PROVIDERS)
+    message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
+    return message, nearest(provider, providers) or f"one of {', '.join(providers)}"

@@ -112,11 +112,11 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     document.loading.problems += around.files.problems
     cases = raw[CASES]
     if not isinstance(cases, list) or not cases:
-        what = (
+        message = (
             "no case" if cases in (None, []) else f"expected a list of cases, found {describe_value(cases)}"
         )
         problems.append(
-            Problem("BK780", what, "add one: - {id: …, expected_outcome: …, input: …}", at=(CASES,))
+            Problem("BK780", message, "add one: - {id: …, expected_outcome: …, input: …}", at=(CASES,))
         )
     before = len(document.cases)
     for number, stated in enumerate(cases if isinstance(cases, list) else ()):
@@ -148,8 +148,8 @@ def problems_without_cases(item: EvalItem, document: EvalDocument) -> list[Probl
         if os.path.isfile(os.path.join(document.loading.root, lines)):
             if document.file in document.loading.walked or lines in document.loading.files:
                 return []
-            what = f"this says what holds for the cases of {posixpath.basename(lines)}, and has none"
-            return [Problem("BK780", what, f"baselinekit run {lines}", at=item.at)]
+            message = f"this says what holds for the cases of {posixpath.basename(lines)}, and has none"
+            return [Problem("BK780", message, f"baselinekit run {lines}", at=item.at)]
         return [Problem("BK780", "an eval file without cases", f"add `{CASES}:`", at=item.at)]
     hint = f"put it into a list: {CASES}: [{{id: …, expected_outcome: …, input: …}}]"
     return [Problem("BK780", f"a case that is not below `{CASES}:`", hint, at=item.at)]
@@ -164,9 +164,9 @@ def form_conflicts(raw: dict[str, Json]) -> list[Problem]:
     other = next((key for key in raw if key in _OTHER_FORMS), None)
     if other is None:
         return []
-    what = f"this could be {_OTHER_FORMS[other]} (by {other!r}) and an AgentV eval file (by {CASES!r})"
+    message = f"this could be {_OTHER_FORMS[other]} (by {other!r}) and an AgentV eval file (by {CASES!r})"
     later = max(other, CASES, key=[*raw].index)
-    return [Problem("BK710", what, "keep one of the two, or split the file", at=(later,))]
+    return [Problem("BK710", message, "keep one of the two, or split the file", at=(later,))]
 
 
 # What holds for all cases of a file.
@@ -239,8 +239,8 @@ def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> li
     if not isinstance(around, SharedFacts):
         around = loading.beside[document.file] = facts_beside_lines(document, defaults)
     if CASES in item.raw:
-        what = f"a line of JSON Lines is one case, and has no `{CASES}`"
-        return [Problem("BK780", what, "write each case on a line of its own", at=(*item.at, CASES))]
+        message = f"a line of JSON Lines is one case, and has no `{CASES}`"
+        return [Problem("BK780", message, "write each case on a line of its own", at=(*item.at, CASES))]
     return below(add_case(item.raw, item.at, document, defaults, around), item.at)
 
 
@@ -280,8 +280,8 @@ def add_case(
 ) -> list[Problem]:
     """One case of a file, kept in the load; or what is wrong with it, by paths below it."""
     if not isinstance(raw, dict):
-        what = f"not a case but a JSON {json_type(raw)}"
-        return [Problem("BK780", what, "a case is a mapping with id, expected_outcome and input", at=())]
+        message = f"not a case but a JSON {json_type(raw)}"
+        return [Problem("BK780", message, "a case is a mapping with id, expected_outcome and input", at=())]
     stated, problems = stated_case(raw)
     asked, wrong = _messages(raw, INPUTS, USER, around.files)
     problems += wrong
@@ -337,18 +337,18 @@ def stated_case(raw: dict[str, Json]) -> tuple[EvalFileCase | None, list[Problem
     if id is None or (isinstance(id, str) and not id.strip()):
         problems.append(Problem("BK780", "a case without an id", "add `id:`, which no other case has", at=()))
     elif isinstance(id, str) and (not id.isprintable() or len(id) > _LONGEST_ID):
-        what = f"an id is one line of at most {_LONGEST_ID} visible signs"
-        problems.append(Problem("BK780", what, "rename the case", at=("id",)))
+        message = f"an id is one line of at most {_LONGEST_ID} visible signs"
+        problems.append(Problem("BK780", message, "rename the case", at=("id",)))
     outcomes = [key for key in ("expected_outcome", "outcome") if key in rest]
     if len(outcomes) > 1:
-        what = "both `expected_outcome` and `outcome` are given"
-        problems.append(Problem("BK780", what, "keep `expected_outcome`", at=("outcome",)))
+        message = "both `expected_outcome` and `outcome` are given"
+        problems.append(Problem("BK780", message, "keep `expected_outcome`", at=("outcome",)))
     elif not outcomes and "criteria" not in rest:
         hint = "add `expected_outcome:`, what a good answer does"
         problems.append(Problem("BK780", "a case without an expected outcome", hint, at=()))
     elif outcomes and isinstance(rest[outcomes[0]], str) and not rest[outcomes[0]].strip():
-        what = "the expected outcome is empty"
-        problems.append(Problem("BK780", what, "say what a good answer does", at=(outcomes[0],)))
+        message = "the expected outcome is empty"
+        problems.append(Problem("BK780", message, "say what a good answer does", at=(outcomes[0],)))
     if not any(key in rest for key in INPUTS):
         problems.append(Problem("BK780", "a case without an input", "add `input:`, what is asked", at=()))
     return stated, problems
@@ -420,11 +420,11 @@ def recipe_of(
     key = next((key for key in INPUTS if raw.get(key) is not None), "input")
     question = kind.input_of_messages(asked, *files, case=str(raw["id"]))
     if question is None:
-        what = f"messages are for a model or an agent, not for {kind.name}"
-        return None, [Problem("BK781", what, "name another target", at=(key,))]
+        message = f"messages are for a model or an agent, not for {kind.name}"
+        return None, [Problem("BK781", message, "name another target", at=(key,))]
     no_text = next((str(part["value"]) for part in files_in(asked) if "text" not in part), "")
     if kind.asks_models == "always" and no_text:
-        what = f"{no_text} is not UTF-8 text"
-        return None, [Problem("BK112", what, "a model is asked with texts: name a text file", at=(key,))]
+        message = f"{no_text} is not UTF-8 text"
+        return None, [Problem("BK112", message, "a model is asked with texts: name a text file", at=(key,))]
     recipe = Recipe(question, target)
     return recipe, [replace(problem, at=(key,)) for problem in kind_of(recipe).check(recipe)]

@@ -102,10 +102,10 @@ class NamedFiles:
         if refused is not None and not tried:
             raise refused
         kind, other = ("folder", "file") if folders else ("file", "folder")
-        what = f"there is no {kind} {name!r}: looked for {', '.join(tried)}"
+        message = f"there is no {kind} {name!r}: looked for {', '.join(tried)}"
         others = [path for path in tried if os.path.exists(os.path.join(self.root, path))]
         hint = f"{others[0]} is a {other}" if others else self._near(tried) or "check the name"
-        raise InvalidInput(Problem("BK782", what, hint))
+        raise InvalidInput(Problem("BK782", message, hint))
 
     def _near(self, tried: Sequence[str]) -> str:
         for path in tried:
@@ -156,8 +156,8 @@ class NamedFiles:
         stated = raw.get(GUIDELINES, []) if isinstance(raw, dict) else []
         if isinstance(stated, list) and all(isinstance(one, str) for one in stated):
             return tuple(stated)
-        what = f"{GUIDELINES}: expected a list of patterns, found {describe_value(stated)}"
-        self.problems.append(Problem("BK782", what, 'such as ["**/*.instructions.md"]', Place(path, 1, 1)))
+        message = f"{GUIDELINES}: expected a list of patterns, found {describe_value(stated)}"
+        self.problems.append(Problem("BK782", message, 'such as ["**/*.instructions.md"]', Place(path, 1, 1)))
         return ()
 
 
@@ -221,15 +221,15 @@ def is_message(raw: Json) -> bool:
 def read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Problem]]:
     """One message, or what is wrong with it by paths below it."""
     if not isinstance(raw, dict):
-        what = f"expected a message, found {describe_value(raw)}"
-        return None, [Problem("BK781", what, "such as {role: user, content: …}", at=())]
+        message = f"expected a message, found {describe_value(raw)}"
+        return None, [Problem("BK781", message, "such as {role: user, content: …}", at=())]
     problems = list(unknown_keys(raw, (*_MESSAGE, *_TOLD), "message"))
     role, name, content = raw.get("role"), raw.get("name"), raw.get("content")
     if not isinstance(role, str) or role not in ROLES:
         hint = nearest(str(role), ROLES) if role is not None else ""
-        what = "a message without a role" if role is None else f"unknown role {describe_value(role)}"
+        message = "a message without a role" if role is None else f"unknown role {describe_value(role)}"
         at = ("role",) if role is not None else ()
-        problems.append(Problem("BK781", what, hint or f"one of {', '.join(ROLES)}", at=at))
+        problems.append(Problem("BK781", message, hint or f"one of {', '.join(ROLES)}", at=at))
     if name is not None and not isinstance(name, str):
         problems.append(Problem("BK781", f"expected a text, found {describe_value(name)}", at=("name",)))
     calls, wrong = read_calls(raw.get("tool_calls"))
@@ -243,11 +243,11 @@ def read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, lis
     return TraceMessage(_role(str(role)), read_content, calls, name if isinstance(name, str) else None), []
 
 
-def unknown_keys(raw: dict[str, Json], known: Sequence[str], what: str) -> Iterator[Problem]:
+def unknown_keys(raw: dict[str, Json], known: Sequence[str], message: str) -> Iterator[Problem]:
     """A problem for each key that is none of the known ones."""
     for key in raw:
         if key not in known:
-            hint = nearest(key, known) or f"a {what} has {', '.join(known[:5])}"
+            hint = nearest(key, known) or f"a {message} has {', '.join(known[:5])}"
             yield Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
 
 
@@ -256,8 +256,8 @@ def read_calls(raw: Json) -> tuple[tuple[ToolCall, ...], list[Problem]]:
     if raw is None:
         return (), []
     if not isinstance(raw, list):
-        what = f"expected a list of calls, found {describe_value(raw)}"
-        return (), [Problem("BK781", what, "such as [{tool: search, input: {…}}]", at=())]
+        message = f"expected a list of calls, found {describe_value(raw)}"
+        return (), [Problem("BK781", message, "such as [{tool: search, input: {…}}]", at=())]
     calls: list[ToolCall] = []
     problems: list[Problem] = []
     for number, item in enumerate(raw):
@@ -272,17 +272,17 @@ def read_call(raw: Json) -> tuple[ToolCall | None, list[Problem]]:
     if not isinstance(raw, dict) or not isinstance(raw.get("tool"), str) or not raw["tool"].strip():
         found = describe_value(raw.get("tool") if isinstance(raw, dict) else raw)
         at = ("tool",) if isinstance(raw, dict) and "tool" in raw else ()
-        what = f"expected a call with the name of its tool, found {found}"
-        return None, [Problem("BK781", what, "such as {tool: search, input: {…}}", at=at)]
+        message = f"expected a call with the name of its tool, found {found}"
+        return None, [Problem("BK781", message, "such as {tool: search, input: {…}}", at=at)]
     problems = list(unknown_keys(raw, (*_CALL, *_TOLD), "call of a tool"))
     for key in ("id", "error"):
         if raw.get(key) is not None and not isinstance(raw[key], str):
-            what = f"expected a text, found {describe_value(raw[key])}"
-            problems.append(Problem("BK781", what, at=(key,)))
+            message = f"expected a text, found {describe_value(raw[key])}"
+            problems.append(Problem("BK781", message, at=(key,)))
     took = raw.get("duration_ms")
     if took is not None and (isinstance(took, bool) or not isinstance(took, int | float) or took < 0):
-        what = f"expected a number of milliseconds, found {describe_value(took)}"
-        problems.append(Problem("BK781", what, at=("duration_ms",)))
+        message = f"expected a number of milliseconds, found {describe_value(took)}"
+        problems.append(Problem("BK781", message, at=("duration_ms",)))
     if problems:
         return None, problems
     seconds = None if took is None else took / 1000
@@ -336,8 +336,8 @@ def read_part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
     if isinstance(raw, str):
         return {"type": "text", "value": raw}, []
     if not isinstance(raw, dict):
-        what = f"expected a text or a file, found {describe_value(raw)}"
-        return None, [Problem("BK781", what, "{type: text, value: …}", at=())]
+        message = f"expected a text or a file, found {describe_value(raw)}"
+        return None, [Problem("BK781", message, "{type: text, value: …}", at=())]
     problems = list(unknown_keys(raw, _PART, "part"))
     type, value = raw.get("type"), raw.get("value")
     if type not in _TYPES:
@@ -346,8 +346,8 @@ def read_part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
         problems.append(Problem("BK781", f"unknown type of content {describe_value(type)}", hint, at=at))
     if not isinstance(value, str) or (type == "file" and not value.strip()):
         wanted = "the path of a file" if type == "file" else "a text"
-        what = f"expected {wanted}, found {describe_value(value)}"
-        problems.append(Problem("BK781", what, at=("value",) if "value" in raw else ()))
+        message = f"expected {wanted}, found {describe_value(value)}"
+        problems.append(Problem("BK781", message, at=("value",) if "value" in raw else ()))
     if problems or type == "text" or not isinstance(value, str):
         return raw, problems
     try:

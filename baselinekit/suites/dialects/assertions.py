@@ -56,8 +56,8 @@ def _text(made: Callable[[str], Method], value: Json) -> ReadMethod:
 
 def _texts(made: Callable[[list[str]], Method], value: Json) -> ReadMethod:
     if not isinstance(value, list):
-        what = f"expected a list of texts, found {describe_value(value)}"
-        return None, [Problem("BK751", what, 'such as ["one", "two"]')]
+        message = f"expected a list of texts, found {describe_value(value)}"
+        return None, [Problem("BK751", message, 'such as ["one", "two"]')]
     if not value:
         return None, [Problem("BK751", "an empty list of texts", "say at least one")]
     wrong = [
@@ -71,8 +71,8 @@ def _texts(made: Callable[[list[str]], Method], value: Json) -> ReadMethod:
 def _count(made: Callable[[int], Method], value: Json) -> ReadMethod:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return made(value), []
-    what = f"expected a number of words, found {describe_value(value)}"
-    return None, [Problem("BK751", what, "a whole number, 0 or more")]
+    message = f"expected a number of words, found {describe_value(value)}"
+    return None, [Problem("BK751", message, "a whole number, 0 or more")]
 
 
 _VALUES: dict[str, Callable[[Callable[..., Method], Json], ReadMethod]] = {
@@ -91,8 +91,8 @@ def read_assertions(raw: Json, around: Around) -> tuple[list[Grader], list[Probl
     """The graders of an `assert:`, what is wrong with it by paths below it, and what is wrong in the schemas
     that it names."""
     if not isinstance(raw, list):
-        what = f"expected a list of assertions, found {describe_value(raw)}"
-        return [], [Problem("BK751", what, 'such as - contains: "total"', at=())], []
+        message = f"expected a list of assertions, found {describe_value(raw)}"
+        return [], [Problem("BK751", message, 'such as - contains: "total"', at=())], []
     if not raw:
         return (
             [],
@@ -126,13 +126,13 @@ def _shape_of(entry: Json) -> Problem | None:
     """Why an entry is no assertion."""
     known = f"one of {', '.join(OPS)}"
     if not isinstance(entry, dict):
-        what = f"expected an assertion, found {describe_value(entry)}"
-        return Problem("BK751", what, f'such as contains: "total"; {known}', at=())
+        message = f"expected an assertion, found {describe_value(entry)}"
+        return Problem("BK751", message, f'such as contains: "total"; {known}', at=())
     if len(entry) != 1:
         if not entry:
             return Problem("BK751", "an assertion that says nothing", known, at=())
-        what = f"an assertion has one key, and this one has {' and '.join(map(repr, entry))}"
-        return Problem("BK751", what, "write each in an entry of its own, with a dash", at=())
+        message = f"an assertion has one key, and this one has {' and '.join(map(repr, entry))}"
+        return Problem("BK751", message, "write each in an entry of its own, with a dash", at=())
     (op,) = entry
     if op not in OPS:
         return Problem("BK103", f"there is no assertion {op!r}", nearest(op, OPS) or known, at=(op,))
@@ -167,16 +167,16 @@ def _schema(value: Json, around: Around) -> tuple[ReadMethod, list[Problem]]:
     except BaselinekitError as error:
         return (None, [named_at(one, ()) for one in error.problems]), []
     if file is None:
-        what = f"there is no {' and no '.join(places)}"
+        message = f"there is no {' and no '.join(places)}"
         hint = "a schema stands in place, or in a file inside the project"
-        return (None, [Problem("BK751", what, hint, at=())]), []
+        return (None, [Problem("BK751", message, hint, at=())]), []
     try:
         documents = language(file).load(decode(read(around.root, file), file).body, file)
     except BaselinekitError as error:
         return (None, []), [one.placed(Place(file)) for one in error.problems]
     if len(documents) != 1:
-        what = f"{len(documents)} documents, and a schema is one"
-        return (None, []), [Problem("BK751", what, "split it", Place(file, 1, 1))]
+        message = f"{len(documents)} documents, and a schema is one"
+        return (None, []), [Problem("BK751", message, "split it", Place(file, 1, 1))]
     return (JsonSchema(documents[0]), []), []
 
 
@@ -186,8 +186,8 @@ def _schema(value: Json, around: Around) -> tuple[ReadMethod, list[Problem]]:
 def read_judge(rubric: Json, raw: Json, around: Around) -> tuple[list[Grader], list[Problem]]:
     """Who judges by a rubric; nobody without one."""
     if isinstance(raw, str):
-        what = f"expected a mapping, found {describe_value(raw)}"
-        return [], [Problem("BK105", what, f"write judge: {{model: {raw}}}", at=("judge",))]
+        message = f"expected a mapping, found {describe_value(raw)}"
+        return [], [Problem("BK105", message, f"write judge: {{model: {raw}}}", at=("judge",))]
     said = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     stated, problems = check(PromptJudge, {} if raw is None else said)
     problems += [*(_wrong_threshold(stated) if stated else ()), *unnamed_model(raw)]
@@ -196,8 +196,8 @@ def read_judge(rubric: Json, raw: Json, around: Around) -> tuple[list[Grader], l
         return [], problems
     if not isinstance(rubric, str) or not rubric.strip():
         empty = isinstance(rubric, str)
-        what = "an empty rubric" if empty else f"expected a text, found {describe_value(rubric)}"
-        return [], [*problems, Problem("BK750", what, "say by what the answer is scored", at=("rubric",))]
+        message = "an empty rubric" if empty else f"expected a text, found {describe_value(rubric)}"
+        return [], [*problems, Problem("BK750", message, "say by what the answer is scored", at=("rubric",))]
     if stated is None or problems:
         return [], problems
     model = stated.model or around.model or JUDGE
@@ -223,5 +223,7 @@ def _wrong_threshold(stated: PromptJudge) -> list[Problem]:
     value = stated.pass_threshold
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return []
-    what = f"a threshold of {describe_value(value)}: a judge scores with whole numbers from {least} to {most}"
-    return [Problem("BK750", what, f"such as {most - 1}", at=("pass_threshold",))]
+    message = (
+        f"a threshold of {describe_value(value)}: a judge scores with whole numbers from {least} to {most}"
+    )
+    return [Problem("BK750", message, f"such as {most - 1}", at=("pass_threshold",))]

@@ -224,8 +224,8 @@ def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem
     if not keys:
         return None, (), []
     if len(keys) > 1:
-        what = "both `expected` and `expected_output` are given"
-        return None, (), [Problem("BK714", what, "keep one of them", at=("expected_output",))]
+        message = "both `expected` and `expected_output` are given"
+        return None, (), [Problem("BK714", message, "keep one of them", at=("expected_output",))]
     at = (keys[0],)
     stated = raw[keys[0]]
     expected, problems = check(Expected, stated)
@@ -240,9 +240,9 @@ def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = 
     """What is wrong with a time limit and with a number of retries, under the names that they have."""
     problems = []
     if timeout is not None and not 0 < timeout <= _LONGEST:
-        what = "a time limit of zero" if timeout <= 0 else "a time limit of more than a year"
-        problems.append(Problem("BK108", what, "a number of seconds above 0", at=(names[0],)))
+        message = "a time limit of zero" if timeout <= 0 else "a time limit of more than a year"
+        problems.append(Problem("BK108", message, "a number of seconds above 0", at=(names[0],)))
     if retries is not None and not 0 <= retries <= _MOST_RETRIES:
-        what = "fewer than 0 retries" if retries < 0 else f"more than {_MOST_RETRIES} retries"
-        problems.append(Problem("BK108", what, f"0 to {_MOST_RETRIES}", at=(names[1],)))
+        message = "fewer than 0 retries" if retries < 0 else f"more than {_MOST_RETRIES} retries"
+        problems.append(Problem("BK108", message, f"0 to {_MOST_RETRIES}", at=(names[1],)))
     return problems

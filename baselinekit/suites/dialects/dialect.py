@@ -145,8 +145,8 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
         return
     for key in document:
         if key not in wrappers:
-            what = f"unknown key {key!r} beside {wrappers[0]}"
-            yield EvalItem.nothing(Problem("BK103", what, f"move it below {wrappers[0]}", at=(key,)))
+            message = f"unknown key {key!r} beside {wrappers[0]}"
+            yield EvalItem.nothing(Problem("BK103", message, f"move it below {wrappers[0]}", at=(key,)))
     for key in wrappers:
         dialect = wrapped[key]
         if dialect.in_lists:
@@ -171,26 +171,26 @@ def _listed(
 
 def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalItem:
     """By what only one of the forms has."""
-    what = hint = ""
+    message = hint = ""
     if {"output", "human"} <= raw.keys():
-        what = "this looks like labels for a judge"
+        message = "this looks like labels for a judge"
         hint = "move it into the folder config/ beside the cases, and name it there: calibration: config/…"
     elif raw.keys() <= {"grader", "graders"}:
-        what = "this is only a grader"
+        message = "this is only a grader"
         hint = "put it in a case, beside id and input, or give it a name in config/graders.yaml"
     else:
         known = next((d for d in reversed(dialects) if d.recognises and d.recognises(raw)), None)
         if known is not None:
             return EvalItem(known.name, at, raw)
     form, words, todo = next((row for key, row in _OTHERS.items() if key in raw), ("nothing", "", ""))
-    if words and not what:
-        what, hint = f"this looks like {words}", todo
-    if not what:
+    if words and not message:
+        message, hint = f"this looks like {words}", todo
+    if not message:
         keys = [*(one.wrapper for one in dialects if one.wrapper), *_KEYS_OF_CASES]
-        what = f"it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
+        message = f"it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
         hint = next((near for key in raw if (near := nearest(key, keys))), "")
         hint = hint or "a case has id, input, expected and grader"
-    return EvalItem(form, at, None, Problem("BK710", f"not a case: {what}", hint, at=at))
+    return EvalItem(form, at, None, Problem("BK710", f"not a case: {message}", hint, at=at))
 
 
 # One load of eval files: what they gave so far, where they lead, and everything that is wrong with them.
@@ -325,8 +325,8 @@ class EvalDocument:
     def no_suite(self, item: EvalItem) -> Problem | None:
         if item.form in ("suite", "gate") or item.problem is not None:
             return None
-        what = "not a suite: it contains cases without `eval_suite:`"
-        return Problem("BK710", what, f"run it as it is: baselinekit run {self.file}", at=item.at)
+        message = "not a suite: it contains cases without `eval_suite:`"
+        return Problem("BK710", message, f"run it as it is: baselinekit run {self.file}", at=item.at)
 
     def item(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         """Read an item by its dialect. A report may lie among cases, and is none."""
@@ -389,8 +389,8 @@ def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     asked, problems = check(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in _READ:
-        what = f"expected one of {', '.join(_READ)}, found {describe_value(type)}"
-        problems.insert(0, Problem("BK105", what, nearest(str(type), _READ), at=("type",)))
+        message = f"expected one of {', '.join(_READ)}, found {describe_value(type)}"
+        problems.insert(0, Problem("BK105", message, nearest(str(type), _READ), at=("type",)))
     if asked is None or problems:
         return None, problems
     made, problems = _READ[asked.type](asked, own, where)
@@ -427,8 +427,8 @@ def _messages(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> R
     question = None if problems else KINDS[target.type].input_of_messages(messages)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), below(problems, ("content",))
-    what = f"messages are for a model or an agent, not for {target.type}"
-    return None, [Problem("BK715", what, "`execution: {type: prompt}`", at=("type",))]
+    message = f"messages are for a model or an agent, not for {target.type}"
+    return None, [Problem("BK715", message, "`execution: {type: prompt}`", at=("type",))]
 
 
 def conversation(content: Json, where: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
@@ -441,8 +441,8 @@ def _texted(text: str, asked: StatedInput, own: Execution | None, where: CaseOri
     question = KINDS[target.type].input_of_text(text, asked.context)
     if question is not None:
         return Recipe(question, target), []
-    what = f"a {asked.type} is for a model or a skill, not for {target.type}"
-    return None, [Problem("BK715", what, "`execution: {type: skill, skill_name: …}`", at=("type",))]
+    message = f"a {asked.type} is for a model or a skill, not for {target.type}"
+    return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
 def _asked(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
@@ -462,9 +462,9 @@ def _target(
     target: Execution = own or (where.target if is_usual else kind.execution(kind.name))
     if target.type == kind.name:
         return target, []
-    what = f"an input of `type: {asked.type}` cannot be sent to an execution of `type: {target.type}`"
+    message = f"an input of `type: {asked.type}` cannot be sent to an execution of `type: {target.type}`"
     words = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
-    return target, [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
+    return target, [Problem("BK715", message, f"`execution: {{{words}}}`", at=("type",))]
 
 
 def _kind(wanted: str, content: Json) -> Problem:
@@ -480,8 +480,8 @@ def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | No
         return None, Problem("BK112", f"{path} is not UTF-8 text", "name a text file", at=())
     except BaselinekitError as error:
         (problem,) = error.problems
-        what = f"{path}: {problem.message}" if problem.place else problem.message
-        return None, replace(problem, message=what, place=None, at=())
+        message = f"{path}: {problem.message}" if problem.place else problem.message
+        return None, replace(problem, message=message, place=None, at=())
 
 
 _ASKED = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}

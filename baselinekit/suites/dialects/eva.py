@@ -137,9 +137,11 @@ def recognises(raw: dict[str, Json]) -> bool:
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     loading, raw = document.loading, item.raw
     if item.at or document.number:
-        what = "an eval file of a prompt is one mapping, in a file of its own"
+        message = "an eval file of a prompt is one mapping, in a file of its own"
         return [
-            Problem("BK750", what, "write `defaults`, `cases` and `triggering` at the top of it", at=item.at)
+            Problem(
+                "BK750", message, "write `defaults`, `cases` and `triggering` at the top of it", at=item.at
+            )
         ]
     folder, wrong = promptfolders.read_folder(loading.root, _folder_of(document.file), document.file)
     template, _ = promptfolders.read_template(loading.root, folder.path)
@@ -167,8 +169,8 @@ def _of_the_file(raw: dict[str, Json]) -> list[Problem]:
     own = next((key for key in KEYS if key in raw), KEYS[0])
     others = [key for key in raw if key in _OTHER_FORMS]
     for key in others:
-        what = f"this could be the eval file of a prompt (by {own!r}) and {_OTHER_FORMS[key]} (by {key!r})"
-        problems.append(Problem("BK750", what, "split it into two files", at=(key,)))
+        message = f"this could be the eval file of a prompt (by {own!r}) and {_OTHER_FORMS[key]} (by {key!r})"
+        problems.append(Problem("BK750", message, "split it into two files", at=(key,)))
     problems += check(PromptEvals, {key: value for key, value in raw.items() if key not in others})[1]
     if not any(key in raw for key in KEYS):
         hint = "write `cases:` or `triggering:`"
@@ -202,8 +204,8 @@ def _cases(raw: Json, reading: _Reading) -> list[Case]:
     if raw is ABSENT:
         return []
     if not isinstance(raw, list):
-        what = f"expected a list of cases, found {describe_value(raw)}"
-        reading.problems.append(Problem("BK105", what, "write - name: … below `cases:`", at=("cases",)))
+        message = f"expected a list of cases, found {describe_value(raw)}"
+        reading.problems.append(Problem("BK105", message, "write - name: … below `cases:`", at=("cases",)))
         return []
     if not raw:
         reading.problems.append(Problem("BK750", "an empty list of cases", "add one", at=("cases",)))
@@ -214,16 +216,16 @@ def _cases(raw: Json, reading: _Reading) -> list[Case]:
         reading.problems += below(problems, at)
         name = entry.get("name") if isinstance(entry, dict) else None
         if isinstance(name, str) and names.setdefault(name, number) != number:
-            what = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
-            reading.problems.append(Problem("BK750", what, "rename one of the two", at=(*at, "name")))
+            message = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
+            reading.problems.append(Problem("BK750", message, "rename one of the two", at=(*at, "name")))
         made += [case] if case is not None else []
     return made
 
 
 def _case(raw: Json, number: int, reading: _Reading) -> tuple[Case | None, list[Problem]]:
     if not isinstance(raw, dict):
-        what = f"expected a case, found {describe_value(raw)}"
-        return None, [Problem("BK105", what, "a mapping with name, inputs, and assert or rubric", at=())]
+        message = f"expected a case, found {describe_value(raw)}"
+        return None, [Problem("BK105", message, "a mapping with name, inputs, and assert or rubric", at=())]
     problems = _missing(raw)
     said = _without_nulls(raw)
     renamed = {("assert_" if key == "assert" else key): value for key, value in said.items()}
@@ -271,8 +273,8 @@ def _missing(raw: dict[str, Json]) -> list[Problem]:
     if name is None or (isinstance(name, str) and not name.strip()):
         problems.append(Problem("BK750", "a case without a name", "add `name:`", at=()))
     elif isinstance(name, str) and not name.isprintable():
-        what = f"the name {name!r} is not one line of visible signs"
-        problems.append(Problem("BK750", what, "rename the case", at=("name",)))
+        message = f"the name {name!r} is not one line of visible signs"
+        problems.append(Problem("BK750", message, "rename the case", at=("name",)))
     if raw.get("inputs") is None and raw.get("inputs_from") is None:
         hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
         problems.append(Problem("BK750", "neither `inputs` nor `inputs_from` is given", hint, at=()))
@@ -328,8 +330,8 @@ def _inputs(raw: dict[str, Json], reading: _Reading) -> tuple[dict[str, Json], l
         problems += below(_not_inputs(own, reading), ("inputs",))
         values |= own
     elif own is not None:
-        what = f"expected a mapping of names to values, found {describe_value(own)}"
-        problems.append(Problem("BK105", what, "such as inputs: {constraints: none}", at=("inputs",)))
+        message = f"expected a mapping of names to values, found {describe_value(own)}"
+        problems.append(Problem("BK105", message, "such as inputs: {constraints: none}", at=("inputs",)))
     return {name: _literal(value) for name, value in values.items()}, problems
 
 
@@ -339,11 +341,11 @@ def _not_inputs(values: Mapping[str, Json], reading: _Reading) -> list[Problem]:
     for name, value in values.items():
         if known is not None and name not in known:
             hint = nearest(name, known) or (f"it has {', '.join(known)}" if known else "it has none")
-            what = f"the prompt has no variable {name!r}"
-            problems.append(Problem("BK753", what, hint, at=(name,)))
+            message = f"the prompt has no variable {name!r}"
+            problems.append(Problem("BK753", message, hint, at=(name,)))
         if value is None:
-            what = f"the input {name!r} has no value"
-            problems.append(Problem("BK753", what, 'write "" for the empty text', at=(name,)))
+            message = f"the input {name!r} has no value"
+            problems.append(Problem("BK753", message, 'write "" for the empty text', at=(name,)))
     return problems
 
 

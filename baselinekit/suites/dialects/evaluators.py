@@ -68,8 +68,8 @@ ReadType = Callable[[dict[str, Json], EvaluatorPlace], ReadMethod]
 def read_evaluators(raw: Json, place: EvaluatorPlace) -> tuple[list[Grader], list[Problem]]:
     """All of a list, or what is wrong with it by paths below it."""
     if not isinstance(raw, list):
-        what = f"expected a list of evaluators, found {describe_value(raw)}"
-        return [], [Problem("BK783", what, "such as - {name: quality, type: llm_judge}", at=())]
+        message = f"expected a list of evaluators, found {describe_value(raw)}"
+        return [], [Problem("BK783", message, "such as - {name: quality, type: llm_judge}", at=())]
     if not raw:
         return [], [Problem("BK783", "an empty list of evaluators", "add one, or remove the key", at=())]
     found: list[Grader] = []
@@ -79,8 +79,8 @@ def read_evaluators(raw: Json, place: EvaluatorPlace) -> tuple[list[Grader], lis
         grader, wrong = read_evaluator(entry, replace(place, at=(*place.at, number)))
         problems += below(wrong, (number,))
         if grader is not None and grader.name in names:
-            what = f"two evaluators are called {grader.name!r}"
-            problems.append(Problem("BK783", what, "rename one of them", at=(number, "name")))
+            message = f"two evaluators are called {grader.name!r}"
+            problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
         elif grader is not None:
             names.add(grader.name)
             found.append(grader)
@@ -90,8 +90,8 @@ def read_evaluators(raw: Json, place: EvaluatorPlace) -> tuple[list[Grader], lis
 def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, list[Problem]]:
     """One of them: what has no effect in AgentV, such as a type that nobody knows, is wrong."""
     if not isinstance(raw, dict):
-        what = f"expected an evaluator, found {describe_value(raw)}"
-        return None, [Problem("BK783", what, "such as {name: quality, type: llm_judge}", at=())]
+        message = f"expected an evaluator, found {describe_value(raw)}"
+        return None, [Problem("BK783", message, "such as {name: quality, type: llm_judge}", at=())]
     raw = {key: value for key, value in raw.items() if value is not None}
     problems = [*head_problems(raw)]
     type = raw.get("type")
@@ -115,16 +115,16 @@ def head_problems(raw: Mapping[str, Json]) -> list[Problem]:
     if name is None:
         problems.append(Problem("BK783", "an evaluator without a name", "add `name:`", at=()))
     elif not isinstance(name, str) or not name.strip() or not name.isprintable():
-        what = f"expected the name of the evaluator, found {describe_value(name)}"
-        problems.append(Problem("BK783", what, "such as `name: quality`", at=("name",)))
+        message = f"expected the name of the evaluator, found {describe_value(name)}"
+        problems.append(Problem("BK783", message, "such as `name: quality`", at=("name",)))
     if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal):
-        what = f"expected a number, found {describe_value(weight)}"
-        problems.append(Problem("BK105", what, "a weight such as 1 or 0.5", at=("weight",)))
+        message = f"expected a number, found {describe_value(weight)}"
+        problems.append(Problem("BK105", message, "a weight such as 1 or 0.5", at=("weight",)))
     else:
         problems += weight_problems(float(weight))
     if not isinstance(required, bool):
-        what = f"expected true or false, found {describe_value(required)}"
-        problems.append(Problem("BK105", what, at=("required",)))
+        message = f"expected true or false, found {describe_value(required)}"
+        problems.append(Problem("BK105", message, at=("required",)))
     return problems
 
 
@@ -190,8 +190,8 @@ def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     known = ("script", "cwd", "target", "timeout")
     given = raw.pop("config", {})
     if not isinstance(given, dict):
-        what = f"expected a mapping, found {describe_value(given)}"
-        return None, [Problem("BK105", what, "what the program is handed as `config`", at=("config",))]
+        message = f"expected a mapping, found {describe_value(given)}"
+        return None, [Problem("BK105", message, "what the program is handed as `config`", at=("config",))]
     told = {key: value for key, value in raw.items() if key not in known}
     stated = {key: value for key, value in raw.items() if key in known}
     if "script" not in stated:
@@ -234,10 +234,10 @@ def read_rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMetho
     """A model with a list of criteria."""
     items = raw.get("rubrics")
     if not isinstance(items, list) or not items:
-        what = (
+        message = (
             "an empty list of rubrics" if items == [] else f"expected a list, found {describe_value(items)}"
         )
-        return None, [Problem("BK783", what, "such as - States the time complexity", at=("rubrics",))]
+        return None, [Problem("BK783", message, "such as - States the time complexity", at=("rubrics",))]
     return read_rubric_config(raw, None)
 
 
@@ -314,8 +314,8 @@ def read_composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
 def read_aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grader | None, list[Problem]]:
     """What makes one score of several: settings alone, or one more evaluator."""
     if not isinstance(raw, dict):
-        what = f"expected a mapping, found {describe_value(raw)}"
-        return Aggregator(), None, [Problem("BK105", what, "such as {type: weighted_average}", at=())]
+        message = f"expected a mapping, found {describe_value(raw)}"
+        return Aggregator(), None, [Problem("BK105", message, "such as {type: weighted_average}", at=())]
     type = raw.get("type", "weighted_average")
     if type not in (PROGRAM, JUDGE):
         stated, problems = check(Aggregator, {key: value for key, value in raw.items() if value is not None})

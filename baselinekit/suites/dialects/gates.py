@@ -139,8 +139,8 @@ def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
                     more.append(unknown_metric(metric, ("metrics", place)))
             if not config.thresholds and config.required_pass_rate is None:
                 hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
-                what = "a gate without requirements lets everything through"
-                more.append(Problem("BK731", what, hint, at=()))
+                message = "a gate without requirements lets everything through"
+                more.append(Problem("BK731", message, hint, at=()))
             more = below(more, ("config",))
         problems += below(more, ("steps", number))
         if stated is None or more:

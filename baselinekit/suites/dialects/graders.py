@@ -90,8 +90,10 @@ def read_all(stated: Sequence[tuple[Json, Path]], given: Given) -> tuple[tuple[G
         if method is not None:
             graders.insert(0, Grader(row.name, row.kind, method, at=given.at))
     if not problems and not graders:
-        what = "it is not stated what would be right"
-        problems.append(Problem("BK711", what, "add `grader`, or `expected: {type: exact, value: …}`", at=()))
+        message = "it is not stated what would be right"
+        problems.append(
+            Problem("BK711", message, "add `grader`, or `expected: {type: exact, value: …}`", at=())
+        )
     return told_apart(graders), problems
 
 
@@ -186,8 +188,10 @@ def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
             problems.append(Problem("BK108", f"{name} is {limit:g}", "a share above 0, up to 1", at=(name,)))
     is_stated = isinstance(stated, dict) and "borderline_at" in stated
     if rule.borderline_at > rule.pass_at and is_stated:
-        what = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
-        problems.append(Problem("BK108", what, "what is borderline does not pass yet", at=("borderline_at",)))
+        message = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
+        problems.append(
+            Problem("BK108", message, "what is borderline does not pass yet", at=("borderline_at",))
+        )
     return (None, problems) if problems else (rule, [])
 
 

@@ -228,8 +228,8 @@ def refuse_twice(paths: Sequence[str], loading: Loading) -> None:
     for path in paths:
         top, by = loading.referred.get(path, ("", ""))
         if top == loading.open[0]:
-            what = f"{path} is referred to twice, already by {by}"
-            raise InvalidInput(Problem("BK716", what, "remove one of the two references"))
+            message = f"{path} is referred to twice, already by {by}"
+            raise InvalidInput(Problem("BK716", message, "remove one of the two references"))
 
 
 def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:

@@ -61,15 +61,15 @@ def read_queries(
     """The queries of a `triggering:`, and what is wrong with it by paths below it. `model`: who judges where
     it does not say so itself."""
     if not isinstance(raw, dict):
-        what = f"expected a mapping, found {describe_value(raw)}"
+        message = f"expected a mapping, found {describe_value(raw)}"
         hint = "write `should_match:` and `should_not_match:`, each a list of queries"
-        return [], [Problem("BK754", what, hint, at=())]
+        return [], [Problem("BK754", message, hint, at=())]
     problems = check(PromptTriggering, raw)[1]
     judge, wrong = _judge(raw.get("judge"))
     problems += below(wrong, ("judge",))
     if not any(key in raw for key in LISTS):
-        what = "neither `should_match` nor `should_not_match` is here"
-        problems.append(Problem("BK754", what, "give at least one of them: a list of queries", at=()))
+        message = "neither `should_match` nor `should_not_match` is here"
+        problems.append(Problem("BK754", message, "give at least one of them: a list of queries", at=()))
     queries: _Stated = []
     for key in LISTS:
         listed, more = _listed(raw.get(key, []), key)
@@ -79,8 +79,8 @@ def read_queries(
     meta = folder.meta
     described = meta.description or meta.summary
     if queries and not (described.strip() or meta.triggers):
-        what = "a judge is asked by the description, and there is none"
-        problems.append(Problem("BK754", what, f"write `description:` into {folder.meta_file}", at=()))
+        message = "a judge is asked by the description, and there is none"
+        problems.append(Problem("BK754", message, f"write `description:` into {folder.meta_file}", at=()))
     decides = DecisionLine(
         wanted="YES",
         description=described,
@@ -98,8 +98,8 @@ def _judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
     if raw is None:
         return TriggerJudge(), []
     if isinstance(raw, str):
-        what = f"expected a mapping, found {describe_value(raw)}"
-        return TriggerJudge(), [Problem("BK105", what, f"write judge: {{model: {raw}}}", at=())]
+        message = f"expected a mapping, found {describe_value(raw)}"
+        return TriggerJudge(), [Problem("BK105", message, f"write judge: {{model: {raw}}}", at=())]
     said = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     stated, problems = check(TriggerJudge, said)
     return stated or TriggerJudge(), [*problems, *unnamed_model(raw)]
@@ -107,8 +107,8 @@ def _judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
 
 def _listed(raw: Json, key: str) -> tuple[_Stated, list[Problem]]:
     if not isinstance(raw, list):
-        what = f"expected a list of queries, found {describe_value(raw)}"
-        return [], [Problem("BK754", what, 'such as - "rename this function"', at=(key,))]
+        message = f"expected a list of queries, found {describe_value(raw)}"
+        return [], [Problem("BK754", message, 'such as - "rename this function"', at=(key,))]
     found: _Stated = []
     problems = []
     for number, query in enumerate(raw):
@@ -116,9 +116,9 @@ def _listed(raw: Json, key: str) -> tuple[_Stated, list[Problem]]:
             found.append((key, number, query))
             continue
         is_empty = query is None or isinstance(query, str)
-        what = "an empty query" if is_empty else f"expected a text, found {describe_value(query)}"
+        message = "an empty query" if is_empty else f"expected a text, found {describe_value(query)}"
         hint = "write what somebody would ask, in quotes"
-        problems.append(Problem("BK754", what, hint, at=(key, number)))
+        problems.append(Problem("BK754", message, hint, at=(key, number)))
     return found, problems
 
 

@@ -130,11 +130,11 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
     for case, again in zip(written.cases, after, strict=True):
         before = sayings(case, wish.root, form.equivalent)
         found = dict.fromkeys(lost_between(before, again, wish.reader.mask))
-        for what, is_lost in found:
+        for message, is_lost in found:
             if is_lost:
-                lost.append(LeftBehind(what, case=case))
-            elif what not in notes:
-                notes.append(what)
+                lost.append(LeftBehind(message, case=case))
+            elif message not in notes:
+                notes.append(message)
     files = {posixpath.join(posixpath.dirname(place), name): text for name, text in written.files.items()}
     if files and not form.is_folder:
         files = {place: next(iter(files.values()))}
@@ -146,9 +146,9 @@ def _holds_credential(case: Case, lost: list[LeftBehind]) -> bool:
     configuration is written out, and may have one there."""
     found = credentials_in({"input": stated_fields(case.recipe.execution)})
     for one in found:
-        what = f"it asks with a credential that stands in plain: {one.message}"
+        message = f"it asks with a credential that stands in plain: {one.message}"
         hint = f"declare {one.name} under `variables:` and write {{{{{one.name}}}}} for it"
-        lost.append(LeftBehind(what.replace("input.", "execution."), hint, case))
+        lost.append(LeftBehind(message.replace("input.", "execution."), hint, case))
     return bool(found)
 
 
@@ -166,8 +166,8 @@ def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: lis
 
 
 def _not_readable(problem: Problem) -> Problem:
-    what = f"what would be written cannot be read: {problem.message}"
-    return Problem("BK777", what, problem.hint or "convert its cases one by one")
+    message = f"what would be written cannot be read: {problem.message}"
+    return Problem("BK777", message, problem.hint or "convert its cases one by one")
 
 
 # What a reader of another tool's files gives, as our own form and from there as any other.

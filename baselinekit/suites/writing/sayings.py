@@ -272,7 +272,7 @@ def lost_between(
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if name == _GRADERS:
-            yield from ((what, True) for what in _lost_graders(old or (), new or ()))
+            yield from ((message, True) for message in _lost_graders(old or (), new or ()))
         elif old == new or (_is_nothing(old) and _is_nothing(new)):
             continue
         elif _is_nothing(old):
