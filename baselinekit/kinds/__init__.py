@@ -1,1 +1,2 @@
-"""Recipe kinds: one file a kind with its schema, checks, responses, target, group and cost, and one table."""
+"""Recipe kinds: one module per kind with its schema, checks, responses, target, group and cost, and a
+table."""

@@ -145,7 +145,7 @@ def load_partly(
 ) -> tuple[Suite, list[Problem]]:
     """Return what can be read, and the problems of the rest."""
     loading, suite = _load(paths, root, None, DIALECTS, fetch_file, targets)
-    return suite, loading.wrong()
+    return suite, loading.all_problems()
 
 
 def _load(
@@ -164,19 +164,19 @@ def _load(
         root,
         dialects,
         files=frozenset((*suites, *other_files)),
-        walked={*suites, *other_files} - named_files,
+        discovered={*suites, *other_files} - named_files,
         fetch_file=fetch_file,
         targets=targets,
     )
     defaults = Defaults(root, target)
     with without_collector():
         for file in suites:
-            if file not in loading.referred:
+            if file not in loading.references:
                 loading.file(file, defaults)
-        top_suites = [suite for suite in loading.suites if suite.file not in loading.referred]
+        top_suites = [suite for suite in loading.suites if suite.file not in loading.references]
         suite_defaults = loading.defaults.get(str(top_suites[0].file)) if len(top_suites) == 1 else None
         for file in other_files:
-            if file not in loading.referred:
+            if file not in loading.references:
                 loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
     suite = top_suites[0] if len(top_suites) == 1 else Suite("evals", ())
     return loading, replace(_with_cases(suite, loading), notes=tuple(map(passed_over, foreign_files)))
@@ -193,5 +193,5 @@ def _with_cases(suite: Suite, loading: Loading) -> Suite:
         config = replace(config, max_workers=min(loading.workers))
     description = suite.description
     if description is None and len({case.source.file for case in loading.cases}) == 1:
-        description = next(iter(loading.described.values()), None)
+        description = next(iter(loading.descriptions.values()), None)
     return replace(suite, config=config, cases=tuple(loading.cases), description=description)

@@ -1,1 +1,1 @@
-"""The forms of eval files, one file a form."""
+"""The forms of eval files, one module per form."""

@@ -1,5 +1,4 @@
-"""What AgentV's eval files may say: their keys, for reading and for editors, and what later versions call
-otherwise."""
+"""The keys of AgentV's eval files, for reading and for editors, and keys of later versions."""
 
 from dataclasses import field, replace
 from typing import TypeVar
@@ -15,7 +14,7 @@ from baselinekit.suites.dialects.evaluators import TYPES as EVALUATORS
 CASES = "evalcases"
 INPUTS = ("input_messages", "input")
 OUTPUTS = ("expected_messages", "expected_output")
-"""Two names of the same thing each; the first goes before the second."""
+"""Two names for the same thing; the first takes precedence."""
 
 LATER = {
     "tests": "`evalcases`",
@@ -31,13 +30,13 @@ LATER = {
     "targets": "`target`: one a run",
     "threshold": "the option --fail-under",
 }
-"""What later versions of AgentV say, and what stands for it here."""
+"""Keys of later versions of AgentV, and what to write here instead."""
 
 
 @frozen
 class EvalFileFacts:
-    """An eval file around its cases, or what stands beside a file of JSON Lines. What has no type here is
-    looked at by itself."""
+    """An eval file without its cases, or the settings file of JSON Lines. Untyped values (Json) are checked
+    separately."""
 
     evalcases: Json = ABSENT
     name: str | None = None
@@ -56,7 +55,7 @@ class EvalFileFacts:
 
 @frozen
 class EvalFileExecution:
-    """`execution:` of a file or a case: who is asked, and who judges."""
+    """`execution:` of a file or a case: the target, and the evaluators."""
 
     target: str | None = None
     evaluators: Json = ABSENT
@@ -65,7 +64,7 @@ class EvalFileExecution:
 
 @frozen
 class EvalFileCase:
-    """A case as it stands there."""
+    """A case as the file states it."""
 
     id: str
     expected_outcome: str | None = None
@@ -90,16 +89,16 @@ T = TypeVar("T")
 
 
 def read_facts(form: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
-    """What a mapping states, and what is wrong with it: a key that is wrong hides nothing of the others."""
-    stated, problems = check(form, raw)
-    if stated is None and isinstance(raw, dict):
-        wrong = {problem.at[0] for problem in problems if problem.at}
-        stated, _ = check(form, {key: value for key, value in raw.items() if key not in wrong})
-    return stated, [of_later(problem) for problem in problems]
+    """Read a mapping into `form`, and return its problems: a wrong key does not affect the others."""
+    facts, problems = check(form, raw)
+    if facts is None and isinstance(raw, dict):
+        wrong_keys = {problem.at[0] for problem in problems if problem.at}
+        facts, _ = check(form, {key: value for key, value in raw.items() if key not in wrong_keys})
+    return facts, [with_later_hint(problem) for problem in problems]
 
 
-def of_later(problem: Problem) -> Problem:
-    """A key that a later version has is told what stands for it."""
+def with_later_hint(problem: Problem) -> Problem:
+    """Add to an unknown key of a later version what to write instead."""
     key = (problem.at or ("",))[-1]
     if problem.code != "BK103" or key not in LATER:
         return problem
@@ -121,8 +120,8 @@ def schema(parts: Parts) -> list[Schema]:
         "required": ["role"],
     }
     parts["EvalFileMessage"] = message
-    several = {"type": "array", "minItems": 1, "items": ref("EvalFileMessage")}
-    asked: Schema = {"anyOf": [{"type": "string"}, several, {"type": "object"}]}
+    messages = {"type": "array", "minItems": 1, "items": ref("EvalFileMessage")}
+    case_input: Schema = {"anyOf": [{"type": "string"}, messages, {"type": "object"}]}
     evaluator = {
         "type": "object",
         "properties": {
@@ -134,19 +133,19 @@ def schema(parts: Parts) -> list[Schema]:
         "required": ["name", "type"],
     }
     parts["EvalFileEvaluator"] = evaluator
-    judges = {"type": "array", "minItems": 1, "items": ref("EvalFileEvaluator")}
-    add_part(parts, "EvalFileExecution", EvalFileExecution, evaluators=or_null(judges))
-    around: dict[str, Schema] = {
+    evaluators = {"type": "array", "minItems": 1, "items": ref("EvalFileEvaluator")}
+    add_part(parts, "EvalFileExecution", EvalFileExecution, evaluators=or_null(evaluators))
+    shared: dict[str, Schema] = {
         "execution": or_null(ref("EvalFileExecution")),
-        "evaluators": or_null(judges),
+        "evaluators": or_null(evaluators),
     }
     add_part(
         parts,
         "EvalFileCase",
         EvalFileCase,
-        **around,
-        **dict.fromkeys(INPUTS, asked),
-        expected_messages=or_null(several),
+        **shared,
+        **dict.fromkeys(INPUTS, case_input),
+        expected_messages=or_null(messages),
         rubrics={"type": "array", "minItems": 1, "items": {"type": ["string", "object"]}},
     )
     parts["EvalFileCase"]["required"] = ["id"]
@@ -154,7 +153,7 @@ def schema(parts: Parts) -> list[Schema]:
         parts,
         "EvalFile",
         EvalFileFacts,
-        **around,
+        **shared,
         evalcases={"type": "array", "minItems": 1, "items": ref("EvalFileCase")},
     )
     parts["EvalFile"]["properties"]["$schema"] = {"type": "string"}

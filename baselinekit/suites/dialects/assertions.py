@@ -1,4 +1,4 @@
-"""`assert`, `rubric` and `judge` of a prompt's case, as graders: one an assertion, then who judges."""
+"""`assert`, `rubric` and `judge` of a prompt's case, as graders: one per assertion, then the judge."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,12 +22,12 @@ SCALE = (1, 5)
 JUDGE = "judge"
 
 ReadMethod = tuple[Method | None, list[Problem]]
-"""What an assertion is checked by, or what is wrong with its value."""
+"""The method that checks an assertion, or the problems of its value."""
 
 
 @frozen
 class PromptJudge:
-    """Who scores by the rubric, and the least score that passes."""
+    """The model that scores by the rubric, and the least score that passes."""
 
     model: str | None = None
     pass_threshold: Json = 4
@@ -35,9 +35,9 @@ class PromptJudge:
 
 
 @frozen
-class Around:
-    """What an assertion needs to know of its file: where paths start, what becomes of schemas, and who judges
-    where a case does not say so."""
+class AssertionContext:
+    """What an assertion needs to know of its file: where paths start, whether schemas are checked, and the
+    model that judges if a case names none."""
 
     root: str
     folder: str
@@ -45,50 +45,52 @@ class Around:
     model: str | None = None
 
 
-# The values that assertions have.
+# The values of assertions.
 
 
-def _text(made: Callable[[str], Method], value: Json) -> ReadMethod:
+def _read_text(make_method: Callable[[str], Method], value: Json) -> ReadMethod:
     if isinstance(value, str):
-        return made(value), []
+        return make_method(value), []
     return None, [Problem("BK751", f"expected a text, found {describe_value(value)}", "put it in quotes")]
 
 
-def _texts(made: Callable[[list[str]], Method], value: Json) -> ReadMethod:
+def _read_texts(make_method: Callable[[list[str]], Method], value: Json) -> ReadMethod:
     if not isinstance(value, list):
         message = f"expected a list of texts, found {describe_value(value)}"
         return None, [Problem("BK751", message, 'such as ["one", "two"]')]
     if not value:
         return None, [Problem("BK751", "an empty list of texts", "say at least one")]
-    wrong = [
+    problems = [
         Problem("BK751", f"expected a text, found {describe_value(item)}", "put it in quotes", at=(number,))
         for number, item in enumerate(value)
         if not isinstance(item, str)
     ]
-    return (None if wrong else made(value)), wrong
+    return (None if problems else make_method(value)), problems
 
 
-def _count(made: Callable[[int], Method], value: Json) -> ReadMethod:
+def _read_count(make_method: Callable[[int], Method], value: Json) -> ReadMethod:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return made(value), []
+        return make_method(value), []
     message = f"expected a number of words, found {describe_value(value)}"
     return None, [Problem("BK751", message, "a whole number, 0 or more")]
 
 
-_VALUES: dict[str, Callable[[Callable[..., Method], Json], ReadMethod]] = {
-    **dict.fromkeys(("contains", "not_contains"), _text),
-    **dict.fromkeys(("contains_any", "contains_all"), _texts),
-    **dict.fromkeys(("matches", "not_matches"), _text),
-    **dict.fromkeys(("min_tokens", "max_tokens"), _count),
+_VALUE_READERS: dict[str, Callable[[Callable[..., Method], Json], ReadMethod]] = {
+    **dict.fromkeys(("contains", "not_contains"), _read_text),
+    **dict.fromkeys(("contains_any", "contains_all"), _read_texts),
+    **dict.fromkeys(("matches", "not_matches"), _read_text),
+    **dict.fromkeys(("min_tokens", "max_tokens"), _read_count),
 }
-"""What is read from each; what it means is a check (grade/checks.py)."""
+"""How the value of each is read; its meaning is a check (grade/checks.py)."""
 
 SCHEMA = "json_schema"
-OPS = (*_VALUES, SCHEMA)
+OPS = (*_VALUE_READERS, SCHEMA)
 
 
-def read_assertions(raw: Json, around: Around) -> tuple[list[Grader], list[Problem], list[Problem]]:
-    """The graders of an `assert:`, what is wrong with it by paths below it, and what is wrong in the schemas
+def read_assertions(
+    raw: Json, context: AssertionContext
+) -> tuple[list[Grader], list[Problem], list[Problem]]:
+    """Return the graders of an `assert:`, its problems with paths below it, and the problems of the schemas
     that it names."""
     if not isinstance(raw, list):
         message = f"expected a list of assertions, found {describe_value(raw)}"
@@ -99,48 +101,48 @@ def read_assertions(raw: Json, around: Around) -> tuple[list[Grader], list[Probl
             [Problem("BK751", "an empty list of assertions", "add one, or remove `assert:`", at=())],
             [],
         )
-    found: list[Grader] = []
+    graders: list[Grader] = []
     problems: list[Problem] = []
-    elsewhere: list[Problem] = []
-    seen: dict[str, int] = {}
+    file_problems: list[Problem] = []
+    counts: dict[str, int] = {}
     for number, entry in enumerate(raw):
-        wrong = _shape_of(entry)
-        if wrong is not None:
-            problems.append(replace(wrong, at=(number, *(wrong.at or ()))))
+        problem = _shape_problem(entry)
+        if problem is not None:
+            problems.append(replace(problem, at=(number, *(problem.at or ()))))
             continue
         ((op, value),) = entry.items()
         if op == SCHEMA:
-            (method, more), files = _schema(value, around)
-            elsewhere += files
+            (method, new_problems), schema_problems = _read_schema(value, context)
+            file_problems += schema_problems
         else:
-            method, more = _VALUES[op](FORMS[op].method, value)
-        problems += below(more, (number, op))
-        seen[op] = count = seen.get(op, 0) + 1
+            method, new_problems = _VALUE_READERS[op](FORMS[op].method, value)
+        problems += below(new_problems, (number, op))
+        counts[op] = count = counts.get(op, 0) + 1
         if method is not None:
             name = op if count == 1 else f"{op} {count}"
-            found.append(Grader(name, "code", method, at=("assert", number, op)))
-    return found, [*problems, *_contradictions(raw)], elsewhere
+            graders.append(Grader(name, "code", method, at=("assert", number, op)))
+    return graders, [*problems, *_find_contradictions(raw)], file_problems
 
 
-def _shape_of(entry: Json) -> Problem | None:
-    """Why an entry is no assertion."""
-    known = f"one of {', '.join(OPS)}"
+def _shape_problem(entry: Json) -> Problem | None:
+    """Return why an entry is not an assertion, or None."""
+    ops_hint = f"one of {', '.join(OPS)}"
     if not isinstance(entry, dict):
         message = f"expected an assertion, found {describe_value(entry)}"
-        return Problem("BK751", message, f'such as contains: "total"; {known}', at=())
+        return Problem("BK751", message, f'such as contains: "total"; {ops_hint}', at=())
     if len(entry) != 1:
         if not entry:
-            return Problem("BK751", "an assertion that says nothing", known, at=())
+            return Problem("BK751", "an assertion that says nothing", ops_hint, at=())
         message = f"an assertion has one key, and this one has {' and '.join(map(repr, entry))}"
         return Problem("BK751", message, "write each in an entry of its own, with a dash", at=())
     (op,) = entry
     if op not in OPS:
-        return Problem("BK103", f"there is no assertion {op!r}", nearest(op, OPS) or known, at=(op,))
+        return Problem("BK103", f"there is no assertion {op!r}", nearest(op, OPS) or ops_hint, at=(op,))
     return None
 
 
-def _contradictions(raw: Sequence[Json]) -> list[Problem]:
-    """More words than are allowed: no answer has them."""
+def _find_contradictions(raw: Sequence[Json]) -> list[Problem]:
+    """Report a least number of words above the most that are allowed, which no answer can meet."""
     entries = [entry for entry in raw if isinstance(entry, dict) and len(entry) == 1]
     most = [entry["max_tokens"] for entry in entries if isinstance(entry.get("max_tokens"), int)]
     return [
@@ -156,24 +158,25 @@ def _contradictions(raw: Sequence[Json]) -> list[Problem]:
     ]
 
 
-def _schema(value: Json, around: Around) -> tuple[ReadMethod, list[Problem]]:
-    """A schema in place, or in the file of this path: from the project's root, else from the folder."""
-    if around.schemas == "refuse":
+def _read_schema(value: Json, context: AssertionContext) -> tuple[ReadMethod, list[Problem]]:
+    """Read an inline schema, or one in the file at this path: relative to the project's root, else to the
+    folder."""
+    if context.schemas == "refuse":
         return (SchemaRefused(), []), []
     if not isinstance(value, str):
         return (JsonSchema(value), []), []
     try:
-        file, places = beside_or_below_root(around.root, around.folder, value)
+        file, places = beside_or_below_root(context.root, context.folder, value)
     except BaselinekitError as error:
-        return (None, [named_at(one, ()) for one in error.problems]), []
+        return (None, [named_at(problem, ()) for problem in error.problems]), []
     if file is None:
         message = f"there is no {' and no '.join(places)}"
         hint = "a schema stands in place, or in a file inside the project"
         return (None, [Problem("BK751", message, hint, at=())]), []
     try:
-        documents = language(file).load(decode(read(around.root, file), file).body, file)
+        documents = language(file).load(decode(read(context.root, file), file).body, file)
     except BaselinekitError as error:
-        return (None, []), [one.placed(Place(file)) for one in error.problems]
+        return (None, []), [problem.placed(Place(file)) for problem in error.problems]
     if len(documents) != 1:
         message = f"{len(documents)} documents, and a schema is one"
         return (None, []), [Problem("BK751", message, "split it", Place(file, 1, 1))]
@@ -183,44 +186,46 @@ def _schema(value: Json, around: Around) -> tuple[ReadMethod, list[Problem]]:
 # Its judge.
 
 
-def read_judge(rubric: Json, raw: Json, around: Around) -> tuple[list[Grader], list[Problem]]:
-    """Who judges by a rubric; nobody without one."""
+def read_judge(rubric: Json, raw: Json, context: AssertionContext) -> tuple[list[Grader], list[Problem]]:
+    """Return the grader that judges by a rubric; none without a rubric."""
     if isinstance(raw, str):
         message = f"expected a mapping, found {describe_value(raw)}"
         return [], [Problem("BK105", message, f"write judge: {{model: {raw}}}", at=("judge",))]
-    said = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
-    stated, problems = check(PromptJudge, {} if raw is None else said)
-    problems += [*(_wrong_threshold(stated) if stated else ()), *unnamed_model(raw)]
+    stated_values = (
+        {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
+    )
+    judge, problems = check(PromptJudge, {} if raw is None else stated_values)
+    problems += [*(_check_threshold(judge) if judge else ()), *unnamed_model(raw)]
     problems = below(problems, ("judge",))
     if rubric is None:
         return [], problems
     if not isinstance(rubric, str) or not rubric.strip():
-        empty = isinstance(rubric, str)
-        message = "an empty rubric" if empty else f"expected a text, found {describe_value(rubric)}"
+        is_empty = isinstance(rubric, str)
+        message = "an empty rubric" if is_empty else f"expected a text, found {describe_value(rubric)}"
         return [], [*problems, Problem("BK750", message, "say by what the answer is scored", at=("rubric",))]
-    if stated is None or problems:
+    if judge is None or problems:
         return [], problems
-    model = stated.model or around.model or JUDGE
-    judges = ScoreLine(
+    model = judge.model or context.model or JUDGE
+    method = ScoreLine(
         rubric=rubric,
         model=model,
-        pass_threshold=stated.pass_threshold,
-        retries_on_unreadable=stated.retries_on_unreadable,
+        pass_threshold=judge.pass_threshold,
+        retries_on_unreadable=judge.retries_on_unreadable,
     )
-    return [Grader(JUDGE, "model", judges, at=("rubric",))], []
+    return [Grader(JUDGE, "model", method, at=("rubric",))], []
 
 
 def unnamed_model(raw: Json) -> list[Problem]:
-    """A `model:` that names none, wherever a model is named."""
+    """Report a `model:` with an empty name."""
     model = raw.get("model") if isinstance(raw, dict) else None
     if not isinstance(model, str) or model.strip():
         return []
     return [Problem("BK750", "an empty name of a model", "name one, or remove `model:`", at=("model",))]
 
 
-def _wrong_threshold(stated: PromptJudge) -> list[Problem]:
+def _check_threshold(judge: PromptJudge) -> list[Problem]:
     least, most = SCALE
-    value = stated.pass_threshold
+    value = judge.pass_threshold
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return []
     message = (

@@ -1,5 +1,5 @@
 """A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
-is one too, which says `expected`."""
+is one too, with `expected`."""
 
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -29,33 +29,33 @@ GRADED: dict[str, Schema] = {
     "grader": ref("AnyGrader"),
     "graders": {"type": "array", "items": ref("AnyGrader")},
 }
-_LIMIT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
-_RULES: Schema = {"enum": ["all", "mean"]}
+_SHARE_SCHEMA: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+_RULE_SCHEMA: Schema = {"enum": ["all", "mean"]}
 PASS_RULE: Schema = {
     "anyOf": [
-        _RULES,
+        _RULE_SCHEMA,
         closed(
             {
-                "by": _RULES,
-                "pass_at": _LIMIT,
-                "borderline_at": _LIMIT,
+                "by": _RULE_SCHEMA,
+                "pass_at": _SHARE_SCHEMA,
+                "borderline_at": _SHARE_SCHEMA,
                 "borderline_passes": {"type": "boolean"},
             }
         ),
     ]
 }
-"""When a case passes: by all of its required graders, or by their mean and its limits."""
+"""When a case passes: if all of its required graders pass, or by their mean score and its limits."""
 
-_NEVER_EMPTY = ("id", "input")
-"""Any other key with nothing behind it is as good as none."""
-_LIMITS = ("timeout_seconds", "retries")
-_LONGEST = 366 * 86_400
-_MOST_RETRIES = 1_000
+_KEPT_WHEN_NULL = ("id", "input")
+"""Any other key with null counts as missing."""
+_LIMIT_KEYS = ("timeout_seconds", "retries")
+_MAX_TIMEOUT = 366 * 86_400
+_MAX_RETRIES = 1_000
 
 
 @frozen
 class CaseMetadata:
-    """What is said of a case, and how it is run."""
+    """The metadata of a case, and how it is run."""
 
     difficulty: Literal["easy", "medium", "hard"] | None = None
     tags: list[str] = field(default_factory=list)
@@ -71,8 +71,8 @@ class CaseMetadata:
 
 @frozen
 class CapabilityRecord:
-    """A case as its file states it. What has no type here is looked at by itself, so that one mistake hides
-    no other."""
+    """A case as its file states it. Untyped values (Json) are checked separately, so that one mistake does
+    not hide others."""
 
     id: str
     input: Json
@@ -128,42 +128,45 @@ def schema(parts: Parts) -> list[Schema]:
 
 
 def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:
-    """The case, or everything that is wrong with it."""
-    stated = {key: value for key, value in raw.items() if value is not None or key in _NEVER_EMPTY}
-    record, problems = check(CapabilityRecord, stated)
-    own, wrong = dialect.execution(stated["execution"]) if "execution" in stated else (None, [])
-    problems += below(wrong, ("execution",))
+    """Return the case, or all of its problems."""
+    values = {key: value for key, value in raw.items() if value is not None or key in _KEPT_WHEN_NULL}
+    record, problems = check(CapabilityRecord, values)
+    own_target, new_problems = dialect.execution(values["execution"]) if "execution" in values else (None, [])
+    problems += below(new_problems, ("execution",))
     recipe = None
-    if "input" in stated and not wrong:
-        where = dialect.CaseOrigin(defaults.root, source.file, defaults.asked)
-        recipe, more = dialect.recipe(stated["input"], own, where)
-        problems += below(more, ("input",))
-    metadata, more = check(CaseMetadata, stated.get("metadata", {}))
+    if "input" in values and not new_problems:
+        origin = dialect.CaseOrigin(defaults.root, source.file, defaults.effective_target)
+        recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
+        problems += below(new_problems, ("input",))
+    metadata, new_problems = check(CaseMetadata, values.get("metadata", {}))
     if metadata is not None:
-        more = limits(metadata.timeout_seconds, metadata.retries) + graders.weight_problems(metadata.weight)
-    problems += below(more, ("metadata",))
-    expected, at, more = _expected(stated)
-    problems += more
-    rule, wrong = stated_rule(stated, defaults)
-    problems += wrong
-    wanted, wrong = _wanted(stated, record, source, defaults)
-    problems += wrong
-    given = Given(expected, at, defaults.named, required=rule.by == "all")
-    own_graders: list[tuple[Json, Path]] = [(stated[key], (key,)) for key in ("grader",) if key in stated]
-    if isinstance(stated.get("graders"), list):
-        own_graders += [(grader, ("graders", number)) for number, grader in enumerate(stated["graders"])]
+        new_problems = limits(metadata.timeout_seconds, metadata.retries)
+        new_problems += graders.weight_problems(metadata.weight)
+    problems += below(new_problems, ("metadata",))
+    expected, at, expected_problems = _read_expected(values)
+    problems += expected_problems
+    rule, new_problems = stated_rule(values, defaults)
+    problems += new_problems
+    wanted, new_problems = _read_wanted(values, record, source, defaults)
+    problems += new_problems
+    given = Given(expected, at, defaults.named_graders, required=rule.by == "all")
+    own_graders: list[tuple[Json, Path]] = [(values[key], (key,)) for key in ("grader",) if key in values]
+    if isinstance(values.get("graders"), list):
+        own_graders += [(grader, ("graders", number)) for number, grader in enumerate(values["graders"])]
     own_graders = own_graders or [(grader, ()) for grader in defaults.graders]
-    chosen, wrong = graders.read_all(own_graders, given)
-    problems += [one for one in wrong if not more or graders.is_by_itself(one)]
+    case_graders, new_problems = graders.read_all(own_graders, given)
+    if expected_problems:
+        new_problems = [problem for problem in new_problems if graders.is_by_itself(problem)]
+    problems += new_problems
     if record is not None:
         problems += native.check_id(record.id)
     if record is None or recipe is None or metadata is None or problems:
         return None, problems
-    asked = record.input
+    case_input = record.input
     case = Case(
-        defaults.before + record.id,
+        defaults.id_prefix + record.id,
         recipe,
-        chosen,
+        case_graders,
         expected=expected,
         source=source,
         kind=defaults.kind,
@@ -173,7 +176,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         tags=tuple(dict.fromkeys((*defaults.tags, *metadata.tags))),
         difficulty=metadata.difficulty,
         criticality=metadata.criticality or defaults.criticality,
-        context=asked.get("context") if isinstance(asked, dict) else None,
+        context=case_input.get("context") if isinstance(case_input, dict) else None,
         timeout=defaults.timeout if metadata.timeout_seconds is None else metadata.timeout_seconds,
         retries=defaults.retries if metadata.retries is None else metadata.retries,
         parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,
@@ -187,39 +190,41 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
 
 
 def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]:
-    """The pass rule that a case or a `config:` states, else that of whatever it belongs to."""
+    """Return the pass rule that a case or a `config:` states, else the default."""
     if not isinstance(raw, dict) or raw.get("pass_rule") is None:
         return defaults.pass_rule, []
     rule, problems = graders.read_pass_rule(raw["pass_rule"])
     return rule or defaults.pass_rule, below(problems, ("pass_rule",))
 
 
-def _wanted(
+def _read_wanted(
     raw: dict[str, Json], record: CapabilityRecord | None, source: Source, defaults: Defaults
 ) -> tuple[Wanted, list[Problem]]:
-    """What a good answer is, in words and by example, and what it answers where that is a conversation."""
+    """Read what a good answer is, in words and by example, and the question if that is a conversation."""
     messages: tuple[TraceMessage, ...] = ()
-    asked: tuple[TraceMessage, ...] = ()
+    asked_messages: tuple[TraceMessage, ...] = ()
     problems: list[Problem] = []
-    stated: Json = raw.get("input")
-    content = stated.get("content") if isinstance(stated, dict) else None
-    has_asked = isinstance(stated, dict) and stated.get("type") == dialect.MESSAGES
+    case_input: Json = raw.get("input")
+    content = case_input.get("content") if isinstance(case_input, dict) else None
+    is_conversation = isinstance(case_input, dict) and case_input.get("type") == dialect.MESSAGES
     if record is None:
         return Wanted(), problems
-    said = Wanted(record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id)
-    if not ("reference" in raw or has_asked):
-        return said, problems
+    wanted = Wanted(record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id)
+    if not ("reference" in raw or is_conversation):
+        return wanted, problems
     files = NamedFiles.of(defaults.root, source.file)
     if "reference" in raw:
         messages, problems = read_messages(raw["reference"], ASSISTANT, files)
-    if has_asked:
-        asked, _ = read_messages(content, USER, files)  # what is wrong is told of the input
-    guidelines, inputs = split_files(asked, files)
-    said = replace(said, messages=messages, asked=asked, guideline_files=guidelines, input_files=inputs)
-    return said, below(problems, ("reference",))
+    if is_conversation:
+        asked_messages, _ = read_messages(content, USER, files)  # problems are reported with the input
+    guidelines, inputs = split_files(asked_messages, files)
+    wanted = replace(
+        wanted, messages=messages, asked=asked_messages, guideline_files=guidelines, input_files=inputs
+    )
+    return wanted, below(problems, ("reference",))
 
 
-def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:
+def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:
     keys = [key for key in EXPECTED if key in raw]
     if not keys:
         return None, (), []
@@ -227,22 +232,26 @@ def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem
         message = "both `expected` and `expected_output` are given"
         return None, (), [Problem("BK714", message, "keep one of them", at=("expected_output",))]
     at = (keys[0],)
-    stated = raw[keys[0]]
-    expected, problems = check(Expected, stated)
-    if isinstance(stated, dict) and "value" not in stated and not stated.get("alternatives"):
+    raw_expected = raw[keys[0]]
+    expected, problems = check(Expected, raw_expected)
+    if (
+        isinstance(raw_expected, dict)
+        and "value" not in raw_expected
+        and not raw_expected.get("alternatives")
+    ):
         problems.append(
             Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
         )
     return expected, at, below(problems, at)
 
 
-def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMITS) -> list[Problem]:
-    """What is wrong with a time limit and with a number of retries, under the names that they have."""
+def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMIT_KEYS) -> list[Problem]:
+    """Check a time limit and a number of retries; `names` are their keys."""
     problems = []
-    if timeout is not None and not 0 < timeout <= _LONGEST:
+    if timeout is not None and not 0 < timeout <= _MAX_TIMEOUT:
         message = "a time limit of zero" if timeout <= 0 else "a time limit of more than a year"
         problems.append(Problem("BK108", message, "a number of seconds above 0", at=(names[0],)))
-    if retries is not None and not 0 <= retries <= _MOST_RETRIES:
-        message = "fewer than 0 retries" if retries < 0 else f"more than {_MOST_RETRIES} retries"
-        problems.append(Problem("BK108", message, f"0 to {_MOST_RETRIES}", at=(names[1],)))
+    if retries is not None and not 0 <= retries <= _MAX_RETRIES:
+        message = "fewer than 0 retries" if retries < 0 else f"more than {_MAX_RETRIES} retries"
+        problems.append(Problem("BK108", message, f"0 to {_MAX_RETRIES}", at=(names[1],)))
     return problems

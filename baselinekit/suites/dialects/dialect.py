@@ -1,4 +1,4 @@
-"""What a dialect of eval files is, and the questions that cases of all dialects ask."""
+"""The base of all dialects of eval files, and the inputs that cases of all dialects have."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,8 +30,6 @@ from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.suites.targetsfile import ReadList, with_found
 from baselinekit.variables import unexpanded
 
-# What a dialect is, and one load of eval files: what their items give, each read by its dialect.
-
 Criticality = Literal["critical", "high", "medium", "low"]
 
 
@@ -43,16 +41,16 @@ FORMS_BY_KEY = {
     "eval_trigger": "an eval trigger",
     "eval_type": "a regression record",
 }
-"""What a file of evals is, by a key that only it has."""
+"""The kinds of eval files, by a key that only they have."""
 
 
 @frozen
 class Dialect:
-    """One form of eval files. `read`: an item, whose cases are added to its document, and what is wrong with
-    it; `schema`: what an item may be, its parts added to those that are there. `recognises`: by the keys of
-    an item; None for what stands below its `wrapper` only, where items of other dialects may stand too.
-    `in_lists`: whether a file may hold several; `in_lines`: whether a case in a file of JSON Lines is of this
-    form where another line is."""
+    """A form of eval files. `read`: reads an item, adds its cases to its document, and returns its problems;
+    `schema`: the schemas of an item, with their parts added to the given ones. `recognises`: whether an item
+    is of this form, by its keys; None if it only occurs below its `wrapper`, which may also hold items of
+    other dialects. `in_lists`: whether a file may hold several; `in_lines`: whether all cases of a JSON Lines
+    file are of this form if one line is."""
 
     name: str
     read: "Callable[[EvalItem, EvalDocument, Defaults], list[Problem]]"
@@ -65,9 +63,9 @@ class Dialect:
 
 @frozen
 class Defaults:
-    """What holds for a case that says nothing of its own. `target`: whom the operator wants asked;
-    `execution`: whom the file or the suite does; `targets`: who can be asked by a name; `judge`: the model
-    that judges the answers of the target of the operator."""
+    """The settings of a case that states none itself. `target`: the operator's target; `execution`: the one
+    of the file or the suite; `targets`: the named targets; `judge`: the model that judges the answers of the
+    operator's target."""
 
     root: str
     target: Execution | None = None
@@ -84,23 +82,23 @@ class Defaults:
     judge_after_failure: bool = True
     pass_rule: PassRule = field(default_factory=PassRule)
     kind: Kind = "capability"
-    before: str = ""
+    id_prefix: str = ""
     graders: tuple[Json, ...] = ()
-    named: Mapping[str, Grader] = field(default_factory=dict)
+    named_graders: Mapping[str, Grader] = field(default_factory=dict)
 
     @property
-    def asked(self) -> Execution:
+    def effective_target(self) -> Execution:
         return self.target or self.execution or PromptExecution("prompt")
 
 
-# What an eval file holds: its items, each with its form, wherever it stands.
+# The items of an eval file, each with its form, at any place.
 
 
 BESIDE = ("baselines", "config", "fixtures", "results")
-"""Folders below a named one that hold what goes with evals: known outputs, graders and thresholds, files that
-cases name, and what runs have written."""
+"""Folders below a named one that hold no evals: known outputs, graders and thresholds, files that cases name,
+and the output of runs."""
 
-_OTHERS: dict[str, tuple[str, str, str]] = {
+_NOT_CASES: dict[str, tuple[str, str, str]] = {
     "ref": ("nothing", "a reference", "in a suite, write: $ref: ./cases.yaml"),
     "eval_report": ("report", "the report of a run", "reports belong in results/"),
     "format": ("report", "the result of a run", "results belong in results/"),
@@ -110,7 +108,7 @@ _OTHERS: dict[str, tuple[str, str, str]] = {
         "AgentV 2.5 says `evalcases`, and its cases `input`",
     ),
 }
-"""What is no eval case, by a key that only it has: its form, what it looks like, and what to do."""
+"""Items that are not eval cases, by a key that only they have: form, description and advice."""
 
 
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
@@ -118,8 +116,8 @@ _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "basel
 
 @frozen
 class EvalItem:
-    """One thing in a document: its form (the name of a dialect, "report" or "nothing"), and where it stands.
-    `problem`: why it is nothing that could be run."""
+    """An item of a document: its form (the name of a dialect, "report" or "nothing"), and its path.
+    `problem`: why it cannot be run."""
 
     form: str
     at: Path
@@ -132,16 +130,16 @@ class EvalItem:
 
 
 def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
-    """What a document holds, in its order."""
+    """Return the items of a document, in order."""
     if document is None:
         return
     if not isinstance(document, dict):
-        yield from _listed(document, (), dialects)
+        yield from _items_of_list(document, (), dialects)
         return
     wrapped = {dialect.wrapper: dialect for dialect in dialects if dialect.wrapper}
     wrappers = [key for key in wrapped if key in document]
     if not wrappers:
-        yield _item(document, (), dialects)
+        yield _recognise(document, (), dialects)
         return
     for key in document:
         if key not in wrappers:
@@ -150,27 +148,27 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
     for key in wrappers:
         dialect = wrapped[key]
         if dialect.in_lists:
-            yield from _listed(document[key], (key,), dialects, dialect.name)
+            yield from _items_of_list(document[key], (key,), dialects, dialect.name)
         else:
             yield EvalItem(dialect.name, (key,), document[key])
 
 
-def _listed(
+def _items_of_list(
     value: Json, at: Path, dialects: Sequence[Dialect], form: str | None = None
 ) -> Iterator[EvalItem]:
     if isinstance(value, list) and not value:
         yield EvalItem.nothing(Problem("BK710", "an empty list", "add a case", at=at))
     for number, raw in enumerate(value if isinstance(value, list) else [value]):
-        here = (*at, number) if isinstance(value, list) else at
+        path = (*at, number) if isinstance(value, list) else at
         if not isinstance(raw, dict):
             hint = "a case is a mapping with id, input, expected and grader"
-            yield EvalItem.nothing(Problem("BK710", f"not a case but a JSON {json_type(raw)}", hint, at=here))
+            yield EvalItem.nothing(Problem("BK710", f"not a case but a JSON {json_type(raw)}", hint, at=path))
         else:
-            yield EvalItem(form, here, raw) if form else _item(raw, here, dialects)
+            yield EvalItem(form, path, raw) if form else _recognise(raw, path, dialects)
 
 
-def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalItem:
-    """By what only one of the forms has."""
+def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalItem:
+    """Recognise an item by keys that only one form has."""
     message = hint = ""
     if {"output", "human"} <= raw.keys():
         message = "this looks like labels for a judge"
@@ -179,72 +177,73 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
         message = "this is only a grader"
         hint = "put it in a case, beside id and input, or give it a name in config/graders.yaml"
     else:
-        known = next((d for d in reversed(dialects) if d.recognises and d.recognises(raw)), None)
-        if known is not None:
-            return EvalItem(known.name, at, raw)
-    form, words, todo = next((row for key, row in _OTHERS.items() if key in raw), ("nothing", "", ""))
-    if words and not message:
-        message, hint = f"this looks like {words}", todo
+        matching = (row for row in reversed(dialects) if row.recognises and row.recognises(raw))
+        dialect = next(matching, None)
+        if dialect is not None:
+            return EvalItem(dialect.name, at, raw)
+    rows = (row for key, row in _NOT_CASES.items() if key in raw)
+    form, description, advice = next(rows, ("nothing", "", ""))
+    if description and not message:
+        message, hint = f"this looks like {description}", advice
     if not message:
-        keys = [*(one.wrapper for one in dialects if one.wrapper), *_KEYS_OF_CASES]
+        keys = [*(candidate.wrapper for candidate in dialects if candidate.wrapper), *_KEYS_OF_CASES]
         message = f"it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
-        hint = next((near for key in raw if (near := nearest(key, keys))), "")
+        hint = next((suggestion for key in raw if (suggestion := nearest(key, keys))), "")
         hint = hint or "a case has id, input, expected and grader"
     return EvalItem(form, at, None, Problem("BK710", f"not a case: {message}", hint, at=at))
 
 
-# One load of eval files: what they gave so far, where they lead, and everything that is wrong with them.
+# A load of eval files: what was read so far, the references between files, and all problems.
 
 
 @dataclass(slots=True)
 class Loading:
-    """What the files gave so far. `open`: the suites that lead to where we are; `referred`: what suites have
-    named, and who did first; `defaults`: what a suite says for its cases; `walked`: what nobody named, but
-    was found in a folder; `files`: all that are read; `beside`: what stands beside a file for all of its
-    cases, by that file; `renaming`: how the ids of a file become other ones; `described`: what a file says of
-    itself. `fetch_file`: reads a file that
-    is named by an address of a git repository; `targets`: who can be asked by a name, and
-    `found_targets` the lists of them that stand beside eval files; `workers`: how many
-    cases those are asked at once who say so."""
+    """All that was read so far. `open_suites`: the suites on the way to the current file; `references`: the
+    files that suites refer to, with the top suite and the file of the first reference; `defaults`: the
+    defaults of each suite for its cases; `discovered`: files that were found in a folder, not named; `files`:
+    all files to read; `shared_facts`: what a file next to a file of cases states for all of them, by the
+    latter; `rename_hints`: how to change the ids of a file; `descriptions`: by file. `fetch_file`: reads a
+    file named by the address of a git repository; `targets`: the named targets, and `found_targets`: the
+    lists of targets found near eval files; `workers`: the limits of workers that targets state."""
 
     root: str
     dialects: Sequence[Dialect]
     cases: list[Case] = field(default_factory=list)
     suites: list[Suite] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    open: list[str] = field(default_factory=list)
-    referred: dict[str, tuple[str, str]] = field(default_factory=dict)
+    open_suites: list[str] = field(default_factory=list)
+    references: dict[str, tuple[str, str]] = field(default_factory=dict)
     defaults: dict[str, Defaults] = field(default_factory=dict)
-    walked: set[str] = field(default_factory=set)
+    discovered: set[str] = field(default_factory=set)
     files: frozenset[str] = frozenset()
-    beside: dict[str, object] = field(default_factory=dict)
+    shared_facts: dict[str, object] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
-    renaming: dict[str, str] = field(default_factory=dict)
-    described: dict[str, str] = field(default_factory=dict)
+    rename_hints: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, str] = field(default_factory=dict)
     fetch_file: Callable[[str], FetchedFile] | None = None
     targets: Targets = NO_TARGETS
     found_targets: dict[str, ReadList] = field(default_factory=dict)
     workers: list[int] = field(default_factory=list)
 
-    def wrong(self) -> list[Problem]:
-        """All that is wrong, once: a suite may be asked for twice."""
-        same = map(self._told_apart, same_ids(self.cases, self.root))
-        return list(dict.fromkeys([*self.settings.problems, *self.problems, *same]))
+    def all_problems(self) -> list[Problem]:
+        """Return all problems, each once, as a suite may be read twice."""
+        duplicate_ids = map(self._with_rename_hint, same_ids(self.cases, self.root))
+        return list(dict.fromkeys([*self.settings.problems, *self.problems, *duplicate_ids]))
 
-    def _told_apart(self, problem: Problem) -> Problem:
-        """An id of two files, with how the ids of one of them are made different."""
+    def _with_rename_hint(self, problem: Problem) -> Problem:
+        """Add to a duplicate id of two files how to change the ids of one of them."""
         file = problem.place.file if problem.place else ""
-        if file not in self.renaming or f"it is at {file}:" in problem.hint:
+        if file not in self.rename_hints or f"it is at {file}:" in problem.hint:
             return problem
-        return replace(problem, hint=f"{problem.hint}, or {self.renaming[file]}")
+        return replace(problem, hint=f"{problem.hint}, or {self.rename_hints[file]}")
 
     def finish(self) -> None:
-        """Refuse what cannot be used, all at once."""
-        if problems := self.wrong():
+        """Raise all problems at once, if there are any."""
+        if problems := self.all_problems():
             raise error_for(problems)(*problems)
 
     def file(self, file: str, defaults: Defaults, only_suite: bool = False) -> None:
-        """All of a file."""
+        """Read a whole file."""
         try:
             data = read(self.root, file)
             body = decode(data, file).body
@@ -252,54 +251,57 @@ class Loading:
         except BaselinekitError as error:
             self.problems += [problem.placed(Place(file)) for problem in error.problems]
             return
-        defaults = replace(defaults, named=self.settings.graders(self.root, file, defaults.named))
-        defaults = self._with_targets(file, defaults)
-        wrong: dict[int, list[Problem]] = {}
+        named_graders = self.settings.graders(self.root, file, defaults.named_graders)
+        defaults = self._with_targets(file, replace(defaults, named_graders=named_graders))
+        problems_by_document: dict[int, list[Problem]] = {}
         empty = True
-        found_items = [[*items(document, self.dialects)] for document in documents]
-        of_lines = self._form_of_lines(file, found_items)
-        for number, found_in in enumerate(found_items):
-            one = EvalDocument(self, file, number, source)
-            for item in found_in:
+        items_by_document = [[*items(document, self.dialects)] for document in documents]
+        form_of_lines = self._form_of_lines(file, items_by_document)
+        for number, document_items in enumerate(items_by_document):
+            eval_document = EvalDocument(self, file, number, source)
+            for item in document_items:
                 empty = False
-                item = replace(item, form=of_lines) if of_lines and item.form == "case" else item
-                found = one.no_suite(item) if only_suite else None
-                wrong.setdefault(number, []).extend([found] if found else one.item(item, defaults))
-        if any(wrong.values()):
-            self.problems += place_problems(body, file, wrong)
+                item = replace(item, form=form_of_lines) if form_of_lines and item.form == "case" else item
+                misplaced = eval_document.no_suite(item) if only_suite else None
+                problems = [misplaced] if misplaced else eval_document.item(item, defaults)
+                problems_by_document.setdefault(number, []).extend(problems)
+        if any(problems_by_document.values()):
+            self.problems += place_problems(body, file, problems_by_document)
         if empty:
             hint = "write a case into it, or remove it"
             self.problems.append(Problem("BK710", "not a case: the file is empty", hint, Place(file, 1, 1)))
 
     def _with_targets(self, file: str, defaults: Defaults) -> Defaults:
-        """With those who can be asked by a name from this file on, and the one whom the operator chose."""
-        here = with_found(self.targets, self.root, file, self.found_targets)
-        defaults = replace(defaults, targets=here)
-        if here.chosen is None or here.chosen == DEFAULT:
+        """Return the defaults with the targets that this file can name, and the operator's choice."""
+        targets = with_found(self.targets, self.root, file, self.found_targets)
+        defaults = replace(defaults, targets=targets)
+        if targets.chosen is None or targets.chosen == DEFAULT:
             return defaults
-        target, problems = here.find(here.chosen)
+        target, problems = targets.find(targets.chosen)
         if target is None:
-            told = [
-                one if one.place else replace(one, message=f"--target: {one.message}") for one in problems
+            labelled = [
+                problem if problem.place else replace(problem, message=f"--target: {problem.message}")
+                for problem in problems
             ]
-            self.problems += [one for one in told if one not in self.problems]
+            self.problems += [problem for problem in labelled if problem not in self.problems]
             return defaults
         self.workers += [target.workers] if target.workers is not None else []
         return replace(defaults, target=target.execution, judge=target.judge)
 
-    def _form_of_lines(self, file: str, found: Sequence[Sequence[EvalItem]]) -> str | None:
-        """The form that all cases of a file of JSON Lines have, because one of them has."""
+    def _form_of_lines(self, file: str, items_by_document: Sequence[Sequence[EvalItem]]) -> str | None:
+        """Return the form that all cases of a JSON Lines file have because one of them has it."""
         if not file.endswith(LINES):
             return None
         forms = {dialect.name for dialect in self.dialects if dialect.in_lines}
-        return next((item.form for line in found for item in line if item.form in forms), None)
+        forms_found = (item.form for items_of_line in items_by_document for item in items_of_line)
+        return next((form for form in forms_found if form in forms), None)
 
 
 _NOT_FETCHED = ("BK681", "BK682", "BK687")
 
 
 def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
-    """Refused where that is all that is wrong, and so for a file of others that could not be fetched."""
+    """Return Refused or CannotReplay if all problems are refusals or failed downloads, else InvalidInput."""
     if all(problem.code.startswith("BK4") for problem in problems):
         return Refused
     return CannotReplay if all(problem.code in _NOT_FETCHED for problem in problems) else InvalidInput
@@ -307,8 +309,8 @@ def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
 
 @frozen
 class EvalDocument:
-    """One document on its way to cases: they are kept in the load, and what is wrong comes back with paths
-    into the document."""
+    """A document that is read into cases: they are added to the load, and its problems are returned with
+    paths into the document."""
 
     loading: Loading
     file: str
@@ -329,19 +331,19 @@ class EvalDocument:
         return Problem("BK710", message, f"run it as it is: baselinekit run {self.file}", at=item.at)
 
     def item(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
-        """Read an item by its dialect. A report may lie among cases, and is none."""
+        """Read an item by its dialect. A report found among cases is skipped."""
         if item.problem is not None:
-            passed_over = item.form == "report" and self.file in self.loading.walked
-            return [] if passed_over else [item.problem]
+            is_skipped = item.form == "report" and self.file in self.loading.discovered
+            return [] if is_skipped else [item.problem]
         dialect = next(dialect for dialect in self.loading.dialects if dialect.name == item.form)
         return dialect.read(item, self, defaults)
 
 
-# `input:` and `execution:` of a case: what is asked, and whom, as a recipe.
+# `input:` and `execution:` of a case, the question and its target, as a recipe.
 
 
 ReadRecipe = tuple[Recipe | None, list[Problem]]
-"""The recipe of a case, if it could be read, and what is wrong with its input."""
+"""The recipe of a case, if it could be read, and the problems of its input."""
 
 MESSAGES = "messages"
 """The type of an input that is a conversation."""
@@ -360,7 +362,7 @@ class StatedInput:
 
 @frozen
 class CaseOrigin:
-    """Where a case is written, and whom it asks when it does not say so itself. `default`: nobody did."""
+    """The file of a case, and its target if it states none itself."""
 
     root: str
     file: str
@@ -368,62 +370,61 @@ class CaseOrigin:
 
 
 def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
-    """An `execution:` by its type."""
+    """Read an `execution:` by its type."""
     if not isinstance(raw, dict):
         return None, [
             Problem("BK105", f"expected a mapping, found {describe_value(raw)}", "such as {type: prompt}")
         ]
     kind = raw.get("type")
     if not isinstance(kind, str) or kind not in EXECUTIONS:
-        known = f"one of {', '.join(EXECUTIONS)}"
+        types = f"one of {', '.join(EXECUTIONS)}"
         if kind is None:
-            return None, [Problem("BK104", "the key 'type' is missing", known, at=("type",))]
-        hint = nearest(str(kind), EXECUTIONS) or known
+            return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
+        hint = nearest(str(kind), EXECUTIONS) or types
         return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
-    stated, problems = check(EXECUTIONS[kind], raw)
-    return stated, problems
+    return check(EXECUTIONS[kind], raw)
 
 
-def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    """The recipe of a case, or what is wrong with its input. `own`: whom the case itself says to ask."""
-    asked, problems = check(StatedInput, raw)
+def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target."""
+    case_input, problems = check(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
-    if not isinstance(type, str) or type not in _READ:
-        message = f"expected one of {', '.join(_READ)}, found {describe_value(type)}"
-        problems.insert(0, Problem("BK105", message, nearest(str(type), _READ), at=("type",)))
-    if asked is None or problems:
+    if not isinstance(type, str) or type not in _INPUT_READERS:
+        message = f"expected one of {', '.join(_INPUT_READERS)}, found {describe_value(type)}"
+        problems.insert(0, Problem("BK105", message, nearest(str(type), _INPUT_READERS), at=("type",)))
+    if case_input is None or problems:
         return None, problems
-    made, problems = _READ[asked.type](asked, own, where)
-    if made is not None and not problems:
-        for problem in kind_of(made).check(made):  # of the recipe: in the file it stands below the content
+    result, problems = _INPUT_READERS[case_input.type](case_input, own_target, origin)
+    if result is not None and not problems:
+        for problem in kind_of(result).check(result):  # the recipe's input is the content in the file
             at = problem.at or ()
             at = ("content", *at[2:]) if at[:2] == ("current", "input") else ()
             problems.append(replace(problem, at=at))
-    return (None if problems else made), problems
+    return (None if problems else result), problems
 
 
-def _prompt(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    if not isinstance(asked.content, str):
-        return None, [_kind("a text", asked.content)]
-    return _texted(asked.content, asked, own, where)
+def _read_prompt(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+    if not isinstance(case_input.content, str):
+        return None, [_wrong_content("a text", case_input.content)]
+    return _recipe_of_text(case_input.content, case_input, own_target or origin.target)
 
 
-def _file(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    """What is in the file is asked as it is: a `{{name}}` in there is no variable."""
-    if not isinstance(asked.content, str) or not asked.content:
-        return None, [_kind("the path of a file", asked.content)]
-    text, problem = file_text(where.root, where.file, asked.content)
+def _read_file(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+    """Ask the text of a file as it is: a `{{name}}` in it is not a variable."""
+    if not isinstance(case_input.content, str) or not case_input.content:
+        return None, [_wrong_content("the path of a file", case_input.content)]
+    text, problem = file_text(origin.root, origin.file, case_input.content)
     if text is None:
         return None, below([problem] if problem else [], ("content",))
-    return _texted(unexpanded(text), asked, own, where)
+    return _recipe_of_text(unexpanded(text), case_input, own_target or origin.target)
 
 
-def _messages(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    """A conversation: each message stands for itself, and no `{{name}}` in it is a variable."""
-    if not isinstance(asked.content, list):
-        return None, [_kind("a list of messages", asked.content)]
-    messages, problems = conversation(asked.content, where)
-    target = own or where.target
+def _read_messages(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+    """Read a conversation. Its messages are taken literally: no `{{name}}` in them is a variable."""
+    if not isinstance(case_input.content, list):
+        return None, [_wrong_content("a list of messages", case_input.content)]
+    messages, problems = conversation(case_input.content, origin)
+    target = own_target or origin.target
     question = None if problems else KINDS[target.type].input_of_messages(messages)
     if question is not None or problems:
         return (None if problems else Recipe(question, target)), below(problems, ("content",))
@@ -431,48 +432,47 @@ def _messages(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> R
     return None, [Problem("BK715", message, "`execution: {type: prompt}`", at=("type",))]
 
 
-def conversation(content: Json, where: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
-    """Messages as a case states them; the files that they name are looked for from its own file on."""
-    return read_messages(content, USER, NamedFiles.of(where.root, where.file))
+def conversation(content: Json, origin: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
+    """Read the messages of a case; the files that they name are searched from the folder of its file."""
+    return read_messages(content, USER, NamedFiles.of(origin.root, origin.file))
 
 
-def _texted(text: str, asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    target = own or where.target
-    question = KINDS[target.type].input_of_text(text, asked.context)
+def _recipe_of_text(text: str, case_input: StatedInput, target: Execution) -> ReadRecipe:
+    question = KINDS[target.type].input_of_text(text, case_input.context)
     if question is not None:
         return Recipe(question, target), []
-    message = f"a {asked.type} is for a model or a skill, not for {target.type}"
+    message = f"a {case_input.type} is for a model or a skill, not for {target.type}"
     return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
-def _asked(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
-    kind = _ASKED[asked.type]
-    question, problems = kind.input_of_case(asked.content, asked.context)
-    target, other = _target(asked, own, where, kind)
-    if problems or other:
-        return None, [*below(problems, ("content",)), *other]
+def _read_kind_input(case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+    kind = _KINDS_BY_INPUT[case_input.type]
+    question, problems = kind.input_of_case(case_input.content, case_input.context)
+    target, target_problems = _target_of_kind(case_input, own_target, origin, kind)
+    if problems or target_problems:
+        return None, [*below(problems, ("content",)), *target_problems]
     return Recipe(question, target), []
 
 
-def _target(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin, kind: RecipeKind
+def _target_of_kind(
+    case_input: StatedInput, own_target: Execution | None, origin: CaseOrigin, kind: RecipeKind
 ) -> tuple[Execution, list[Problem]]:
-    """Whom an input of one kind is asked of, and what is wrong where the case itself names another kind."""
-    is_usual = where.target.type == kind.name or kind.names_target
-    target: Execution = own or (where.target if is_usual else kind.execution(kind.name))
+    """Return the target for an input of this kind, and a problem if the case names one of another kind."""
+    is_usable = origin.target.type == kind.name or kind.names_target
+    target: Execution = own_target or (origin.target if is_usable else kind.execution(kind.name))
     if target.type == kind.name:
         return target, []
-    message = f"an input of `type: {asked.type}` cannot be sent to an execution of `type: {target.type}`"
-    words = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
-    return target, [Problem("BK715", message, f"`execution: {{{words}}}`", at=("type",))]
+    message = f"an input of `type: {case_input.type}` cannot be sent to an execution of `type: {target.type}`"
+    settings = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
+    return target, [Problem("BK715", message, f"`execution: {{{settings}}}`", at=("type",))]
 
 
-def _kind(wanted: str, content: Json) -> Problem:
-    return Problem("BK105", f"expected {wanted}, found {describe_value(content)}", at=("content",))
+def _wrong_content(expected: str, content: Json) -> Problem:
+    return Problem("BK105", f"expected {expected}, found {describe_value(content)}", at=("content",))
 
 
 def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | None]:
-    """The text of a file that an eval file names, from its own folder on."""
+    """Return the text of a file that an eval file names, relative to its folder."""
     folder, path = beside(root, file, name)
     try:
         return read(folder, path, MAX_OUTPUT_BYTES).decode("utf-8"), None
@@ -484,17 +484,17 @@ def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | No
         return None, replace(problem, message=message, place=None, at=())
 
 
-_ASKED = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}
-_READ: dict[str, Callable[[StatedInput, Execution | None, CaseOrigin], ReadRecipe]] = {
-    "prompt": _prompt,
-    "file": _file,
-    MESSAGES: _messages,
-    **dict.fromkeys(_ASKED, _asked),
+_KINDS_BY_INPUT = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}
+_INPUT_READERS: dict[str, Callable[[StatedInput, Execution | None, CaseOrigin], ReadRecipe]] = {
+    "prompt": _read_prompt,
+    "file": _read_file,
+    MESSAGES: _read_messages,
+    **dict.fromkeys(_KINDS_BY_INPUT, _read_kind_input),
 }
 INPUTS: dict[str, Mapping[str, Any]] = {
     "prompt": {"type": "string"},
     "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
     MESSAGES: {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"]}},
-    **{name: kind.eval_content for name, kind in _ASKED.items()},
+    **{name: kind.eval_content for name, kind in _KINDS_BY_INPUT.items()},
 }
 """The types of an input, each with the JSON Schema of its content."""

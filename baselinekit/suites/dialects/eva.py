@@ -1,5 +1,5 @@
-"""The eval file of a prompt folder, as eva has it: `defaults, cases, triggering`. A query that should call
-the prompt up is a case without a run; a case asks the template with its inputs."""
+"""The eval file of a prompt folder, as eva has it: `defaults, cases, triggering`. A query that should trigger
+the prompt is a case without a run; other cases ask the template with their inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.assertions import (
     OPS,
     SCALE,
-    Around,
+    AssertionContext,
     PromptJudge,
     read_assertions,
     read_judge,
@@ -54,12 +54,12 @@ _OTHER_FORMS = {
     "input": "a case",
     "current": "a baseline",
 }
-"""What else a file could be, by a key that only it has."""
+"""Other forms that a file could have, by a key that only they have."""
 
 
 @frozen
 class PromptDefaults:
-    """Its `defaults`. `json_schema: refuse`: a case that asks for a schema fails, as it does in eva."""
+    """Its `defaults`. `json_schema: refuse`: a case with a schema fails, as it does in eva."""
 
     model: str | None = None
     timeout_s: Seconds = _TIMEOUT
@@ -69,8 +69,8 @@ class PromptDefaults:
 
 @frozen
 class PromptCase:
-    """A case: inputs and what is checked. What has no type here is looked at by itself, so that one mistake
-    hides no other."""
+    """A case: its inputs and checks. Untyped values (Json) are checked separately, so that one mistake does
+    not hide others."""
 
     name: str
     inputs: Json = None
@@ -90,19 +90,19 @@ class PromptEvals:
 
 
 @dataclass(slots=True)
-class _Reading:
-    """One eval file on its way to cases. `folder` and `template`: what lies beside it; `about`: what holds
-    for a case that does not say so itself. `problems` have paths into the document, `elsewhere` places in
+class _EvalFileReading:
+    """The state of reading an eval file. `folder` and `template`: those next to it; `defaults`: its settings
+    for cases that state none themselves. `problems` have paths into the document, `other_problems` places in
     other files."""
 
     document: EvalDocument
     outer: Defaults
     folder: PromptFolder
     template: TemplateFile | None
-    about: PromptDefaults
+    defaults: PromptDefaults
     problems: list[Problem] = field(default_factory=list)
-    elsewhere: list[Problem] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
+    other_problems: list[Problem] = field(default_factory=list)
+    taken_ids: set[str] = field(default_factory=set)
 
     @property
     def root(self) -> str:
@@ -110,19 +110,19 @@ class _Reading:
 
     @property
     def known_inputs(self) -> list[str] | None:
-        """The names that an input may have; None where nobody can tell."""
+        """The names that an input may have; None if they are not known."""
         if self.folder.meta.inputs:
             return [*self.folder.meta.inputs]
         return self.template.names if self.template is not None else None
 
     def id_of(self, name: str, number: int) -> str:
-        """An id for what is called so: told apart by a number where two would have the same."""
-        word = wanted = as_id(name) or f"case-{number + 1}"
-        more = 1
-        while word.casefold() in self.taken:
-            more += 1
-            word = f"{wanted}-{more}"
-        self.taken.add(word.casefold())
+        """Return an id for a name, made unique by a number."""
+        word = stem = as_id(name) or f"case-{number + 1}"
+        suffix = 1
+        while word.casefold() in self.taken_ids:
+            suffix += 1
+            word = f"{stem}-{suffix}"
+        self.taken_ids.add(word.casefold())
         return f"{as_id(self.folder.id) or 'prompt'}/{word}"
 
 
@@ -143,19 +143,24 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
                 "BK750", message, "write `defaults`, `cases` and `triggering` at the top of it", at=item.at
             )
         ]
-    folder, wrong = promptfolders.read_folder(loading.root, _folder_of(document.file), document.file)
+    folder, folder_problems = promptfolders.read_folder(
+        loading.root, _folder_of(document.file), document.file
+    )
     template, _ = promptfolders.read_template(loading.root, folder.path)
-    loading.problems += wrong
-    about, problems = _defaults(raw.get("defaults"))
-    reading = _Reading(document, defaults, folder, template, about, problems)
-    reading.problems += _of_the_file(raw)
+    loading.problems += folder_problems
+    prompt_defaults, problems = _read_defaults(raw.get("defaults"))
+    reading = _EvalFileReading(document, defaults, folder, template, prompt_defaults, problems)
+    reading.problems += _check_keys(raw)
     reading.problems += promptmeta.bare_booleans(
         decode(read(loading.root, document.file), document.file).body, document.file, raw
     )
-    made = [*_triggering(raw.get("triggering", ABSENT), reading), *_cases(raw.get("cases", ABSENT), reading)]
-    loading.problems += reading.elsewhere
-    if not (reading.problems or reading.elsewhere or wrong):
-        document.cases.extend(made)
+    cases = [
+        *_read_triggering(raw.get("triggering", ABSENT), reading),
+        *_read_cases(raw.get("cases", ABSENT), reading),
+    ]
+    loading.problems += reading.other_problems
+    if not (reading.problems or reading.other_problems or folder_problems):
+        document.cases.extend(cases)
     return reading.problems
 
 
@@ -163,44 +168,46 @@ def _folder_of(file: str) -> str:
     return file.rpartition("/")[0] or ("/" if file.startswith("/") else "")
 
 
-def _of_the_file(raw: dict[str, Json]) -> list[Problem]:
-    """What is wrong with its keys."""
+def _check_keys(raw: dict[str, Json]) -> list[Problem]:
+    """Return the problems of its keys."""
     problems = []
-    own = next((key for key in KEYS if key in raw), KEYS[0])
-    others = [key for key in raw if key in _OTHER_FORMS]
-    for key in others:
-        message = f"this could be the eval file of a prompt (by {own!r}) and {_OTHER_FORMS[key]} (by {key!r})"
+    own_key = next((key for key in KEYS if key in raw), KEYS[0])
+    other_keys = [key for key in raw if key in _OTHER_FORMS]
+    for key in other_keys:
+        message = (
+            f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHER_FORMS[key]} (by {key!r})"
+        )
         problems.append(Problem("BK750", message, "split it into two files", at=(key,)))
-    problems += check(PromptEvals, {key: value for key, value in raw.items() if key not in others})[1]
+    problems += check(PromptEvals, {key: value for key, value in raw.items() if key not in other_keys})[1]
     if not any(key in raw for key in KEYS):
         hint = "write `cases:` or `triggering:`"
         problems.append(Problem("BK750", "neither `cases` nor `triggering` is here", hint, at=()))
     return problems
 
 
-def _defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
+def _read_defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
     if raw is None:
         return PromptDefaults(), []
-    stated, problems = check(PromptDefaults, _without_nulls(raw))
-    problems += [*_wrong_time(raw), *unnamed_model(raw)]
-    return stated or PromptDefaults(), below(problems, ("defaults",))
+    prompt_defaults, problems = check(PromptDefaults, _without_nulls(raw))
+    problems += [*_check_timeout(raw), *unnamed_model(raw)]
+    return prompt_defaults or PromptDefaults(), below(problems, ("defaults",))
 
 
-def _wrong_time(raw: Json) -> list[Problem]:
-    """What is wrong with a time limit, whatever else is wrong beside it."""
-    stated = raw.get("timeout_s") if isinstance(raw, dict) else None
-    return limits(stated, None, ("timeout_s",)) if is_number(stated) else []
+def _check_timeout(raw: Json) -> list[Problem]:
+    """Return the problems of a time limit, even if other keys are wrong."""
+    timeout = raw.get("timeout_s") if isinstance(raw, dict) else None
+    return limits(timeout, None, ("timeout_s",)) if is_number(timeout) else []
 
 
 def _without_nulls(raw: Json) -> Json:
-    """A key with nothing behind it is as good as none."""
+    """Drop keys with null, which count as missing."""
     return {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
 
 
 # Its cases.
 
 
-def _cases(raw: Json, reading: _Reading) -> list[Case]:
+def _read_cases(raw: Json, reading: _EvalFileReading) -> list[Case]:
     if raw is ABSENT:
         return []
     if not isinstance(raw, list):
@@ -209,48 +216,54 @@ def _cases(raw: Json, reading: _Reading) -> list[Case]:
         return []
     if not raw:
         reading.problems.append(Problem("BK750", "an empty list of cases", "add one", at=("cases",)))
-    made, names = [], dict[str, int]()
+    cases, names = [], dict[str, int]()
     for number, entry in enumerate(raw):
         at: Path = ("cases", number)
-        case, problems = _case(entry, number, reading)
+        case, problems = _read_case(entry, number, reading)
         reading.problems += below(problems, at)
         name = entry.get("name") if isinstance(entry, dict) else None
         if isinstance(name, str) and names.setdefault(name, number) != number:
             message = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
             reading.problems.append(Problem("BK750", message, "rename one of the two", at=(*at, "name")))
-        made += [case] if case is not None else []
-    return made
+        cases += [case] if case is not None else []
+    return cases
 
 
-def _case(raw: Json, number: int, reading: _Reading) -> tuple[Case | None, list[Problem]]:
+def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case | None, list[Problem]]:
     if not isinstance(raw, dict):
         message = f"expected a case, found {describe_value(raw)}"
         return None, [Problem("BK105", message, "a mapping with name, inputs, and assert or rubric", at=())]
-    problems = _missing(raw)
-    said = _without_nulls(raw)
-    renamed = {("assert_" if key == "assert" else key): value for key, value in said.items()}
-    stated, wrong = check(PromptCase, {"name": "", **renamed})
-    problems += [_as_written(one) for one in wrong]
-    values, wrong = _inputs(raw, reading)
-    problems += wrong
-    judged, wrong = _graders(said, reading)
-    problems += [*wrong, *_wrong_time(raw), *unnamed_model(raw)]
-    if stated is None or reading.template is None:
+    problems = _check_required(raw)
+    stated_values = _without_nulls(raw)
+    renamed = {("assert_" if key == "assert" else key): value for key, value in stated_values.items()}
+    prompt_case, new_problems = check(PromptCase, {"name": "", **renamed})
+    problems += [_with_written_keys(problem) for problem in new_problems]
+    values, new_problems = _read_inputs(raw, reading)
+    problems += new_problems
+    case_graders, new_problems = _read_graders(stated_values, reading)
+    problems += [*new_problems, *_check_timeout(raw), *unnamed_model(raw)]
+    if prompt_case is None or reading.template is None:
         return None, problems
-    used = {name: value for name, value in values.items() if name in reading.template.names}
-    asked = reading.outer.asked  # with its other settings, where it is a model
-    target: Any = asked if KINDS[asked.type].asks_models == "always" else PromptExecution("prompt")
-    model = stated.model or reading.about.model or target.model
+    template_inputs = {name: value for name, value in values.items() if name in reading.template.names}
+    outer_target = reading.outer.effective_target  # a model keeps its other settings
+    target: Any = (
+        outer_target if KINDS[outer_target.type].asks_models == "always" else PromptExecution("prompt")
+    )
+    model = prompt_case.model or reading.defaults.model or target.model
     folder = reading.folder
-    around = {f"{PREFIX}PROMPT_ID": folder.id, f"{PREFIX}CASE": stated.name}
-    around |= {f"{PREFIX}VAR_{name}": _plain(value) for name, value in values.items() if name not in used}
+    environment = {f"{PREFIX}PROMPT_ID": folder.id, f"{PREFIX}CASE": prompt_case.name}
+    environment |= {
+        f"{PREFIX}VAR_{name}": _as_plain_text(value)
+        for name, value in values.items()
+        if name not in template_inputs
+    }
     has_scripts = folder.guard is not None or folder.verify is not None
     case = Case(
-        reading.id_of(stated.name, number),
-        Recipe(PromptInput(TEMPLATE, inputs=used), replace(target, model=model)),
-        judged,
-        name=stated.name,
-        timeout=reading.about.timeout_s if stated.timeout_s is None else stated.timeout_s,
+        reading.id_of(prompt_case.name, number),
+        Recipe(PromptInput(TEMPLATE, inputs=template_inputs), replace(target, model=model)),
+        case_graders,
+        name=prompt_case.name,
+        timeout=reading.defaults.timeout_s if prompt_case.timeout_s is None else prompt_case.timeout_s,
         timeout_key="timeout_s",
         retries=reading.outer.retries,
         parallel=reading.outer.parallel,
@@ -258,16 +271,16 @@ def _case(raw: Json, number: int, reading: _Reading) -> tuple[Case | None, list[
         tags=reading.outer.tags,
         criticality=reading.outer.criticality,
         skip=reading.outer.skip,
-        judge_after_failure=reading.about.judge_after_failure,
-        scripts=Scripts(folder.guard, folder.verify, around, PREFIX) if has_scripts else Scripts(),
+        judge_after_failure=reading.defaults.judge_after_failure,
+        scripts=Scripts(folder.guard, folder.verify, environment, PREFIX) if has_scripts else Scripts(),
         folder=folder,
         source=replace(reading.document.source(("cases", number), raw), form="native"),
     )
-    return case, [*problems, *_unusable(case)]
+    return case, [*problems, *_check_graders(case)]
 
 
-def _missing(raw: dict[str, Json]) -> list[Problem]:
-    """What a case lacks."""
+def _check_required(raw: dict[str, Json]) -> list[Problem]:
+    """Report what a case lacks."""
     problems = []
     name = raw.get("name")
     if name is None or (isinstance(name, str) and not name.strip()):
@@ -287,15 +300,15 @@ def _missing(raw: dict[str, Json]) -> list[Problem]:
     return problems
 
 
-def _as_written(problem: Problem) -> Problem:
-    """`assert` is a word of Python's, so the class says it otherwise."""
+def _with_written_keys(problem: Problem) -> Problem:
+    """Write `assert` as in the file: it is a keyword in Python, so the class has `assert_`."""
     words = {name: getattr(problem, name).replace("assert_", "assert") for name in ("message", "hint")}
     at = tuple("assert" if step == "assert_" else step for step in problem.at or ())
     return replace(problem, at=at, **words)
 
 
-def _unusable(case: Case) -> list[Problem]:
-    """What the graders themselves find wrong, each told at its assertion."""
+def _check_graders(case: Case) -> list[Problem]:
+    """Return the problems that the graders themselves find, each at its assertion."""
     return [
         replace(problem, at=grader.at, hint=problem.hint or "say it otherwise")
         for grader in case.graders
@@ -303,11 +316,11 @@ def _unusable(case: Case) -> list[Problem]:
     ]
 
 
-# What a case is given.
+# The inputs of a case.
 
 
-def _inputs(raw: dict[str, Json], reading: _Reading) -> tuple[dict[str, Json], list[Problem]]:
-    """What is declared, over it the file's, over that what stands in the case."""
+def _read_inputs(raw: dict[str, Json], reading: _EvalFileReading) -> tuple[dict[str, Json], list[Problem]]:
+    """Return the declared defaults, overridden by the values of a file, then by those of the case."""
     declared = reading.folder.meta.inputs
     values: dict[str, Json] = {
         name: "" if variable.default is None else variable.default
@@ -315,32 +328,34 @@ def _inputs(raw: dict[str, Json], reading: _Reading) -> tuple[dict[str, Json], l
         if variable.default is not None or not variable.required
     }
     problems: list[Problem] = []
-    stated = raw.get("inputs_from")
-    if isinstance(stated, str):
+    inputs_from = raw.get("inputs_from")
+    if isinstance(inputs_from, str):
         try:
-            file = promptfolders.find_inputs(reading.root, reading.folder.path, stated)
+            file = promptfolders.find_inputs(reading.root, reading.folder.path, inputs_from)
         except BaselinekitError as error:
-            problems += [named_at(one, ("inputs_from",)) for one in error.problems]
+            problems += [named_at(problem, ("inputs_from",)) for problem in error.problems]
         else:
             data = promptmeta.read_mapping(reading.root, file, "BK752", "write one: name: value")
-            reading.elsewhere += [*data.broken, *data.placed(_not_inputs(data.raw, reading))]
+            reading.other_problems += [*data.broken, *data.placed(_check_inputs(data.raw, reading))]
             values |= data.raw
-    own = raw.get("inputs")
-    if isinstance(own, dict):
-        problems += below(_not_inputs(own, reading), ("inputs",))
-        values |= own
-    elif own is not None:
-        message = f"expected a mapping of names to values, found {describe_value(own)}"
+    own_inputs = raw.get("inputs")
+    if isinstance(own_inputs, dict):
+        problems += below(_check_inputs(own_inputs, reading), ("inputs",))
+        values |= own_inputs
+    elif own_inputs is not None:
+        message = f"expected a mapping of names to values, found {describe_value(own_inputs)}"
         problems.append(Problem("BK105", message, "such as inputs: {constraints: none}", at=("inputs",)))
-    return {name: _literal(value) for name, value in values.items()}, problems
+    return {name: _as_literal(value) for name, value in values.items()}, problems
 
 
-def _not_inputs(values: Mapping[str, Json], reading: _Reading) -> list[Problem]:
-    known = reading.known_inputs
+def _check_inputs(values: Mapping[str, Json], reading: _EvalFileReading) -> list[Problem]:
+    known_inputs = reading.known_inputs
     problems = []
     for name, value in values.items():
-        if known is not None and name not in known:
-            hint = nearest(name, known) or (f"it has {', '.join(known)}" if known else "it has none")
+        if known_inputs is not None and name not in known_inputs:
+            hint = nearest(name, known_inputs) or (
+                f"it has {', '.join(known_inputs)}" if known_inputs else "it has none"
+            )
             message = f"the prompt has no variable {name!r}"
             problems.append(Problem("BK753", message, hint, at=(name,)))
         if value is None:
@@ -349,57 +364,63 @@ def _not_inputs(values: Mapping[str, Json], reading: _Reading) -> list[Problem]:
     return problems
 
 
-def _literal(value: Json) -> Json:
-    """A value as it goes into the template, once: nothing in it is looked at again."""
+def _as_literal(value: Json) -> Json:
+    """Return a value for the template that is taken literally, not expanded again."""
     if isinstance(value, dict | list):
         value = as_text(value)
     return unexpanded(value) if isinstance(value, str) else value
 
 
-def _plain(value: Json) -> str:
-    """The same as a script finds it."""
+def _as_plain_text(value: Json) -> str:
+    """Return the same value as a script receives it."""
     return as_text(value).replace("\\{{", "{{")
 
 
-# What is checked: its assertions, then its judge.
+# Its graders: the assertions, then the judge.
 
 
-def _graders(raw: dict[str, Json], reading: _Reading) -> tuple[tuple[Grader, ...], list[Problem]]:
-    about = reading.about
-    around = Around(reading.root, reading.folder.path, about.json_schema, about.model)
-    found: list[Grader] = []
+def _read_graders(
+    raw: dict[str, Json], reading: _EvalFileReading
+) -> tuple[tuple[Grader, ...], list[Problem]]:
+    prompt_defaults = reading.defaults
+    context = AssertionContext(
+        reading.root, reading.folder.path, prompt_defaults.json_schema, prompt_defaults.model
+    )
+    assertions: list[Grader] = []
     problems: list[Problem] = []
     if "assert" in raw:
-        found, wrong, elsewhere = read_assertions(raw["assert"], around)
-        problems += below(wrong, ("assert",))
-        reading.elsewhere += elsewhere
-    judges, wrong = read_judge(raw.get("rubric"), raw.get("judge"), around)
-    return (*found, *judges), [*problems, *wrong]
+        assertions, new_problems, file_problems = read_assertions(raw["assert"], context)
+        problems += below(new_problems, ("assert",))
+        reading.other_problems += file_problems
+    judges, new_problems = read_judge(raw.get("rubric"), raw.get("judge"), context)
+    return (*assertions, *judges), [*problems, *new_problems]
 
 
 # Its queries.
 
 
-def _triggering(raw: Json, reading: _Reading) -> list[Case]:
+def _read_triggering(raw: Json, reading: _EvalFileReading) -> list[Case]:
     if raw is ABSENT:
         return []
-    queries, problems = read_queries(raw, reading.folder, reading.about.model)
+    queries, problems = read_queries(raw, reading.folder, reading.defaults.model)
     reading.problems += below(problems, ("triggering",))
-    made = [_query(query, raw, reading) for query in queries]
+    cases = [_query_case(query, raw, reading) for query in queries]
     if not problems:
-        reading.problems += [replace(one, at=case.source.at) for case in made for one in _unusable(case)]
-    return made
+        reading.problems += [
+            replace(problem, at=case.source.at) for case in cases for problem in _check_graders(case)
+        ]
+    return cases
 
 
-def _query(query: TriggerQuery, raw: dict[str, Json], reading: _Reading) -> Case:
-    """A query as a case: what is judged is the query itself, and nobody is asked for it."""
+def _query_case(query: TriggerQuery, raw: dict[str, Json], reading: _EvalFileReading) -> Case:
+    """Return a query as a case: the query itself is judged, nothing is requested."""
     outer = reading.outer
     return Case(
         f"{as_id(reading.folder.id) or 'prompt'}/triggering/{query.name}",
         Recipe(unexpanded(query.text), EchoExecution("echo")),
         (Grader("triggering", "model", query.decides),),
         name=query.text,
-        timeout=reading.about.timeout_s,
+        timeout=reading.defaults.timeout_s,
         timeout_key="timeout_s",
         retries=outer.retries,
         parallel=outer.parallel,

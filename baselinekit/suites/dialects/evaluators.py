@@ -1,4 +1,4 @@
-"""`evaluators:` and `rubrics:` of AgentV's eval files, as the graders that every form of file has."""
+"""`evaluators:` and `rubrics:` of AgentV's eval files, read as graders, which all forms of files share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,8 +27,8 @@ RUBRIC = "rubric"
 JUDGE = "llm_judge"
 PROGRAM = "code_judge"
 AGGREGATOR = "aggregator"
-_OWN = ("name", "type", "weight", "required")
-_LATER = {
+_HEAD_KEYS = ("name", "type", "weight", "required")
+_OTHER_VERSION_TYPES = {
     "execution_metrics": "say each limit by itself: latency, cost, token_usage",
     "code_grader": "code_judge",
     "llm_grader": "llm_judge",
@@ -36,9 +36,9 @@ _LATER = {
     "agent_judge": "llm_judge",
     "expected_messages": "tool_trajectory, mode in_order, with the calls as `expected`",
 }
-"""Types of other versions, and what does the same here."""
+"""Types of other versions, and what to use here instead."""
 
-_CHECKS = (
+_CHECK_TYPES = (
     "contains",
     "contains_any",
     "contains_all",
@@ -48,59 +48,59 @@ _CHECKS = (
     "starts_with",
     "ends_with",
 )
-_CHECKED = "a code_judge; in a case of our own form `{type: code, config: {method: contains, …}}`"
+_CHECK_HINT = "a code_judge; in a case of our own form `{type: code, config: {method: contains, …}}`"
 
 
 @frozen
 class EvaluatorPlace:
-    """Where evaluators stand: in which record at which path, and what files their file can name."""
+    """The place of evaluators: their path, and the files that their file can name."""
 
     files: NamedFiles
     at: Path
 
 
 ReadMethod = tuple[Method | None, list[Problem]]
-"""The config of a grader, if it could be read, and what is wrong with it by paths below the evaluator."""
+"""The config of a grader, if it could be read, and its problems with paths below the evaluator."""
 
 ReadType = Callable[[dict[str, Json], EvaluatorPlace], ReadMethod]
 
 
 def read_evaluators(raw: Json, place: EvaluatorPlace) -> tuple[list[Grader], list[Problem]]:
-    """All of a list, or what is wrong with it by paths below it."""
+    """Return the graders of a list, and its problems with paths below it."""
     if not isinstance(raw, list):
         message = f"expected a list of evaluators, found {describe_value(raw)}"
         return [], [Problem("BK783", message, "such as - {name: quality, type: llm_judge}", at=())]
     if not raw:
         return [], [Problem("BK783", "an empty list of evaluators", "add one, or remove the key", at=())]
-    found: list[Grader] = []
+    graders: list[Grader] = []
     problems: list[Problem] = []
     names: set[str] = set()
     for number, entry in enumerate(raw):
-        grader, wrong = read_evaluator(entry, replace(place, at=(*place.at, number)))
-        problems += below(wrong, (number,))
+        grader, new_problems = read_evaluator(entry, replace(place, at=(*place.at, number)))
+        problems += below(new_problems, (number,))
         if grader is not None and grader.name in names:
             message = f"two evaluators are called {grader.name!r}"
             problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
         elif grader is not None:
             names.add(grader.name)
-            found.append(grader)
-    return found, problems
+            graders.append(grader)
+    return graders, problems
 
 
 def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, list[Problem]]:
-    """One of them: what has no effect in AgentV, such as a type that nobody knows, is wrong."""
+    """Read an evaluator. What AgentV ignores, such as an unknown type, is a problem here."""
     if not isinstance(raw, dict):
         message = f"expected an evaluator, found {describe_value(raw)}"
         return None, [Problem("BK783", message, "such as {name: quality, type: llm_judge}", at=())]
     raw = {key: value for key, value in raw.items() if value is not None}
     problems = [*head_problems(raw)]
     type = raw.get("type")
-    if not isinstance(type, str) or type not in _TYPES:
+    if not isinstance(type, str) or type not in _TYPE_READERS:
         return None, [*problems, unknown_type(raw)]
-    read = _TYPES[RUBRIC if type == JUDGE and "rubrics" in raw else type]
-    rest = {key: value for key, value in raw.items() if key not in _OWN}
-    method, more = read(rest, place)
-    problems += more
+    read = _TYPE_READERS[RUBRIC if type == JUDGE and "rubrics" in raw else type]
+    config = {key: value for key, value in raw.items() if key not in _HEAD_KEYS}
+    method, new_problems = read(config, place)
+    problems += new_problems
     if problems or method is None:
         return None, problems
     name, weight = str(raw["name"]), float(raw.get("weight", 1))
@@ -109,7 +109,7 @@ def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, lis
 
 
 def head_problems(raw: Mapping[str, Json]) -> list[Problem]:
-    """What is wrong with the name, the weight and `required` of an evaluator."""
+    """Return the problems of the name, the weight and `required` of an evaluator."""
     problems = []
     name, weight, required = raw.get("name"), raw.get("weight", 1), raw.get("required", False)
     if name is None:
@@ -129,18 +129,18 @@ def head_problems(raw: Mapping[str, Json]) -> list[Problem]:
 
 
 def unknown_type(raw: Mapping[str, Json]) -> Problem:
-    """A type that nobody knows, with what does the same here."""
+    """Report an unknown type, with what to use here instead."""
     type = raw.get("type")
-    known = f"one of {', '.join(_TYPES)}"
+    types = f"one of {', '.join(_TYPE_READERS)}"
     if type is None:
-        return Problem("BK783", "an evaluator without a type", known, at=())
-    word = str(type).replace("-", "_")
-    if word in _CHECKS:
-        hint = f"other versions of AgentV have it; here it is {_CHECKED}"
-    elif word in _LATER:
-        hint = f"other versions of AgentV have it; here: {_LATER[word]}"
+        return Problem("BK783", "an evaluator without a type", types, at=())
+    type_name = str(type).replace("-", "_")
+    if type_name in _CHECK_TYPES:
+        hint = f"other versions of AgentV have it; here it is {_CHECK_HINT}"
+    elif type_name in _OTHER_VERSION_TYPES:
+        hint = f"other versions of AgentV have it; here: {_OTHER_VERSION_TYPES[type_name]}"
     else:
-        hint = nearest(word, _TYPES) or known
+        hint = nearest(type_name, _TYPE_READERS) or types
     return Problem("BK783", f"there is no evaluator of the type {describe_value(type)}", hint, at=("type",))
 
 
@@ -149,20 +149,20 @@ def row_of_config(method: Method) -> GraderType:
 
 
 def as_written(problem: Problem, grader: Grader) -> Problem:
-    """A problem of a grader's config, told of the evaluator that it was read from."""
+    """Return a problem of a grader's config as one of the evaluator that it was read from."""
     problem = replace(problem, at=grader.place_of(problem.at or ()))
-    for config, old, new in _OTHERWISE:
+    for config, old, new in _RENAMED_KEYS:
         if isinstance(grader.method, config):
             problem = with_key_renamed(problem, old, new)
     return problem
 
 
 DEFAULT_EVALUATOR = Grader(JUDGE, "model", TemplateJudge(), required=False)
-"""Who judges where nobody says by what: a model, by the expected outcome."""
+"""The default evaluator: a model that judges by the expected outcome."""
 
 
 def wrong_word(word: str) -> list[Problem]:
-    """What is wrong with `evaluator:`, which says who judges where there are no evaluators."""
+    """Check `evaluator:`, which names the judge if there are no evaluators."""
     if word == JUDGE:
         return []
     hint = f"`evaluator: {JUDGE}`, or list them: evaluators: [{{name: …, type: …}}]"
@@ -170,68 +170,69 @@ def wrong_word(word: str) -> list[Problem]:
 
 
 def read_rubrics(raw: Json, at: Path) -> tuple[list[Grader], list[Problem]]:
-    """The `rubrics:` of a case, which a model judges."""
+    """Read the `rubrics:` of a case, which a model judges."""
     method, problems = read_rubric({"rubrics": raw}, None)
-    problems = [replace(one, at=(*at[:-1], *(one.at or at[-1:]))) for one in problems]
+    problems = [replace(problem, at=(*at[:-1], *(problem.at or at[-1:]))) for problem in problems]
     return (
         [Grader(RUBRIC, "model", method, required=False, at=at, config_at=())] if method else []
     ), problems
 
 
-# The types of evaluators, each with how its config is read as that of a grader of ours.
+# The types of evaluators; the config of each is read as that of one of our graders.
 
 
-def _as_it_is(config: type[Any]) -> ReadType:
+def _read_as_is(config: type[Any]) -> ReadType:
     return lambda raw, place: check(config, raw)
 
 
 def read_program(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
-    """What is none of its own settings is for the program: all that nobody else knows."""
-    known = ("script", "cwd", "target", "timeout")
-    given = raw.pop("config", {})
-    if not isinstance(given, dict):
-        message = f"expected a mapping, found {describe_value(given)}"
+    """Read a program as a judge. All keys that are not settings of the evaluator are passed to the
+    program."""
+    known_keys = ("script", "cwd", "target", "timeout")
+    config = raw.pop("config", {})
+    if not isinstance(config, dict):
+        message = f"expected a mapping, found {describe_value(config)}"
         return None, [Problem("BK105", message, "what the program is handed as `config`", at=("config",))]
-    told = {key: value for key, value in raw.items() if key not in known}
-    stated = {key: value for key, value in raw.items() if key in known}
-    if "script" not in stated:
-        near = next((key for key in told if nearest(key, ("script",))), "")
-        hint = f"`script: [python3, check.py]`{f' instead of {near!r}' if near else ''}"
+    program_config = {key: value for key, value in raw.items() if key not in known_keys}
+    settings = {key: value for key, value in raw.items() if key in known_keys}
+    if "script" not in settings:
+        similar = next((key for key in program_config if nearest(key, ("script",))), "")
+        hint = f"`script: [python3, check.py]`{f' instead of {similar!r}' if similar else ''}"
         return None, [Problem("BK783", "a code_judge without a script", hint, at=())]
-    stated, problems = with_cwd_found(stated, place)
-    method, more = check(CodeJudge, {**stated, "config": {**told, **given}})
-    return method, [*problems, *more]
+    settings, problems = with_cwd_found(settings, place)
+    method, new_problems = check(CodeJudge, {**settings, "config": {**program_config, **config}})
+    return method, [*problems, *new_problems]
 
 
 def with_cwd_found(raw: dict[str, Json], place: EvaluatorPlace) -> tuple[dict[str, Json], list[Problem]]:
-    """The same with a `cwd` from the folder of the eval file on, which is looked for as files are."""
+    """Return the mapping with its `cwd`, searched as files are, relative to the folder of the eval file."""
     cwd = raw.get("cwd")
     if not isinstance(cwd, str):
         return raw, []
     try:
         return {**raw, "cwd": place.files.from_file(place.files.find(cwd, folders=True))}, []
     except BaselinekitError as error:
-        return raw, [replace(one, place=None, at=("cwd",)) for one in error.problems]
+        return raw, [replace(problem, place=None, at=("cwd",)) for problem in error.problems]
 
 
 def read_judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
-    """A model with a prompt: a text, the path of one, or the program that writes it."""
+    """Read a model with a prompt: a text, the path of a text, or a program that writes it."""
     prompt = raw.get("prompt")
     problems: list[Problem] = []
     if isinstance(prompt, str) and names_file(prompt):
         try:
             raw = {**raw, "prompt": place.files.from_file(place.files.find(prompt.strip()))}
         except BaselinekitError as error:
-            problems = [replace(one, place=None, at=("prompt",)) for one in error.problems]
+            problems = [replace(problem, place=None, at=("prompt",)) for problem in error.problems]
     elif isinstance(prompt, dict):
-        stated, problems = with_cwd_found(prompt, place)
-        raw, problems = {**raw, "prompt": stated}, below(problems, ("prompt",))
-    method, more = check(TemplateJudge, raw)
-    return method, [*problems, *more]
+        prompt_settings, problems = with_cwd_found(prompt, place)
+        raw, problems = {**raw, "prompt": prompt_settings}, below(problems, ("prompt",))
+    method, new_problems = check(TemplateJudge, raw)
+    return method, [*problems, *new_problems]
 
 
 def read_rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMethod:
-    """A model with a list of criteria."""
+    """Read a model with a list of criteria."""
     items = raw.get("rubrics")
     if not isinstance(items, list) or not items:
         message = (
@@ -242,38 +243,41 @@ def read_rubric(raw: dict[str, Json], place: EvaluatorPlace | None) -> ReadMetho
 
 
 def read_trajectory(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
-    """Tool calls; how long one may take is in milliseconds."""
+    """Read expected tool calls, whose time limits are in milliseconds."""
     calls = raw.get("expected")
     problems: list[Problem] = []
     if isinstance(calls, list):
-        read = [_call(call) for call in calls]
-        raw = {**raw, "expected": [call for call, _ in read]}
-        for number, (_, wrong) in enumerate(read):
-            problems += below(wrong, ("expected", number))
-    method, more = check(ToolTrajectory, raw)
-    return method, [*problems, *(with_key_renamed(one, "max_duration_ms", "max_seconds") for one in more)]
+        read_calls = [_read_call(call) for call in calls]
+        raw = {**raw, "expected": [call for call, _ in read_calls]}
+        for number, (_, new_problems) in enumerate(read_calls):
+            problems += below(new_problems, ("expected", number))
+    method, method_problems = check(ToolTrajectory, raw)
+    return method, [
+        *problems,
+        *(with_key_renamed(problem, "max_duration_ms", "max_seconds") for problem in method_problems),
+    ]
 
 
-def _call(raw: Json) -> tuple[Json, list[Problem]]:
+def _read_call(raw: Json) -> tuple[Json, list[Problem]]:
     if not isinstance(raw, dict):
         return raw, []
-    return _in_other_unit(raw, "max_duration_ms", "max_seconds", 1000)
+    return _convert_unit(raw, "max_duration_ms", "max_seconds", 1000)
 
 
-def _limit(config: type[Any], old: str, new: str, per: int = 1) -> ReadType:
-    """A limit that is called otherwise here, and counted in another unit."""
+def _read_limit(config: type[Any], old: str, new: str, per: int = 1) -> ReadType:
+    """Return a reader of a limit that has another name here, and another unit."""
 
     def read(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
-        raw, problems = _in_other_unit(raw, old, new, per)
+        raw, problems = _convert_unit(raw, old, new, per)
         if problems:
             return None, problems
-        method, more = check(config, raw)
-        return method, [*problems, *(with_key_renamed(one, old, new) for one in more)]
+        method, new_problems = check(config, raw)
+        return method, [*problems, *(with_key_renamed(problem, old, new) for problem in new_problems)]
 
     return read
 
 
-def _in_other_unit(
+def _convert_unit(
     raw: dict[str, Json], old: str, new: str, per: int
 ) -> tuple[dict[str, Json], list[Problem]]:
     if old not in raw:
@@ -282,69 +286,73 @@ def _in_other_unit(
         return raw, [Problem("BK783", f"both `{old}` and `{new}` are given", "keep one of them", at=(old,))]
     value = raw[old]
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    rest = {key: value for key, value in raw.items() if key != old}
-    return {**rest, new: float(value) / per if is_number and per != 1 else value}, []
+    other_values = {key: value for key, value in raw.items() if key != old}
+    return {**other_values, new: float(value) / per if is_number and per != 1 else value}, []
 
 
 def with_key_renamed(problem: Problem, old: str, new: str) -> Problem:
-    """A problem of our key, told of the key as it is written."""
+    """Return a problem of our key as one of the key in the file."""
     at = tuple(old if step == new else step for step in problem.at or ())
     return replace(problem, at=at, message=problem.message.replace(f"'{new}'", f"'{old}'"))
 
 
 def read_composite(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
-    """Evaluators, and what makes one score of theirs: their mean, or one more evaluator."""
+    """Read evaluators that are combined into one score: by their mean, or by another evaluator."""
     problems = []
     for key in raw:
         if key not in ("evaluators", "aggregator", "pass_at"):
             hint = nearest(key, ("evaluators", "aggregator")) or "it has evaluators and an aggregator"
             problems.append(Problem("BK103", f"unknown key {key!r}", hint, at=(key,)))
-    inner = replace(place, at=(*place.at, "evaluators"))
-    members, wrong = read_evaluators(raw.get("evaluators"), inner)
-    problems += below(wrong, ("evaluators",))
-    aggregator, judge, wrong = read_aggregator(raw.get("aggregator", {}), place)
-    problems += below(wrong, ("aggregator",))
+    members_place = replace(place, at=(*place.at, "evaluators"))
+    members, new_problems = read_evaluators(raw.get("evaluators"), members_place)
+    problems += below(new_problems, ("evaluators",))
+    aggregator, judge, new_problems = read_aggregator(raw.get("aggregator", {}), place)
+    problems += below(new_problems, ("aggregator",))
     if problems:
         return None, problems
     pass_at = raw.get("pass_at")
-    method, wrong = composed(members, aggregator, judge, pass_at)
-    return method, [with_key_renamed(one, "evaluators", "graders") for one in wrong]
+    method, new_problems = composed(members, aggregator, judge, pass_at)
+    return method, [with_key_renamed(problem, "evaluators", "graders") for problem in new_problems]
 
 
 def read_aggregator(raw: Json, place: EvaluatorPlace) -> tuple[Aggregator, Grader | None, list[Problem]]:
-    """What makes one score of several: settings alone, or one more evaluator."""
+    """Read how several scores are combined into one: settings alone, or another evaluator."""
     if not isinstance(raw, dict):
         message = f"expected a mapping, found {describe_value(raw)}"
         return Aggregator(), None, [Problem("BK105", message, "such as {type: weighted_average}", at=())]
     type = raw.get("type", "weighted_average")
     if type not in (PROGRAM, JUDGE):
-        stated, problems = check(Aggregator, {key: value for key, value in raw.items() if value is not None})
-        return stated or Aggregator(), None, problems
-    rest = {key: value for key, value in raw.items() if key not in ("on_error", "weights")}
-    if type == PROGRAM and "script" not in rest and "path" in rest:
-        rest["script"] = rest.pop("path")
-    judge, problems = read_evaluator({"name": AGGREGATOR, **rest}, replace(place, at=(*place.at, AGGREGATOR)))
-    own = {key: raw[key] for key in ("on_error", "weights") if raw.get(key) is not None}
-    stated, more = check(Aggregator, {"type": type, **own})
-    return stated or Aggregator(), judge, [*problems, *more]
+        aggregator, problems = check(
+            Aggregator, {key: value for key, value in raw.items() if value is not None}
+        )
+        return aggregator or Aggregator(), None, problems
+    judge_values = {key: value for key, value in raw.items() if key not in ("on_error", "weights")}
+    if type == PROGRAM and "script" not in judge_values and "path" in judge_values:
+        judge_values["script"] = judge_values.pop("path")
+    judge, problems = read_evaluator(
+        {"name": AGGREGATOR, **judge_values}, replace(place, at=(*place.at, AGGREGATOR))
+    )
+    settings = {key: raw[key] for key in ("on_error", "weights") if raw.get(key) is not None}
+    aggregator, new_problems = check(Aggregator, {"type": type, **settings})
+    return aggregator or Aggregator(), judge, [*problems, *new_problems]
 
 
-_TYPES: dict[str, ReadType] = {
+_TYPE_READERS: dict[str, ReadType] = {
     PROGRAM: read_program,
     JUDGE: read_judge,
     RUBRIC: read_rubric,
     "composite": read_composite,
     "tool_trajectory": read_trajectory,
-    "field_accuracy": _as_it_is(FieldAccuracy),
-    "latency": _limit(LatencyLimit, "threshold", "max_seconds", 1000),
-    "cost": _limit(CostLimit, "budget", "max_usd"),
-    "token_usage": _as_it_is(TokenLimit),
+    "field_accuracy": _read_as_is(FieldAccuracy),
+    "latency": _read_limit(LatencyLimit, "threshold", "max_seconds", 1000),
+    "cost": _read_limit(CostLimit, "budget", "max_usd"),
+    "token_usage": _read_as_is(TokenLimit),
 }
-_OTHERWISE: tuple[tuple[type[Any], str, str], ...] = (
+_RENAMED_KEYS: tuple[tuple[type[Any], str, str], ...] = (
     (LatencyLimit, "threshold", "max_seconds"),
     (CostLimit, "budget", "max_usd"),
     (Composite, "evaluators", "graders"),
 )
-"""What our configs call otherwise than evaluators do."""
+"""Keys with another name in our configs: config, the evaluator's key, our key."""
 
-TYPES = tuple(_TYPES)
+TYPES = tuple(_TYPE_READERS)

@@ -1,4 +1,4 @@
-"""`phase:` and `eval_trigger:`, as the plan of a project states them, read as gates."""
+"""Read `phase:` and `eval_trigger:` of a project's plan as gates."""
 
 import posixpath
 import shlex
@@ -25,8 +25,10 @@ SLOT = "{phase_id}"
 ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
 
-_FORM = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
-_RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
+_FORM_HINT = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
+_RUN_FIRST_HINT = (
+    "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
+)
 
 
 @frozen
@@ -68,7 +70,7 @@ class OnSuccess:
 
 @frozen
 class Trigger:
-    """`eval_trigger:`. `when` is for whoever calls the gate: it judges when it is called."""
+    """`eval_trigger:`. `when` is for the caller of the gate, which judges whenever it is called."""
 
     suite: str
     when: str | None = None
@@ -83,8 +85,8 @@ def recognises(raw: dict[str, Json]) -> bool:
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    """A gate may lie among cases, and is none."""
-    if document.file in document.loading.walked:
+    """Skip a gate that was found among cases, and report one that was named."""
+    if document.file in document.loading.discovered:
         return []
     words = "an eval trigger" if TRIGGER in item.raw else "a phase of a plan"
     hint = f"give it to the gate: baselinekit gate {shlex.quote(document.file)}"
@@ -92,72 +94,76 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 
 def load_gates(file: str, root: str) -> list[Gate]:
-    """Every gate of a file, in its order; or everything that is wrong with it."""
+    """Return the gates of a file, in order, or raise all of its problems."""
     body = decode(read(root, file), file).body
     gates: list[Gate] = []
-    wrong: dict[int, list[Problem]] = {}
+    problems_by_document: dict[int, list[Problem]] = {}
     for number, document in enumerate(language(file).load(body, file)):
-        here = wrong.setdefault(number, [])
-        stated = document if isinstance(document, dict) else {}
-        if not stated.keys() & {PHASE, TRIGGER}:
-            hint = _RUN_FIRST % shlex.quote(file) if WRAPPER in stated else _FORM
-            here.append(Problem("BK730", "no gate here", hint, at=()))
-        for key, raw in stated.items():
-            known = {PHASE: _phase, TRIGGER: _trigger}.get(key)
-            if known is not None:
-                made, problems = known(raw, file, root)
-                gates += made
-                here += below(problems, (key,))
-            elif stated.keys() & {PHASE, TRIGGER}:
-                here.append(Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,)))
-    if any(wrong.values()):
-        problems = place_problems(body, file, wrong)
-        refused = all(problem.code.startswith("BK4") for problem in problems)
-        raise (Refused if refused else InvalidInput)(*problems)
+        document_problems = problems_by_document.setdefault(number, [])
+        sections = document if isinstance(document, dict) else {}
+        if not sections.keys() & {PHASE, TRIGGER}:
+            hint = _RUN_FIRST_HINT % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
+            document_problems.append(Problem("BK730", "no gate here", hint, at=()))
+        for key, raw in sections.items():
+            read_gates = {PHASE: _read_phase, TRIGGER: _read_trigger}.get(key)
+            if read_gates is not None:
+                new_gates, problems = read_gates(raw, file, root)
+                gates += new_gates
+                document_problems += below(problems, (key,))
+            elif sections.keys() & {PHASE, TRIGGER}:
+                document_problems.append(
+                    Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,))
+                )
+    if any(problems_by_document.values()):
+        problems = place_problems(body, file, problems_by_document)
+        is_refused = all(problem.code.startswith("BK4") for problem in problems)
+        raise (Refused if is_refused else InvalidInput)(*problems)
     if not gates:
-        raise InvalidInput(Problem("BK730", "no gate here", _FORM, Place(file, 1, 1)))
+        raise InvalidInput(Problem("BK730", "no gate here", _FORM_HINT, Place(file, 1, 1)))
     return gates
 
 
-def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
-    """A gate for each eval step; of the other steps nothing is looked at."""
+def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
+    """Return a gate for each eval step; other steps are ignored."""
     steps = raw.get("steps") if isinstance(raw, dict) else None
     if not isinstance(raw, dict) or not isinstance(steps, list):
-        return [], [Problem("BK730", "a phase has `steps:`", _FORM, at=())]
+        return [], [Problem("BK730", "a phase has `steps:`", _FORM_HINT, at=())]
     name = str(raw.get("name") or "phase")
     gates, problems = [], []
     for number, step in enumerate(steps):
         if not isinstance(step, dict) or step.get("type") != "eval":
             continue
-        stated, more = check(Step, step)
-        if stated is not None and not more:
-            config = stated.config
-            more = wrong_least(config.thresholds)
-            more += wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
-            for place, metric in enumerate(config.metrics):
+        eval_step, step_problems = check(Step, step)
+        if eval_step is not None and not step_problems:
+            config = eval_step.config
+            step_problems = check_thresholds(config.thresholds)
+            step_problems += check_share(
+                config.required_pass_rate, "required_pass_rate", ("required_pass_rate",)
+            )
+            for metric_number, metric in enumerate(config.metrics):
                 if metric != RATE and metric_name(metric) is None:
-                    more.append(unknown_metric(metric, ("metrics", place)))
+                    step_problems.append(unknown_metric(metric, ("metrics", metric_number)))
             if not config.thresholds and config.required_pass_rate is None:
                 hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
                 message = "a gate without requirements lets everything through"
-                more.append(Problem("BK731", message, hint, at=()))
-            more = below(more, ("config",))
-        problems += below(more, ("steps", number))
-        if stated is None or more:
+                step_problems.append(Problem("BK731", message, hint, at=()))
+            step_problems = below(step_problems, ("config",))
+        problems += below(step_problems, ("steps", number))
+        if eval_step is None or step_problems:
             continue
-        suite, missing = _suite(stated.config.suite, file, root)
-        problems += below(missing, ("steps", number, "config", "suite"))
-        least = {**stated.config.thresholds}
-        if stated.config.required_pass_rate is not None:
-            least[RATE] = stated.config.required_pass_rate
-        title = f"{name}: {stated.description}" if stated.description else name
+        suite, suite_problems = _find_suite(eval_step.config.suite, file, root)
+        problems += below(suite_problems, ("steps", number, "config", "suite"))
+        thresholds = {**eval_step.config.thresholds}
+        if eval_step.config.required_pass_rate is not None:
+            thresholds[RATE] = eval_step.config.required_pass_rate
+        title = f"{name}: {eval_step.description}" if eval_step.description else name
         gates.append(
             Gate(
                 title,
-                {metric: float(value) for metric, value in least.items()},
-                tuple(stated.config.metrics),
+                {metric: float(value) for metric, value in thresholds.items()},
+                tuple(eval_step.config.metrics),
                 suite,
-                stated.config.blocking,
+                eval_step.config.blocking,
                 file=file,
             )
         )
@@ -166,47 +172,47 @@ def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
     return gates, problems
 
 
-def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
-    stated, problems = check(Trigger, raw)
-    if stated is None or problems:
+def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
+    trigger, problems = check(Trigger, raw)
+    if trigger is None or problems:
         return [], problems
-    problems = below(wrong_least(stated.thresholds), ())
-    if not stated.thresholds:
+    problems = below(check_thresholds(trigger.thresholds), ())
+    if not trigger.thresholds:
         hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
         problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
-    path = stated.on_failure.report_path
+    path = trigger.on_failure.report_path
     if path is not None:
-        problems += wrong_path(path, root)
-    suite, missing = _suite(stated.suite, file, root)
-    problems += below(missing, ("suite",))
-    if stated.on_success.archive_results and not missing:
-        wrong = wrong_results(root, suite, None)
-        problems += [replace(one, at=("on_success", "archive_results")) for one in wrong]
+        problems += check_report_path(path, root)
+    suite, suite_problems = _find_suite(trigger.suite, file, root)
+    problems += below(suite_problems, ("suite",))
+    if trigger.on_success.archive_results and not suite_problems:
+        results_problems = wrong_results(root, suite, None)
+        problems += [replace(problem, at=("on_success", "archive_results")) for problem in results_problems]
     return [
         Gate(
-            posixpath.splitext(posixpath.basename(stated.suite))[0],
-            {metric: float(value) for metric, value in stated.thresholds.items()},
+            posixpath.splitext(posixpath.basename(trigger.suite))[0],
+            {metric: float(value) for metric, value in trigger.thresholds.items()},
             (),
             suite,
-            stated.on_failure.action == "block",
-            tuple(stated.filters.categories),
-            tuple(stated.filters.tags),
+            trigger.on_failure.action == "block",
+            tuple(trigger.filters.categories),
+            tuple(trigger.filters.tags),
             path,
-            stated.on_failure.notification,
-            stated.on_success.archive_results,
+            trigger.on_failure.notification,
+            trigger.on_success.archive_results,
             file,
         )
     ], problems
 
 
-def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
-    """A suite from the folder of the file that names it, else from the project's root, where a plan that
-    lies in a folder of its own means it."""
-    looked: list[str] = []
-    for by in (file, ""):
+def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
+    """Find a suite relative to the folder of the file that names it, else to the project's root, as a plan in
+    its own folder means it."""
+    searched: list[str] = []
+    for start in (file, ""):
         try:
-            path = resolve_named(root, by, name)
-            looked += [path] if path not in looked else []
+            path = resolve_named(root, start, name)
+            searched += [path] if path not in searched else []
             read(root, path)
         except BaselinekitError as error:
             problem = error.problems[0]
@@ -214,20 +220,20 @@ def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
                 return name, [replace(problem, place=None, at=())]
         else:
             return path, []
-    hint = f"it was looked for at {', then at '.join(looked)}" if looked else "write the path of a suite"
+    hint = f"it was looked for at {', then at '.join(searched)}" if searched else "write the path of a suite"
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
-def wrong_least(least: dict[str, Number]) -> list[Problem]:
+def check_thresholds(thresholds: dict[str, Number]) -> list[Problem]:
     problems = []
-    for name, value in least.items():
+    for name, value in thresholds.items():
         if name != RATE and metric_name(name) is None:
             problems.append(unknown_metric(name, ("thresholds", name)))
-        problems += wrong_share(value, name, ("thresholds", name))
+        problems += check_share(value, name, ("thresholds", name))
     return problems
 
 
-def wrong_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
+def check_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
     if value is None or 0 <= value <= 1:
         return []
     return [Problem("BK108", f"{name} is {describe_value(value)}", "a share from 0 to 1", at=at)]
@@ -237,16 +243,17 @@ def unknown_metric(name: str, at: tuple[str | int, ...]) -> Problem:
     return Problem("BK723", f"no metric is called {name!r}", "pass@1, pass@3, pass^3 or pass rate", at=at)
 
 
-def wrong_path(path: str, root: str) -> list[Problem]:
-    """A file of a plan names where something is written: a report, inside the project, and nothing else."""
+def check_report_path(path: str, root: str) -> list[Problem]:
+    """Check the path of a report: it must be a report file inside the project, as a plan names what is
+    written."""
     at = ("on_failure", "report_path")
-    written = path.replace(SLOT, "x")
-    inside = posixpath.normpath(written)
+    example = path.replace(SLOT, "x")
+    normalized = posixpath.normpath(example)
     try:
-        resolve_named(root, "", written)
+        resolve_named(root, "", example)
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
-    if is_no_place(inside) or not inside.endswith(ENDINGS):
+    if is_no_place(normalized) or not normalized.endswith(ENDINGS):
         hint = f"a report must end in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is not a place for a report", hint, at=at)]
     return []

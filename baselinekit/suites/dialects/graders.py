@@ -1,4 +1,4 @@
-"""`expected:` and `grader:` as files state them: what would be right, and who judges it."""
+"""Read `expected:` and `grader:` of files: what would be right, and what judges it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
@@ -19,9 +19,8 @@ from baselinekit.schema.records import below, check
 
 @frozen
 class Given:
-    """What a grader may build on: what the case expects, where that stands, and what graders have names.
-    `graders`: all that there are. `required`: whether one is that does not say so; where a mean decides none
-    is."""
+    """The context of a grader: what the case expects, the path of that, and the named graders. `graders`: all
+    types of graders. `required`: whether a grader is required by default; none is if the mean decides."""
 
     expected: Expected | None = None
     at: Path = ()
@@ -31,32 +30,32 @@ class Given:
 
     @property
     def methods(self) -> dict[str, GraderType]:
-        """The code graders by the method that files name."""
+        """The code graders by their method in files."""
         return self.methods_of("code")
 
     def methods_of(self, kind: str) -> dict[str, GraderType]:
         return {row.method: row for row in self.graders.values() if row.method and row.kind == kind}
 
     def as_method(self, name: Json) -> str:
-        """How a grader is written that somebody names where it cannot stand; "" for what is none."""
+        """Return how to write a method that was named in the wrong place; "" if it is not a method."""
         kinds = (row.kind for row in self.graders.values() if row.method == name and name)
-        return next((_AS_METHOD % (kind, name) for kind in kinds), "")
+        return next((_METHOD_HINT % (kind, name) for kind in kinds), "")
 
     @property
     def row_expected(self) -> GraderType | None:
-        """The grader that the type of the expectation asks for."""
+        """The grader that belongs to the type of the expectation."""
         kind = self.expected.type if self.expected else None
         return next((row for row in self.graders.values() if row.expectation == kind), None)
 
 
-_HEAVIEST = 1_000_000
+_MAX_WEIGHT = 1_000_000
 _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
-_AS_METHOD = "it is a method: {type: %s, config: {method: %s}}"
+_METHOD_HINT = "it is a method: {type: %s, config: {method: %s}}"
 
 
 @frozen
 class InlineGrader:
-    """A grader in place."""
+    """A grader described inline."""
 
     type: Literal["code", "model", "human"]
     config: dict[str, Json] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class InlineGrader:
 
 @frozen
 class NamedGrader:
-    """A grader that config/graders.yaml describes; what is said here goes before what it says."""
+    """A grader described in config/graders.yaml; the values here override those there."""
 
     ref: str
     name: str | None = None
@@ -75,18 +74,20 @@ class NamedGrader:
     required: bool | None = None
 
 
-def read_all(stated: Sequence[tuple[Json, Path]], given: Given) -> tuple[tuple[Grader, ...], list[Problem]]:
-    """The graders of a case, and what its expectation asks for beside them; or what is wrong with them."""
+def read_all(
+    raw_graders: Sequence[tuple[Json, Path]], given: Given
+) -> tuple[tuple[Grader, ...], list[Problem]]:
+    """Return the graders of a case, including the one of its expectation, and their problems."""
     graders: list[Grader] = []
     problems: list[Problem] = []
-    for raw, at in stated:
-        grader, wrong = read(raw, at, given)
-        problems += wrong
+    for raw, at in raw_graders:
+        grader, new_problems = read(raw, at, given)
+        problems += new_problems
         graders += [grader] if grader else []
     row, expected = given.row_expected, given.expected
     if row is not None and expected is not None:
-        method, wrong = row.derive_config(expected, bool(stated))
-        problems += below(wrong, given.at)
+        method, new_problems = row.derive_config(expected, bool(raw_graders))
+        problems += below(new_problems, given.at)
         if method is not None:
             graders.insert(0, Grader(row.name, row.kind, method, at=given.at))
     if not problems and not graders:
@@ -98,45 +99,55 @@ def read_all(stated: Sequence[tuple[Json, Path]], given: Given) -> tuple[tuple[G
 
 
 def is_by_itself(problem: Problem) -> bool:
-    """Whether a grader is wrong whatever is expected: to be told where the expectation cannot be read."""
-    last = (problem.at or ("",))[-1]
-    return problem.code not in ("BK711", "BK714") and (problem.code, last) not in _FROM_EXPECTATION
+    """Whether a problem does not depend on the expectation, so that it counts even if that cannot be read."""
+    last_key = (problem.at or ("",))[-1]
+    return problem.code not in ("BK711", "BK714") and (problem.code, last_key) not in _FROM_EXPECTATION
 
 
 def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
-    """One grader. None without a problem: the expectation says all of it."""
+    """Read a grader. None without a problem means that the expectation states all of it."""
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
-        return _by_name({"ref": raw} if isinstance(raw, str) else raw, at, given)
-    raw, misplaced = _in_its_place(raw, given)
-    stated, problems = check(InlineGrader, raw)
-    if stated is None:
+        return _read_named({"ref": raw} if isinstance(raw, str) else raw, at, given)
+    raw, misplaced_problems = _move_into_config(raw, given)
+    inline_grader, problems = check(InlineGrader, raw)
+    if inline_grader is None:
         kind, config = (raw.get("type"), raw.get("config")) if isinstance(raw, dict) else (None, None)
-        if hint := given.as_method(kind):  # a method, named as the type
-            problems = [replace(one, hint=hint) if one.at == ("type",) else one for one in problems]
+        if hint := given.as_method(kind):  # a method was given as the type
+            problems = [
+                replace(problem, hint=hint) if problem.at == ("type",) else problem for problem in problems
+            ]
         elif kind in ("code", "model", "human") and isinstance(config, dict):
-            problems += below(_config(kind, config, given, (*at, "config"))[1], ("config",))
-        return None, below([*misplaced, *problems], at)
-    problems = [*misplaced, *weight_problems(stated.weight)]
-    method, more = _config(stated.type, stated.config, given, (*at, "config"))
-    problems = below([*problems, *below(more, ("config",))], at)
+            problems += below(_read_config(kind, config, given, (*at, "config"))[1], ("config",))
+        return None, below([*misplaced_problems, *problems], at)
+    problems = [*misplaced_problems, *weight_problems(inline_grader.weight)]
+    method, config_problems = _read_config(inline_grader.type, inline_grader.config, given, (*at, "config"))
+    problems = below([*problems, *below(config_problems, ("config",))], at)
     if problems or method is None:
         return None, problems
-    name = stated.name or given.graders[type(method)].name
-    says = stated.required is not None
-    required = given.required if stated.required is None else stated.required
-    return Grader(name, stated.type, method, float(stated.weight), required, at, says_required=says), []
+    name = inline_grader.name or given.graders[type(method)].name
+    says_required = inline_grader.required is not None
+    required = given.required if inline_grader.required is None else inline_grader.required
+    return Grader(
+        name,
+        inline_grader.type,
+        method,
+        float(inline_grader.weight),
+        required,
+        at,
+        says_required=says_required,
+    ), []
 
 
-def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
-    """The grader with what stands beside its config moved into it, and what is to be said of that."""
+def _move_into_config(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
+    """Return the grader with misplaced keys moved into its config, and the problems of those keys."""
     config = raw.get("config", {}) if isinstance(raw, dict) else None
     if not isinstance(config, dict):
         return raw, []
     rows = [row for row in given.graders.values() if row.method or row.kind != "code"]
     rows = [row for row in rows if row.kind == raw.get("type")] or rows
     schemas: list[Any] = [row.schema for row in rows]
-    known = frozenset({"method"}).union(*map(_keys_of, schemas))
-    moved = {key: value for key, value in raw.items() if key in known and key not in _OWN}
+    config_keys = frozenset({"method"}).union(*map(_keys_of, schemas))
+    moved = {key: value for key, value in raw.items() if key in config_keys and key not in _GRADER_KEYS}
     problems = [
         Problem(
             "BK103",
@@ -146,47 +157,47 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
         )
         for key in moved
     ]
-    rest = {key: value for key, value in raw.items() if key not in moved}
-    return ({**rest, "config": {**moved, **config}} if moved else raw), problems
+    other_values = {key: value for key, value in raw.items() if key not in moved}
+    return ({**other_values, "config": {**moved, **config}} if moved else raw), problems
 
 
 @cache
 def _keys_of(schema: type[Any]) -> frozenset[str]:
-    """What a config of this kind may state."""
+    """Return the keys of a config of this kind."""
     return frozenset(key.name for key in fields(schema))
 
 
-def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
-    stated, problems = check(NamedGrader, raw)
-    if stated is None:
+def _read_named(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
+    reference, problems = check(NamedGrader, raw)
+    if reference is None:
         return None, below(problems, at)
-    if stated.ref not in given.named:
-        known = sorted(given.named)
-        hint = given.as_method(stated.ref) or nearest(stated.ref, known)
-        hint = hint or (f"there are {', '.join(known)}" if known else "")
+    if reference.ref not in given.named:
+        known_names = sorted(given.named)
+        hint = given.as_method(reference.ref) or nearest(reference.ref, known_names)
+        hint = hint or (f"there are {', '.join(known_names)}" if known_names else "")
         hint = hint or "describe it in config/graders.yaml, beside the suite"
-        return None, [Problem("BK713", f"there is no grader {stated.ref!r}", hint, at=at)]
-    grader, problems = given.named[stated.ref], weight_problems(stated.weight)
-    method, more = given.graders[type(grader.method)].complete(grader.method, given.expected)
-    problems += more
-    weight = grader.weight if stated.weight is None else float(stated.weight)
-    required = stated.required
+        return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
+    grader, problems = given.named[reference.ref], weight_problems(reference.weight)
+    method, new_problems = given.graders[type(grader.method)].complete(grader.method, given.expected)
+    problems += new_problems
+    weight = grader.weight if reference.weight is None else float(reference.weight)
+    required = reference.required
     if required is None:
         required = grader.required if grader.says_required else given.required
-    named = Grader(stated.name or stated.ref, grader.kind, method, weight, required, at)
-    return named, below(problems, at)
+    named_grader = Grader(reference.name or reference.ref, grader.kind, method, weight, required, at)
+    return named_grader, below(problems, at)
 
 
 def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
-    """A rule by its name, `all` or `mean`, or with its limits."""
-    stated = {"by": raw} if isinstance(raw, str) else raw
-    rule, problems = check(PassRule, stated)
+    """Read a rule by its name, `all` or `mean`, or with its limits."""
+    rule_values = {"by": raw} if isinstance(raw, str) else raw
+    rule, problems = check(PassRule, rule_values)
     if rule is None:
         return None, problems
     for name, limit in (("pass_at", rule.pass_at), ("borderline_at", rule.borderline_at)):
         if not 0 < limit <= 1:
             problems.append(Problem("BK108", f"{name} is {limit:g}", "a share above 0, up to 1", at=(name,)))
-    is_stated = isinstance(stated, dict) and "borderline_at" in stated
+    is_stated = isinstance(rule_values, dict) and "borderline_at" in rule_values
     if rule.borderline_at > rule.pass_at and is_stated:
         message = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
         problems.append(
@@ -196,43 +207,45 @@ def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
 
 
 def weight_problems(weight: Number | None) -> list[Problem]:
-    """What is wrong with a weight, which counts among the others."""
-    if weight is None or 0 <= weight <= _HEAVIEST:
+    """Return the problems of a weight."""
+    if weight is None or 0 <= weight <= _MAX_WEIGHT:
         return []
-    shown = weight if weight < 0 else f"more than {_HEAVIEST:,}"
-    return [Problem("BK108", f"the weight is {shown}", f"a number from 0 to {_HEAVIEST:,}", at=("weight",))]
+    described = weight if weight < 0 else f"more than {_MAX_WEIGHT:,}"
+    return [
+        Problem("BK108", f"the weight is {described}", f"a number from 0 to {_MAX_WEIGHT:,}", at=("weight",))
+    ]
 
 
-def _config(
+def _read_config(
     kind: str, config: dict[str, Json], given: Given, at: Path
 ) -> tuple[Method | None, list[Problem]]:
     if kind == "code":
         return read_by_method(config, given, at)
-    usual = next(row for row in given.graders.values() if row.kind == kind and not row.method)
+    default_row = next(row for row in given.graders.values() if row.kind == kind and not row.method)
     methods = given.methods_of(kind)
     if not methods or "method" not in config:
-        return usual.read_config(config, given.expected)
-    rest = {key: value for key, value in config.items() if key != "method"}
+        return default_row.read_config(config, given.expected)
+    settings = {key: value for key, value in config.items() if key != "method"}
     method = config["method"]
     if not isinstance(method, str) or method not in methods:
-        other = f"one of {', '.join(methods)}; without a method it is a {usual.name} grader"
-        hint = given.as_method(method) or nearest(str(method), methods) or other
+        methods_hint = f"one of {', '.join(methods)}; without a method it is a {default_row.name} grader"
+        hint = given.as_method(method) or nearest(str(method), methods) or methods_hint
         return None, [
             Problem("BK712", f"there is no method {method!r} of a {kind} grader", hint, at=("method",))
         ]
-    return _of_row(methods[method], rest, given, at)
+    return _read_row_config(methods[method], settings, given, at)
 
 
 def read_by_method(
     config: dict[str, Json], given: Given, at: Path = ()
 ) -> tuple[Method | None, list[Problem]]:
-    """By the method that is stated, else by what the config or the expectation speaks of. `at`: where the
-    config stands."""
+    """Read a config by its stated method, else by the method that its keys or the expectation imply. `at`:
+    the path of the config."""
     config, methods, row = dict(config), given.methods, given.row_expected
     method = config.pop("method", None)
     if method is None:
-        known = (row for row in methods.values() if config.keys() & {*row.known_by})
-        row = next(known, row)
+        matching = (row for row in methods.values() if config.keys() & {*row.known_by})
+        row = next(matching, row)
         if row is not None and not row.method and not config:
             return None, []
         method = row.method or None if row else None
@@ -241,23 +254,23 @@ def read_by_method(
     if not isinstance(method, str) or method not in methods:
         hint = given.as_method(method) or nearest(str(method), methods) or f"one of {', '.join(methods)}"
         return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
-    return _of_row(methods[method], config, given, at)
+    return _read_row_config(methods[method], config, given, at)
 
 
-def _of_row(row: GraderType, config: dict[str, Json], given: Given, at: Path) -> ReadConfig:
-    """The config of a grader of this row, with the graders that it is made of."""
-    stated, problems = row.read_config(config, given.expected)
-    if stated is None or row.compose is None:
-        return stated, problems
+def _read_row_config(row: GraderType, config: dict[str, Json], given: Given, at: Path) -> ReadConfig:
+    """Read the config of a grader of this type, with the graders that it is composed of."""
+    method, problems = row.read_config(config, given.expected)
+    if method is None or row.compose is None:
+        return method, problems
     parts: list[Grader] = []
-    for raw, where in row.stated_parts(stated):
-        here = (*at, *where)
-        part, wrong = read(raw, here, replace(given, required=False))
-        if part is None and not wrong:
-            wrong = [Problem("BK712", "the grader has no method", "state one", at=here)]
-        problems += [replace(one, at=(one.at or here)[len(at) :]) for one in wrong]
+    for raw, path in row.stated_parts(method):
+        part_path = (*at, *path)
+        part, new_problems = read(raw, part_path, replace(given, required=False))
+        if part is None and not new_problems:
+            new_problems = [Problem("BK712", "the grader has no method", "state one", at=part_path)]
+        problems += [replace(problem, at=(problem.at or part_path)[len(at) :]) for problem in new_problems]
         parts += [part] if part is not None else []
-    return (None, problems) if problems else row.compose(stated, parts)
+    return (None, problems) if problems else row.compose(method, parts)
 
 
-_OWN = frozenset(one.name for one in fields(InlineGrader))
+_GRADER_KEYS = frozenset(grader_field.name for grader_field in fields(InlineGrader))

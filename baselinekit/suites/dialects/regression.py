@@ -1,4 +1,4 @@
-"""A regression record as an eval case: what it knows to be good is what it is graded by."""
+"""A regression record as an eval case: it is graded by its known-good output."""
 
 from dataclasses import replace
 
@@ -32,15 +32,15 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
     if baseline is None or problems:
         return below(problems, item.at)
-    known, failed = records.with_files(baseline.baseline, defaults.root, document.file)
-    for at, error in failed:
+    stored, file_errors = records.with_files(baseline.baseline, defaults.root, document.file)
+    for at, error in file_errors:
         problems += [named_at(problem, (*at, "output_file")) for problem in error.problems]
-    if known is None and not problems:
+    if stored is None and not problems:
         hint = f"capture it: baselinekit capture from {document.file}"
         problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
     if not problems:
-        about = item.raw.get("metadata")
-        category = about.get("category") if isinstance(about, dict) else None
+        raw_metadata = item.raw.get("metadata")
+        category = raw_metadata.get("category") if isinstance(raw_metadata, dict) else None
         metadata = baseline.metadata
         case = Case(
             baseline.id,
@@ -55,7 +55,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
             timeout=defaults.timeout,
             retries=defaults.retries,
             skip=metadata.skip,
-            baseline=replace(baseline, baseline=known),
+            baseline=replace(baseline, baseline=stored),
             source=baseline.source,
         )
         document.cases.append(case)

@@ -34,7 +34,7 @@ REF = "$ref"
 
 @frozen
 class SuiteFileConfig:
-    """Its `config`: how it is run, and what holds for cases whose files do not say so."""
+    """Its `config`: how it is run, and the defaults for its cases."""
 
     parallel_execution: bool = True
     max_workers: int | None = None
@@ -60,35 +60,35 @@ class StatedSuite:
 
 
 _THRESHOLD: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-_SETTINGS = frozenset(one.name for one in fields(SuiteFileConfig))
+_CONFIG_KEYS = frozenset(config_field.name for config_field in fields(SuiteFileConfig))
 
 
 def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig, Defaults, list[Problem]]:
-    """The suite as it stands there, its settings, what it says for its cases, and what is wrong with it."""
-    stated, problems = check(StatedSuite, raw)
-    problems = [  # a setting that stands beside `config` is told where it belongs
+    """Return the suite as stated, its settings, the defaults for its cases, and its problems."""
+    stated_suite, problems = check(StatedSuite, raw)
+    problems = [  # a setting outside of `config` gets a hint where it belongs
         replace(problem, hint="it belongs below `config:`")
-        if problem.code == "BK103" and problem.at and problem.at[-1] in _SETTINGS
+        if problem.code == "BK103" and problem.at and problem.at[-1] in _CONFIG_KEYS
         else problem
         for problem in problems
     ]
     config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
-        config, defaults, more = _configured(raw["config"], defaults)
-        problems += below(more, ("config",))
-    if stated is not None and not stated.evals:
+        config, defaults, new_problems = _read_config(raw["config"], defaults)
+        problems += below(new_problems, ("config",))
+    if stated_suite is not None and not stated_suite.evals:
         problems.append(Problem("BK710", "a suite without an eval", "add - $ref: ./FILE", at=("evals",)))
-    return stated, config, defaults, problems
+    return stated_suite, config, defaults, problems
 
 
-def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
+def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
     config, problems = check(SuiteFileConfig, raw)
     execution = defaults.execution
     if isinstance(raw, dict) and raw.get("execution") is not None:
-        execution, more = dialect.execution(raw["execution"])
-        problems += below(more, ("execution",))
-    rule, more = stated_rule(raw, defaults)
-    problems += more
+        execution, new_problems = dialect.execution(raw["execution"])
+        problems += below(new_problems, ("execution",))
+    rule, new_problems = stated_rule(raw, defaults)
+    problems += new_problems
     if config is None:
         return SuiteConfig(), defaults, problems
     for name, value in (("max_workers", config.max_workers), ("attempts", config.attempts)):
@@ -125,16 +125,16 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
 def schema(parts: Parts) -> list[Schema]:
     reference = closed({REF: {"type": "string"}}, at_least=1)
     entry = {"anyOf": [reference, *map(ref, ("Case", "CasesFile", "Record"))]}
-    stated = {"execution": or_null(ref("Execution")), "pass_rule": or_null(PASS_RULE)}
-    add_part(parts, "SuiteConfig", SuiteFileConfig, **stated)
-    least = {"type": "object", "additionalProperties": {"anyOf": [_THRESHOLD, {"type": "string"}]}}
+    field_schemas = {"execution": or_null(ref("Execution")), "pass_rule": or_null(PASS_RULE)}
+    add_part(parts, "SuiteConfig", SuiteFileConfig, **field_schemas)
+    thresholds = {"type": "object", "additionalProperties": {"anyOf": [_THRESHOLD, {"type": "string"}]}}
     add_part(
         parts,
         "Suite",
         StatedSuite,
         config=or_null(ref("SuiteConfig")),
         evals={"type": "array", "minItems": 1, "items": entry},
-        thresholds={"anyOf": [least, {"type": "string"}]},
+        thresholds={"anyOf": [thresholds, {"type": "string"}]},
     )
     return [ref("Suite")]
 
@@ -143,42 +143,44 @@ def schema(parts: Parts) -> list[Schema]:
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    """The suite, and everything it refers to."""
+    """Read the suite, and everything it refers to."""
     loading, raw = document.loading, item.raw if isinstance(item.raw, dict) else {}
-    stated, config, defaults, problems = read(item.raw, defaults)
-    thresholds, more = loading.settings.thresholds(loading.root, document.file, raw.get("thresholds"))
-    if stated is not None:
-        more += wrong_results(loading.root, document.file, stated.reporting.output_dir)
-    problems = below([*problems, *more], item.at)
+    stated_suite, config, defaults, problems = read(item.raw, defaults)
+    thresholds, new_problems = loading.settings.thresholds(loading.root, document.file, raw.get("thresholds"))
+    if stated_suite is not None:
+        new_problems += wrong_results(loading.root, document.file, stated_suite.reporting.output_dir)
+    problems = below([*problems, *new_problems], item.at)
     loading.defaults[document.file] = defaults
-    before = len(loading.suites)
-    loading.open.append(document.file)
+    position = len(loading.suites)
+    loading.open_suites.append(document.file)
     evals = raw.get("evals")
     for index, entry in enumerate(evals if isinstance(evals, list) else ()):
         problems += read_entry((*item.at, "evals", index), entry, document, defaults)
-    loading.open.pop()
-    if stated is not None:
-        version = None if stated.version is None else str(stated.version)
-        made = Suite(stated.name, (), version, stated.description, config, stated.reporting)
-        loading.suites.insert(before, replace(made, thresholds=thresholds, file=document.file, at=item.at))
+    loading.open_suites.pop()
+    if stated_suite is not None:
+        version = None if stated_suite.version is None else str(stated_suite.version)
+        suite = Suite(
+            stated_suite.name, (), version, stated_suite.description, config, stated_suite.reporting
+        )
+        loading.suites.insert(position, replace(suite, thresholds=thresholds, file=document.file, at=item.at))
     return problems
 
 
 def read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    """One of the `evals:`: a reference, or a case in place."""
+    """Read an entry of `evals:`: a reference, or an inline case."""
     if isinstance(raw, str):
         return [Problem("BK716", f"{raw!r} is not a reference", f"write $ref: {raw}", at=at)]
     if isinstance(raw, dict) and REF in raw:
-        return below(_follow(raw, document, defaults), at)
+        return below(_follow_reference(raw, document, defaults), at)
     problems: list[Problem] = []
     for item in items(raw, document.loading.dialects):
-        wrong = item.problem and replace(item.problem, at=(*at, *(item.problem.at or ())))
-        problems += document.item(replace(item, at=(*at, *item.at), problem=wrong), defaults)
+        problem = item.problem and replace(item.problem, at=(*at, *(item.problem.at or ())))
+        problems += document.item(replace(item, at=(*at, *item.at), problem=problem), defaults)
     return problems
 
 
-def _follow(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    """Load what a `$ref` leads to, a file or all files below a folder."""
+def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    """Load the files of a `$ref`: a file, or all files below a folder."""
     name, loading = raw[REF], document.loading
     problems = [
         Problem("BK103", f"unknown key {key!r} beside $ref", "move it into the file", at=(key,))
@@ -188,52 +190,54 @@ def _follow(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) ->
     if not isinstance(name, str) or not name.strip():
         return [*problems, Problem("BK716", "a reference is the path of a file", at=(REF,))]
     try:
-        paths = _paths(name, document)
+        paths = _paths_of_reference(name, document)
     except BaselinekitError as error:
         return [*problems, *(named_at(problem, (REF,)) for problem in error.problems)]
     for path in paths:
-        if path in loading.referred and loading.referred[path][0] != loading.open[0]:
-            continue  # another suite has brought it along: a case runs once
-        loading.referred[path] = (loading.open[0], document.file)
+        if path in loading.references and loading.references[path][0] != loading.open_suites[0]:
+            continue  # another suite includes it already: each case runs once
+        loading.references[path] = (loading.open_suites[0], document.file)
         loading.file(path, defaults)
     return problems
 
 
-def _paths(name: str, document: EvalDocument) -> list[str]:
-    """The files that a reference leads to, or why it does not."""
+def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
+    """Return the files of a reference, or raise why there are none."""
     loading = document.loading
     folder, path = records.beside(loading.root, document.file, name)
-    there = resolve(folder, path)
+    full_path = resolve(folder, path)
     path = name_in_project(loading.root, posixpath.join(folder, path))
-    if os.path.isdir(there):
-        found = [file for file in eval_files([path], loading.root) if file != document.file]
-        if not found:
+    if os.path.isdir(full_path):
+        files = [file for file in eval_files([path], loading.root) if file != document.file]
+        if not files:
             raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
-        refuse_twice(found, loading)
-        loading.walked.update(found)
-        return found
-    if not os.path.exists(there):
-        beside = os.listdir(os.path.dirname(there)) if os.path.isdir(os.path.dirname(there)) else []
-        hint = nearest(os.path.basename(path), beside) or "paths start at the folder of the suite"
+        refuse_twice(files, loading)
+        loading.discovered.update(files)
+        return files
+    if not os.path.exists(full_path):
+        neighbours = (
+            os.listdir(os.path.dirname(full_path)) if os.path.isdir(os.path.dirname(full_path)) else []
+        )
+        hint = nearest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
         raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
-    if path in loading.open:
-        way = " -> ".join([*loading.open[loading.open.index(path) :], path])
+    if path in loading.open_suites:
+        cycle = " -> ".join([*loading.open_suites[loading.open_suites.index(path) :], path])
         hint = "remove this reference"
-        raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", hint))
+        raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {cycle}", hint))
     refuse_twice([path], loading)
     return [path]
 
 
 def refuse_twice(paths: Sequence[str], loading: Loading) -> None:
     for path in paths:
-        top, by = loading.referred.get(path, ("", ""))
-        if top == loading.open[0]:
-            message = f"{path} is referred to twice, already by {by}"
+        top_suite, referring_file = loading.references.get(path, ("", ""))
+        if top_suite == loading.open_suites[0]:
+            message = f"{path} is referred to twice, already by {referring_file}"
             raise InvalidInput(Problem("BK716", message, "remove one of the two references"))
 
 
 def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
-    """What the nearest eval-suite.yaml upward says for its cases, for a file that is run without it."""
+    """Return the defaults of the nearest eval-suite.yaml upward, for a file that is run without its suite."""
     path = nearest_upward(loading.root, file, MAIN_SUITE)
     if path is None or path == file:
         return defaults
@@ -243,7 +247,7 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
 
 
 def stated_by(path: str, loading: Loading, defaults: Defaults) -> Defaults:
-    """The defaults with what a suite says, whose own references are not followed."""
+    """Return the defaults with those of a suite, without following its references."""
     try:
         body = decode(read_bytes(loading.root, path), path).body
         documents = language(path).load(body, path, numbered=NUMBERED)
@@ -253,6 +257,6 @@ def stated_by(path: str, loading: Loading, defaults: Defaults) -> Defaults:
     for number, document in enumerate(documents):
         for item in items(document, loading.dialects):
             if item.form == "suite":
-                *_, defaults, wrong = read(item.raw, defaults)
-                loading.problems += place_problems(body, path, {number: below(wrong, item.at)})
+                *_, defaults, new_problems = read(item.raw, defaults)
+                loading.problems += place_problems(body, path, {number: below(new_problems, item.at)})
     return defaults

@@ -1,5 +1,5 @@
-"""The forms of eval files, one file a form. The most general come first: an
-item is of the last that recognises it."""
+"""The forms of eval files, one module per form. The most general come first: an item is of the last form that
+recognises it."""
 
 from baselinekit.store import records
 from baselinekit.suites.dialects import (

@@ -17,7 +17,7 @@ from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocum
 
 @frozen
 class CaseFileMetadata:
-    """Its `metadata`: what holds for all of its cases. Their ids begin with its id."""
+    """Its `metadata`, which applies to all of its cases. Their ids begin with its id."""
 
     id: str
     name: str | None = None
@@ -32,7 +32,7 @@ class CaseFileMetadata:
 
 @frozen
 class CaseFileConfig:
-    """Its `config`: how its cases are run, where they do not say so themselves."""
+    """Its `config`: how its cases are run, unless they state that themselves."""
 
     timeout_seconds: Seconds | None = None
     retries: int | None = None
@@ -60,9 +60,9 @@ def recognises(raw: dict[str, Json]) -> bool:
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     defaults, problems = read(item.raw, defaults)
     problems = below(problems, item.at)
-    about = item.raw.get("metadata")
-    if isinstance(about, dict) and isinstance(about.get("description"), str):
-        document.loading.described[document.file] = about["description"]
+    metadata = item.raw.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("description"), str):
+        document.loading.descriptions[document.file] = metadata["description"]
     cases = item.raw["test_cases"]
     for number, raw in enumerate(cases if isinstance(cases, list) else ()):
         case = EvalItem("case", (*item.at, "test_cases", number), raw)
@@ -72,8 +72,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def schema(parts: Parts) -> list[Schema]:
     add_part(parts, "CasesFileMetadata", CaseFileMetadata)
-    stated = {"execution": or_null(ref("Execution")), "pass_rule": or_null(capability.PASS_RULE)}
-    add_part(parts, "CasesFileConfig", CaseFileConfig, **stated)
+    field_schemas = {"execution": or_null(ref("Execution")), "pass_rule": or_null(capability.PASS_RULE)}
+    add_part(parts, "CasesFileConfig", CaseFileConfig, **field_schemas)
     add_part(
         parts,
         "CasesFile",
@@ -87,43 +87,43 @@ def schema(parts: Parts) -> list[Schema]:
 
 
 def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
-    """What holds for each of its cases, and what is wrong with the file around them."""
-    stated, problems = check(CasesFile, raw)
+    """Return the defaults for each of its cases, and the problems of the file apart from the cases."""
+    case_file, problems = check(CasesFile, raw)
     if "metadata" in raw:
-        about, more = check(CaseFileMetadata, raw["metadata"])
-        problems += below(more, ("metadata",))
-        if about is not None:
-            problems += native.check_id(about.id, ("metadata", "id"))
+        metadata, new_problems = check(CaseFileMetadata, raw["metadata"])
+        problems += below(new_problems, ("metadata",))
+        if metadata is not None:
+            problems += native.check_id(metadata.id, ("metadata", "id"))
             defaults = replace(
                 defaults,
-                before=f"{about.id}/",
-                category=about.category,
-                tags=tuple(about.tags),
-                criticality=about.criticality,
-                skip=about.skip,
+                id_prefix=f"{metadata.id}/",
+                category=metadata.category,
+                tags=tuple(metadata.tags),
+                criticality=metadata.criticality,
+                skip=metadata.skip,
             )
     if isinstance(raw.get("config"), dict):
-        defaults, more = configured(raw["config"], defaults)
-        problems += below(more, ("config",))
+        defaults, new_problems = read_config(raw["config"], defaults)
+        problems += below(new_problems, ("config",))
     elif raw.get("config") is not None:
         problems += below(check(CaseFileConfig, raw["config"])[1], ("config",))
     if isinstance(raw.get("test_cases"), list) and not raw["test_cases"]:
         problems.append(Problem("BK710", "a file without a test case", "add one", at=("test_cases",)))
-    own = [raw["grader"]] if raw.get("grader") is not None else []
-    own += raw["graders"] if isinstance(raw.get("graders"), list) else []
-    kind = stated.eval_type if stated else "capability"
-    return replace(defaults, kind=kind, graders=tuple(own)), problems
+    file_graders = [raw["grader"]] if raw.get("grader") is not None else []
+    file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
+    kind = case_file.eval_type if case_file else "capability"
+    return replace(defaults, kind=kind, graders=tuple(file_graders)), problems
 
 
-def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
-    """The defaults with what a `config:` says."""
+def read_config(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
+    """Return the defaults with the settings of a `config:`."""
     config, problems = check(CaseFileConfig, raw)
     execution = defaults.execution
     if raw.get("execution") is not None:
-        execution, more = dialect.execution(raw["execution"])
-        problems += below(more, ("execution",))
-    rule, more = capability.stated_rule(raw, defaults)
-    problems += more
+        execution, new_problems = dialect.execution(raw["execution"])
+        problems += below(new_problems, ("execution",))
+    rule, new_problems = capability.stated_rule(raw, defaults)
+    problems += new_problems
     if config is None:
         return defaults, problems
     problems += limits(config.timeout_seconds, config.retries)

@@ -1,4 +1,4 @@
-"""`triggering` of a prompt: queries that should call it up or should not, each with who decides."""
+"""`triggering` of a prompt: queries that should or should not trigger it, each with its judge."""
 
 from dataclasses import replace
 from typing import Literal
@@ -13,12 +13,12 @@ from baselinekit.schema.records import below, check
 from baselinekit.suites.dialects.assertions import JUDGE, unnamed_model
 
 LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
-"""The lists, and what a judge has to decide for each of its queries."""
+"""The lists, and the decision that a judge must make for each of its queries."""
 
 
 @frozen
 class TriggerJudge:
-    """Who decides whether a query calls the prompt up."""
+    """The model that decides whether a query triggers the prompt."""
 
     model: str | None = None
     retries_on_unreadable: int = 0
@@ -26,7 +26,7 @@ class TriggerJudge:
 
 @frozen
 class PromptTriggering:
-    """Queries of which each should call the prompt up, or should not."""
+    """Queries that should, and should not, trigger the prompt."""
 
     judge: Json = None
     should_match: Json = ABSENT
@@ -35,7 +35,7 @@ class PromptTriggering:
 
 @frozen
 class TriggerQuery:
-    """One query, its list and its number there."""
+    """A query, its list and its number in the list."""
 
     list: str
     number: int
@@ -51,80 +51,82 @@ class TriggerQuery:
         return "triggering", self.list, self.number
 
 
-_Stated = list[tuple[str, int, str]]
+_QueryEntries = list[tuple[str, int, str]]
 """The list, the number and the text of each query."""
 
 
 def read_queries(
     raw: Json, folder: PromptFolder, model: str | None
 ) -> tuple[list[TriggerQuery], list[Problem]]:
-    """The queries of a `triggering:`, and what is wrong with it by paths below it. `model`: who judges where
-    it does not say so itself."""
+    """Return the queries of a `triggering:`, and its problems with paths below it. `model`: the model that
+    judges if it names none."""
     if not isinstance(raw, dict):
         message = f"expected a mapping, found {describe_value(raw)}"
         hint = "write `should_match:` and `should_not_match:`, each a list of queries"
         return [], [Problem("BK754", message, hint, at=())]
     problems = check(PromptTriggering, raw)[1]
-    judge, wrong = _judge(raw.get("judge"))
-    problems += below(wrong, ("judge",))
+    judge, judge_problems = _read_judge(raw.get("judge"))
+    problems += below(judge_problems, ("judge",))
     if not any(key in raw for key in LISTS):
         message = "neither `should_match` nor `should_not_match` is here"
         problems.append(Problem("BK754", message, "give at least one of them: a list of queries", at=()))
-    queries: _Stated = []
+    queries: _QueryEntries = []
     for key in LISTS:
-        listed, more = _listed(raw.get(key, []), key)
-        queries += listed
-        problems += more
-    problems += _twice(queries)
+        entries, list_problems = _read_list(raw.get(key, []), key)
+        queries += entries
+        problems += list_problems
+    problems += _find_contradictions(queries)
     meta = folder.meta
-    described = meta.description or meta.summary
-    if queries and not (described.strip() or meta.triggers):
+    description = meta.description or meta.summary
+    if queries and not (description.strip() or meta.triggers):
         message = "a judge is asked by the description, and there is none"
         problems.append(Problem("BK754", message, f"write `description:` into {folder.meta_file}", at=()))
-    decides = DecisionLine(
+    decision = DecisionLine(
         wanted="YES",
-        description=described,
+        description=description,
         triggers=[*meta.triggers],
         not_for=[*meta.not_for],
         model=judge.model or model or JUDGE,
         retries_on_unreadable=judge.retries_on_unreadable,
     )
     return [
-        TriggerQuery(key, number, text, replace(decides, wanted=LISTS[key])) for key, number, text in queries
+        TriggerQuery(key, number, text, replace(decision, wanted=LISTS[key])) for key, number, text in queries
     ], problems
 
 
-def _judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
+def _read_judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
     if raw is None:
         return TriggerJudge(), []
     if isinstance(raw, str):
         message = f"expected a mapping, found {describe_value(raw)}"
         return TriggerJudge(), [Problem("BK105", message, f"write judge: {{model: {raw}}}", at=())]
-    said = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
-    stated, problems = check(TriggerJudge, said)
-    return stated or TriggerJudge(), [*problems, *unnamed_model(raw)]
+    stated_values = (
+        {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
+    )
+    judge, problems = check(TriggerJudge, stated_values)
+    return judge or TriggerJudge(), [*problems, *unnamed_model(raw)]
 
 
-def _listed(raw: Json, key: str) -> tuple[_Stated, list[Problem]]:
+def _read_list(raw: Json, key: str) -> tuple[_QueryEntries, list[Problem]]:
     if not isinstance(raw, list):
         message = f"expected a list of queries, found {describe_value(raw)}"
         return [], [Problem("BK754", message, 'such as - "rename this function"', at=(key,))]
-    found: _Stated = []
+    entries: _QueryEntries = []
     problems = []
     for number, query in enumerate(raw):
         if isinstance(query, str) and query.strip():
-            found.append((key, number, query))
+            entries.append((key, number, query))
             continue
         is_empty = query is None or isinstance(query, str)
         message = "an empty query" if is_empty else f"expected a text, found {describe_value(query)}"
         hint = "write what somebody would ask, in quotes"
         problems.append(Problem("BK754", message, hint, at=(key, number)))
-    return found, problems
+    return entries, problems
 
 
-def _twice(queries: _Stated) -> list[Problem]:
-    """Queries that should call the prompt up and should not."""
-    wanted = {_same(query) for key, _, query in queries if key == "should_match"}
+def _find_contradictions(queries: _QueryEntries) -> list[Problem]:
+    """Report queries that are in both lists."""
+    matching = {_normalize_query(query) for key, _, query in queries if key == "should_match"}
     return [
         Problem(
             "BK754",
@@ -133,9 +135,9 @@ def _twice(queries: _Stated) -> list[Problem]:
             at=(key, number),
         )
         for key, number, query in queries
-        if key != "should_match" and _same(query) in wanted
+        if key != "should_match" and _normalize_query(query) in matching
     ]
 
 
-def _same(query: str) -> str:
+def _normalize_query(query: str) -> str:
     return " ".join(query.split()).casefold()

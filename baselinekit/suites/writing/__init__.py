@@ -1,1 +1,1 @@
-"""Cases to files: one writer a form, and what does not carry over."""
+"""Write cases to files: one writer per form, with a report of what does not carry over."""

@@ -1,5 +1,5 @@
-"""From one form of eval file to another: read into cases, written, read back from where they are to stand,
-and set beside each other. What the second reading does not say is lost, and is named."""
+"""Convert eval files from one form to another: cases are read, written, read back from their new place, and
+compared. What the second reading lacks is lost, and is reported."""
 
 import os
 import posixpath
@@ -32,17 +32,17 @@ from baselinekit.suites.writing.sayings import (
 )
 from baselinekit.trust import check_inside
 
-_STAGED = ".converted-"
+_STAGED_PREFIX = ".converted-"
 
 
 @frozen
 class WrittenForm:
-    """A form that cases can be written in. `dialects`: what the forms of such files are called when they are
-    read; `place`: where the file with the cases goes by itself, from a name; `is_folder`: several files that
-    belong together. `equivalent`: by which of its graders it says one that it has not."""
+    """A form in which cases can be written. `dialects`: the names of its dialects when such files are read;
+    `place`: the default path of the file with the cases, from a name; `is_folder`: whether it has several
+    files that belong together. `equivalent`: replaces a grader that it lacks by graders that it has."""
 
     name: str
-    what: str
+    title: str
     dialects: tuple[str, ...]
     write: Callable[[Wish], Written]
     place: Callable[[str], str]
@@ -74,8 +74,8 @@ FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA, AGE
 
 @frozen
 class Conversion:
-    """What came of it. `files`: from the project's root, the one with the cases first; `count`: the cases
-    there."""
+    """The result of a conversion. `files`: by path from the project's root, the one with the cases first;
+    `count`: the number of cases in them."""
 
     files: dict[str, str]
     count: int
@@ -84,27 +84,27 @@ class Conversion:
 
 
 def converted(path: str, reader: CaseReader, form: WrittenForm, place: str, today: str) -> Conversion:
-    """The cases below a path, in another form."""
+    """Convert the cases below a path to another form."""
     suite = reader.suite(path)
     if not suite.cases:
         hint = "name a file of test cases, a prompt folder or its eval file"
         raise InvalidInput(Problem("BK776", f"{path} holds no case", hint))
     files = {case.source.file for case in suite.cases}
-    of = {one for file in files for one in forms_in(reader.root, file)}
-    if of and of <= {*form.dialects}:
-        raise InvalidInput(Problem("BK776", f"{path} is {form.what} already", "choose another form: --to"))
-    named = suite.name if suite.file else _name_of(path, suite.cases)
-    return rewritten(Wish(suite.cases, reader, named, suite.description, today), form, place)
+    source_forms = {form_name for file in files for form_name in forms_in(reader.root, file)}
+    if source_forms and source_forms <= {*form.dialects}:
+        raise InvalidInput(Problem("BK776", f"{path} is {form.title} already", "choose another form: --to"))
+    name = suite.name if suite.file else _common_name(path, suite.cases)
+    return rewritten(Wish(suite.cases, reader, name, suite.description, today), form, place)
 
 
-def _name_of(path: str, cases: Sequence[Case]) -> str:
-    """What the ids of all cases begin with, else what the file is called."""
+def _common_name(path: str, cases: Sequence[Case]) -> str:
+    """Return the common prefix of the cases' ids, else the name of the file."""
     names = {case.id.partition("/")[0] if "/" in case.id else "" for case in cases}
     return names.pop() or stem_of(path) if len(names) == 1 else stem_of(path)
 
 
 def stem_of(path: str) -> str:
-    """What a file is called without its endings, and one of a usual name by its folder."""
+    """Return the name of a file without endings; for a usual name, such as `eval`, that of its folder."""
     name = posixpath.basename(path.replace(os.sep, "/").rstrip("/")).split(".")[0]
     usual = ("eval", "evals", "promptfooconfig", "cases", "")
     folder = posixpath.basename(posixpath.dirname(path.replace(os.sep, "/")))
@@ -112,25 +112,29 @@ def stem_of(path: str) -> str:
 
 
 def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
-    """These cases in a form, as they would stand at a place, and what they say no more."""
+    """Return these cases in a form, as files at a place, and what is lost."""
     lost: list[LeftBehind] = []
     wish = replace(wish, cases=tuple(case for case in wish.cases if not _holds_credential(case, lost)))
     written = form.write(wish)
-    after: list[Mapping[str, Any]] = []
+    reread: list[Mapping[str, Any]] = []
     if written.files:
         try:
-            after = read_back(written.files, wish.reader, form, place)
+            reread = read_back(written.files, wish.reader, form, place)
         except InvalidInput as error:
             usable = [case for case in wish.cases if not _unreadable(case, wish, form, place, lost)]
             if len(usable) == len(wish.cases):
-                raise InvalidInput(*(_not_readable(one) for one in error.problems)) from None
-            rest = rewritten(replace(wish, cases=tuple(usable)), form, place) if usable else None
-            return replace(rest, lost=(*lost, *rest.lost)) if rest else Conversion({}, 0, tuple(lost))
+                raise InvalidInput(*(_unreadable_problem(problem) for problem in error.problems)) from None
+            conversion = rewritten(replace(wish, cases=tuple(usable)), form, place) if usable else None
+            return (
+                replace(conversion, lost=(*lost, *conversion.lost))
+                if conversion
+                else Conversion({}, 0, tuple(lost))
+            )
     notes = [*written.notes]
-    for case, again in zip(written.cases, after, strict=True):
+    for case, reread_case in zip(written.cases, reread, strict=True):
         before = sayings(case, wish.root, form.equivalent)
-        found = dict.fromkeys(lost_between(before, again, wish.reader.mask))
-        for message, is_lost in found:
+        losses = dict.fromkeys(lost_between(before, reread_case, wish.reader.mask))
+        for message, is_lost in losses:
             if is_lost:
                 lost.append(LeftBehind(message, case=case))
             elif message not in notes:
@@ -142,22 +146,22 @@ def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
 
 
 def _holds_credential(case: Case, lost: list[LeftBehind]) -> bool:
-    """Whether a credential stands in plain in what says who is asked, which is told. A target of the
-    configuration is written out, and may have one there."""
-    found = credentials_in({"input": stated_fields(case.recipe.execution)})
-    for one in found:
-        message = f"it asks with a credential that stands in plain: {one.message}"
-        hint = f"declare {one.name} under `variables:` and write {{{{{one.name}}}}} for it"
+    """Whether the target of a case holds a plain credential, which is reported. A target of the configuration
+    is written out in full, and may hold one."""
+    credentials = credentials_in({"input": stated_fields(case.recipe.execution)})
+    for credential in credentials:
+        message = f"it asks with a credential that stands in plain: {credential.message}"
+        hint = f"declare {credential.name} under `variables:` and write {{{{{credential.name}}}}} for it"
         lost.append(LeftBehind(message.replace("input.", "execution."), hint, case))
-    return bool(found)
+    return bool(credentials)
 
 
 def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: list[LeftBehind]) -> bool:
-    """Whether this case by itself cannot be read back, which is told with the reason."""
-    alone = form.write(replace(wish, cases=(case,)))
+    """Whether this case alone cannot be read back, which is reported with the reason."""
+    written = form.write(replace(wish, cases=(case,)))
     try:
-        if alone.files:
-            read_back(alone.files, wish.reader, form, place)
+        if written.files:
+            read_back(written.files, wish.reader, form, place)
     except InvalidInput as error:
         problem = error.problems[0]
         lost.append(LeftBehind(problem.message, problem.hint, case))
@@ -165,40 +169,40 @@ def _unreadable(case: Case, wish: Wish, form: WrittenForm, place: str, lost: lis
     return False
 
 
-def _not_readable(problem: Problem) -> Problem:
+def _unreadable_problem(problem: Problem) -> Problem:
     message = f"what would be written cannot be read: {problem.message}"
     return Problem("BK777", message, problem.hint or "convert its cases one by one")
 
 
-# What a reader of another tool's files gives, as our own form and from there as any other.
+# Drafts from files of other tools, written in our own form, and from there in any other.
 
 
 def imported(draft: DraftEvals, file: str, wish: Wish, form: WrittenForm, place: str) -> Conversion:
-    """A draft in a form. `file`: where it was read from; `wish` has everything but the cases."""
+    """Return a draft in a form. `file`: the file that it was read from; `wish` has all but the cases."""
     lost = [
-        LeftBehind(one.what, one.hint, place=Place(one.file or file, one.line or None))
-        for one in draft.left_out
+        LeftBehind(item.what, item.hint, place=Place(item.file or file, item.line or None))
+        for item in draft.left_out
     ]
-    own = place if form is CASES else CASES.place(draft.name)
-    stated = draft.document["test_cases"]
-    usable = stated if isinstance(stated, list) else []
+    own_place = place if form is CASES else CASES.place(draft.name)
+    raw_cases = draft.document["test_cases"]
+    usable = raw_cases if isinstance(raw_cases, list) else []
     try:
-        cases = _loaded(draft, usable, wish.reader, own)
-    except InvalidInput:  # one by one: of which is it?
-        usable = [raw for raw in usable if not _is_unreadable(draft, raw, wish.reader, own, lost)]
-        cases = _loaded(draft, usable, wish.reader, own)
+        cases = _load_draft(draft, usable, wish.reader, own_place)
+    except InvalidInput:  # read one by one to find the unreadable cases
+        usable = [raw for raw in usable if not _is_unreadable(draft, raw, wish.reader, own_place, lost)]
+        cases = _load_draft(draft, usable, wish.reader, own_place)
     if form is not CASES:
-        made = rewritten(replace(wish, cases=tuple(cases)), form, place)
-        return replace(made, lost=(*lost, *made.lost), notes=(*draft.notes, *made.notes))
+        conversion = rewritten(replace(wish, cases=tuple(cases)), form, place)
+        return replace(conversion, lost=(*lost, *conversion.lost), notes=(*draft.notes, *conversion.notes))
     text = dump_yaml({**draft.document, "test_cases": usable})
     return Conversion({place: text} if cases else {}, len(cases), tuple(lost), draft.notes)
 
 
-def _loaded(draft: DraftEvals, stated: Sequence[Json], reader: CaseReader, place: str) -> list[Case]:
-    """Cases of a draft as they will be read."""
-    if not stated:
+def _load_draft(draft: DraftEvals, raw_cases: Sequence[Json], reader: CaseReader, place: str) -> list[Case]:
+    """Return the cases of a draft as they will be read."""
+    if not raw_cases:
         return []
-    text = dump_yaml({**draft.document, "test_cases": list(stated)})
+    text = dump_yaml({**draft.document, "test_cases": list(raw_cases)})
     with staged({posixpath.basename(place): text}, reader.root, CASES, place) as file:
         return reader.cases(file)
 
@@ -206,9 +210,9 @@ def _loaded(draft: DraftEvals, stated: Sequence[Json], reader: CaseReader, place
 def _is_unreadable(
     draft: DraftEvals, raw: Json, reader: CaseReader, place: str, lost: list[LeftBehind]
 ) -> bool:
-    """Whether one case cannot be read, which is told."""
+    """Whether a case cannot be read, which is reported."""
     try:
-        _loaded(draft, [raw], reader, place)
+        _load_draft(draft, [raw], reader, place)
     except InvalidInput as error:
         problem = error.problems[0]
         name = raw.get("name") or raw.get("id") if isinstance(raw, dict) else ""
@@ -217,27 +221,27 @@ def _is_unreadable(
     return False
 
 
-# Read back from where it is to stand, so that what it names is found, and what suites say holds.
+# Files are read back from their final place, so that the files they name are found and suites apply.
 
 
 def read_back(
     files: Mapping[str, str], reader: CaseReader, form: WrittenForm, place: str
 ) -> list[Mapping[str, Any]]:
-    """What the cases of files say that are not there yet, as they will be read at this place."""
+    """Return what the cases of new files say, as they will be read at this place."""
     with staged(files, reader.root, form, place) as file:
         return [sayings(case, reader.root, form.equivalent) for case in reader.cases(file)]
 
 
 @contextmanager
 def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -> Iterator[str]:
-    """The files beside where they are to stand, for as long as it takes: what is theirs is removed again, and
-    so are folders that nobody had."""
+    """Write the files next to their final place for the duration of the block. The files are removed again,
+    and so are the folders created for them."""
     folder = posixpath.dirname(place)
-    beside = posixpath.dirname(folder) if form.is_folder else folder
-    made = _missing_folders(root, beside)
-    _sweep(os.path.join(root, beside))
-    own = posixpath.basename(folder if form.is_folder else place)
-    top = posixpath.join(beside, f"{_STAGED}{temporary_name()}-{own}")
+    parent = posixpath.dirname(folder) if form.is_folder else folder
+    missing_folders = _missing_folders(root, parent)
+    _sweep(os.path.join(root, parent))
+    base_name = posixpath.basename(folder if form.is_folder else place)
+    top = posixpath.join(parent, f"{_STAGED_PREFIX}{temporary_name()}-{base_name}")
     names = [posixpath.join(top, name) for name in files] if form.is_folder else [top]
     try:
         for name, text in zip(names, files.values(), strict=False):
@@ -247,15 +251,15 @@ def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -
         yield names[0]
     finally:
         _remove(os.path.join(root, top))
-        for missing in reversed(made):
+        for missing in reversed(missing_folders):
             _remove_empty(os.path.join(root, missing))
 
 
 def _sweep(folder: str) -> None:
-    """Remove what a killed process has left there."""
+    """Remove files that a killed process left there."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
-        end = name.removeprefix(_STAGED).rpartition(".tmp-")[0]
-        if name.startswith(_STAGED) and is_left(f"{end}.tmp"):
+        end = name.removeprefix(_STAGED_PREFIX).rpartition(".tmp-")[0]
+        if name.startswith(_STAGED_PREFIX) and is_left(f"{end}.tmp"):
             _remove(os.path.join(folder, name))
 
 
@@ -267,7 +271,7 @@ def _remove(path: str) -> None:
 
 
 def _missing_folders(root: str, folder: str) -> list[str]:
-    """The folders on the way that are not there, the upper ones first."""
+    """Return the missing folders of a path, upper ones first."""
     missing: list[str] = []
     while folder and not os.path.isdir(os.path.join(root, folder)):
         missing.insert(0, folder)
@@ -283,11 +287,11 @@ def _remove_empty(folder: str) -> None:
 
 
 def name_of_place(root: str, path: str) -> str:
-    """A place as it is named from the project's root; what leads out of the project is refused."""
+    """Return a path relative to the project's root; one that leads out of the project is refused."""
     name = name_in_project(root, os.path.abspath(path))
     if os.path.isabs(name) or name.startswith("../"):
         hint = "name a place in the project: files there are found with what they name"
         raise InvalidInput(Problem("BK775", f"{path} is outside of the project", hint))
-    real = os.path.realpath(root)
-    check_inside(real, os.path.realpath(os.path.join(root, name)), path)  # by way of a link
+    real_root = os.path.realpath(root)
+    check_inside(real_root, os.path.realpath(os.path.join(root, name)), path)  # also through a link
     return name

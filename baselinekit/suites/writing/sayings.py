@@ -1,5 +1,5 @@
-"""What a case says, whatever form it is written in: how two forms of a case are told to be the same, and what
-one of them has lost."""
+"""What a case says, independent of its form: to compare two forms of a case, and to find what one of them has
+lost."""
 
 import posixpath
 import re
@@ -26,13 +26,13 @@ from baselinekit.variables import Scope, names_in, unexpanded
 
 _LONGEST_SHOWN = 60
 _GRADERS = "graders"
-_SAME_AS_NOTHING: tuple[Json, ...] = (None, "", ())
+_EMPTY_VALUES: tuple[Json, ...] = (None, "", ())
 
 
 @frozen
 class LeftBehind:
-    """Something that does not carry over: what, what to do about it, and of which case it is; `place`: where
-    it stands, in a file that no case was read from."""
+    """Something that does not carry over: what it is, what to do about it, and its case; `place`: its place,
+    in a file from which no case was read."""
 
     what: str
     hint: str = ""
@@ -44,11 +44,11 @@ class LeftBehind:
         return f"{name}{self.what}" + (f": {self.hint}" if self.hint else "")
 
 
-# A value of the model as a file states it: what is as it would be anyhow is not said.
+# A value of the model as a file states it: defaults are left out.
 
 
 def stated(value: Any) -> Any:
-    """The value with its classes as mappings, without what nobody would write."""
+    """Return the value with its dataclasses as mappings, without defaults."""
     if is_dataclass(value) and not isinstance(value, type):
         return stated_fields(value)
     if isinstance(value, tuple | list):
@@ -59,35 +59,41 @@ def stated(value: Any) -> Any:
 
 
 def stated_fields(record: Any) -> dict[str, Any]:
-    """The fields of a record that are not as they would be anyhow."""
-    found = {}
-    for one in fields(record):
-        value = getattr(record, one.name)
-        usual = one.default_factory() if one.default_factory is not MISSING else one.default
-        if value is not ABSENT and (usual is MISSING or value != usual or type(value) is not type(usual)):
-            found[one.name] = stated(value)
-    return found
+    """Return the fields of a record that differ from their defaults."""
+    stated_values = {}
+    for record_field in fields(record):
+        value = getattr(record, record_field.name)
+        default = (
+            record_field.default_factory()
+            if record_field.default_factory is not MISSING
+            else record_field.default
+        )
+        if value is not ABSENT and (
+            default is MISSING or value != default or type(value) is not type(default)
+        ):
+            stated_values[record_field.name] = stated(value)
+    return stated_values
 
 
 def tidy(number: float) -> float | int:
-    """A number as somebody writes it."""
+    """Return a whole number as an int, as people write it."""
     return int(number) if float(number).is_integer() else number
 
 
-# What a case asks, as it is sent.
+# The question of a case, as it is sent.
 
 
 @frozen
 class AskedText:
-    """Messages with their roles, each text as our own files have it: `{{name}}` is a variable of the project,
-    and `\\{{name}}` stands for itself. `other`: the input of what is asked with no messages."""
+    """Messages with their roles, each text as in our own files: `{{name}}` is a variable of the project, and
+    `\\{{name}}` is literal. `other`: the input of a case without messages."""
 
     messages: tuple[tuple[Role, str], ...] = ()
     other: Json = None
 
     @property
     def text(self) -> str | None:
-        """The one text that is asked, where it is no more than that."""
+        """The text of the question, if it is a single message of the user."""
         return self.messages[0][1] if len(self.messages) == 1 and self.messages[0][0] == "user" else None
 
     @property
@@ -96,27 +102,27 @@ class AskedText:
 
 
 def question_of(case: Case, root: str) -> AskedText:
-    """What a case asks. A template is filled in: nothing of it is left to a later time."""
-    asked = case.recipe.input
-    if isinstance(asked, str):
-        return AskedText((("user", asked),))
-    if getattr(asked, "prompt", None) == TEMPLATE and case.folder is not None:
-        return AskedText((("user", _filled(case, root)),))
-    if getattr(asked, "text", None) is not None:
-        return AskedText((("user", asked.text),))
-    if getattr(asked, "messages", None):
-        return AskedText(tuple((one.role, _text_of(one)) for one in asked.messages))
-    return AskedText(other=stated(asked))
+    """Return the question of a case, with its template filled in completely."""
+    case_input = case.recipe.input
+    if isinstance(case_input, str):
+        return AskedText((("user", case_input),))
+    if getattr(case_input, "prompt", None) == TEMPLATE and case.folder is not None:
+        return AskedText((("user", _fill_template(case, root)),))
+    if getattr(case_input, "text", None) is not None:
+        return AskedText((("user", case_input.text),))
+    if getattr(case_input, "messages", None):
+        return AskedText(tuple((message.role, _message_text(message)) for message in case_input.messages))
+    return AskedText(other=stated(case_input))
 
 
-def _text_of(message: Any) -> str:
-    """What a message says: one that is kept with its parts stands for itself."""
+def _message_text(message: Any) -> str:
+    """Return the text of a message; one with parts is taken literally."""
     content = message.content
     return content if isinstance(content, str) else unexpanded(plain_text(content))
 
 
-def _filled(case: Case, root: str) -> str:
-    """The template of a prompt with the inputs of a case."""
+def _fill_template(case: Case, root: str) -> str:
+    """Return the template of a prompt filled with the inputs of a case."""
     template, problems = read_template(root, case.folder.path if case.folder else "")
     if template is None:
         raise InvalidInput(*problems)
@@ -130,10 +136,10 @@ def _filled(case: Case, root: str) -> str:
 
 
 def format_messages(messages: Sequence[TraceMessage], role: str) -> Json:
-    """A lone text is itself; anything else is a list of messages."""
-    only = messages[0] if len(messages) == 1 else None
-    if only is not None and only.role == role and only == TraceMessage(only.role, str(only.content)):
-        return only.content
+    """Write a lone text as itself, anything else as a list of messages."""
+    lone = messages[0] if len(messages) == 1 else None
+    if lone is not None and lone.role == role and lone == TraceMessage(lone.role, str(lone.content)):
+        return lone.content
     return [message_of(message) for message in messages]
 
 
@@ -144,37 +150,37 @@ def message_of(message: TraceMessage) -> dict[str, Json]:
     return message_as_json(replace(message, content=content))
 
 
-# What is checked, each check with all that it needs.
+# The checks, each complete without the expectation of its case.
 
 
 Equivalent = Callable[[Grader, Case], Sequence[Grader]]
-"""The graders by which a form says what one grader says: that one itself, where it has nothing better."""
+"""Returns the graders with which a form expresses a grader: the grader itself, if it has nothing better."""
 
 
 def by_themselves(grader: Grader, case: Case) -> list[Grader]:
-    """The same graders without what the case expects beside them: a text that is expected is a pattern, and a
-    list of texts what has to be there."""
+    """Return the grader made independent of the expectation of its case: an expected text becomes a pattern,
+    and a list of texts becomes the texts to contain."""
     expected, method = case.expected, grader.method
     if isinstance(method, MustInclude) and not method.alternatives:
         lists = Contains(all=[*method.must_include], none=[*method.must_not_include])
         return [replace(grader, method=lists)]
     if expected is None or getattr(method, "of", None) or expected.of:
         return [grader]
-    found: Method | None = None
+    equivalent_method: Method | None = None
     if isinstance(method, ExactMatch):
-        found = _exactly(method, expected)
+        equivalent_method = _exact_pattern(method, expected)
     elif isinstance(method, Contains) and not method.states_texts:
-        found = _containing(method, expected)
+        equivalent_method = _with_texts_to_contain(method, expected)
     elif isinstance(method, RegexMatch) and method.pattern is None:
         patterns = [expected.value, *expected.alternatives]
-        if all(isinstance(one, str) for one in patterns):
-            either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{one})" for one in patterns)
-            found = replace(method, pattern=either)
-    return [grader if found is None else replace(grader, method=found)]
+        if all(isinstance(text, str) for text in patterns):
+            either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{text})" for text in patterns)
+            equivalent_method = replace(method, pattern=either)
+    return [grader if equivalent_method is None else replace(grader, method=equivalent_method)]
 
 
-def _exactly(method: ExactMatch, expected: Expected) -> RegexMatch | None:
-    """The pattern of exactly these texts, with the same trimming."""
+def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
+    """Return a pattern that matches exactly these texts, with the same trimming."""
     texts = [expected.value, *expected.alternatives]
     if not all(isinstance(text, str) for text in texts):
         return None
@@ -187,30 +193,30 @@ def _exactly(method: ExactMatch, expected: Expected) -> RegexMatch | None:
     return RegexMatch(rf"{flag}\A{blank}{inner}{blank}\Z")
 
 
-def _containing(method: Contains, expected: Expected) -> Contains | None:
-    """The lists of a check that has what it looks for from the expectation."""
+def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | None:
+    """Return the check with the texts to contain filled in from the expectation."""
     values = [expected.value, *expected.alternatives]
     if len(values) == 1:
-        every = expected.value if isinstance(expected.value, list) else [expected.value]
-        return replace(method, all=list(map(str, every)))
+        texts = expected.value if isinstance(expected.value, list) else [expected.value]
+        return replace(method, all=list(map(str, texts)))
     if any(isinstance(value, list) for value in values):
         return None
     return replace(method, any=list(map(str, values)))
 
 
-# What has become of a case.
+# What a conversion changed in a case.
 
 
 def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict[str, Any]:
-    """What a case says, by what it is called."""
-    graders = [one for grader in case.graders for one in (equivalent or _itself)(grader, case)]
-    asked = question_of(case, root)
+    """Return what a case says, by names for the user."""
+    graders = [part for grader in case.graders for part in (equivalent or _unchanged)(grader, case)]
+    question = question_of(case, root)
     expected = None if equivalent else case.expected
     return {
-        "the question": (asked.messages, asked.other),
+        "the question": (question.messages, question.other),
         **{f"who is asked ({key})": value for key, value in stated_fields(case.recipe.execution).items()},
-        **{f"`{key}`": value for key, value in _plain(case).items()},
-        **{f"what is wanted ({key})": value for key, value in _wanted(case.wanted).items()},
+        **{f"`{key}`": value for key, value in _plain_values(case).items()},
+        **{f"what is wanted ({key})": value for key, value in _wanted_values(case.wanted).items()},
         "the pass rule": _pass_rule(case),
         "expected": stated(expected) if expected else None,
         "where its judges' programs run": _folder_of_programs(case),
@@ -221,111 +227,118 @@ def sayings(case: Case, root: str, equivalent: Equivalent | None = None) -> dict
 
 
 def _folder_of_programs(case: Case) -> str | None:
-    """From where programs that judge start; none where none does."""
+    """Return the folder in which judging programs start; None if there are none."""
     starts = any(row_of(part).starts(part.method) for _, part in positions(case.graders))
     return posixpath.dirname(case.source.file) if starts else None
 
 
-def _itself(grader: Grader, case: Case) -> Sequence[Grader]:
+def _unchanged(grader: Grader, case: Case) -> Sequence[Grader]:
     return [grader]
 
 
 def _pass_rule(case: Case) -> str:
-    """When it passes. By the usual mean, with every grader a gate, it is the same as by all: who passes has
-    a score that reaches it."""
+    """Describe when it passes. The default mean with every grader required is the same as `all`: if all of
+    them pass, the mean is high enough."""
     rule = case.pass_rule
-    gated = rule == PassRule("mean") and all(grader.required for grader in case.graders)
-    if rule.by == "all" or gated:
+    is_gated = rule == PassRule("mean") and all(grader.required for grader in case.graders)
+    if rule.by == "all" or is_gated:
         return "all required graders"
     passing = ", which passes" if rule.borderline_passes else ""
     return f"a mean of {rule.pass_at:g}, borderline from {rule.borderline_at:g}{passing}"
 
 
-_PLAIN = (
+_PLAIN_FIELDS = (
     *("kind", "description", "category", "tags", "difficulty", "criticality"),
     *("timeout", "retries", "parallel", "weight", "skip"),
 )
 
 
-def _plain(case: Case) -> dict[str, Any]:
-    said = {key: getattr(case, key) for key in _PLAIN}
-    return said | ({"judge_after_failure": case.judge_after_failure} if judges_late(case) else {})
+def _plain_values(case: Case) -> dict[str, Any]:
+    values = {key: getattr(case, key) for key in _PLAIN_FIELDS}
+    return values | ({"judge_after_failure": case.judge_after_failure} if judges_late(case) else {})
 
 
 def judges_late(case: Case) -> bool:
-    """Whether it makes a difference to it if models are asked after a check has failed."""
+    """Whether it matters for a case if models judge after a check has failed."""
     return {"code", "model"} <= {grader.kind for grader in case.graders}
 
 
-def _wanted(wanted: Wanted) -> dict[str, Any]:
-    """What is wanted; what was asked is the question."""
-    said = stated_fields(wanted)
-    said.pop("asked", None)
-    return said
+def _wanted_values(wanted: Wanted) -> dict[str, Any]:
+    """Return what is wanted, without `asked`, which is compared as the question."""
+    values = stated_fields(wanted)
+    values.pop("asked", None)
+    return values
 
 
 def lost_between(
     before: Mapping[str, Any], after: Mapping[str, Any], mask: Mask = covered
 ) -> Iterator[tuple[str, bool]]:
-    """What one says and the other does not, in words; and whether it is more than what the other form adds
-    where nothing was said."""
+    """Describe what differs between two forms of a case, and whether it is lost, rather than a default that
+    the other form adds."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if name == _GRADERS:
             yield from ((message, True) for message in _lost_graders(old or (), new or ()))
-        elif old == new or (_is_nothing(old) and _is_nothing(new)):
+        elif old == new or (_is_empty(old) and _is_empty(new)):
             continue
-        elif _is_nothing(old):
-            yield f"{name} becomes {_shown(new, mask)}: nothing was said of it", False
-        elif _is_nothing(new):
-            yield f"{name}: {_shown(old, mask)}", True
+        elif _is_empty(old):
+            yield f"{name} becomes {_format_value(new, mask)}: nothing was said of it", False
+        elif _is_empty(new):
+            yield f"{name}: {_format_value(old, mask)}", True
         else:
-            yield f"{name}: {_shown(old, mask)} would become {_shown(new, mask)}", True
+            yield f"{name}: {_format_value(old, mask)} would become {_format_value(new, mask)}", True
 
 
 def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator[str]:
-    """Graders that are not there any more, and what is said otherwise of those that are."""
-    rest = list(after)
+    """Describe graders that are missing or added, and changes in the others."""
+    remaining = list(after)
     for grader in before:
-        same = [one for one in rest if (one.kind, _method(one)) == (grader.kind, _method(grader))]
-        same.sort(key=lambda one: (one.weight, one.required) != (grader.weight, grader.required))
-        if not same:
+        matches = [
+            candidate
+            for candidate in remaining
+            if (candidate.kind, _method_without_places(candidate))
+            == (grader.kind, _method_without_places(grader))
+        ]
+        matches.sort(
+            key=lambda candidate: (candidate.weight, candidate.required) != (grader.weight, grader.required)
+        )
+        if not matches:
             yield f"the grader {grader.name!r}"
             continue
-        rest.remove(same[0])
-        if same[0].weight != grader.weight:
-            yield f"the weight {grader.weight:g} of {grader.name!r} would become {same[0].weight:g}"
-        if same[0].required != grader.required:
+        remaining.remove(matches[0])
+        if matches[0].weight != grader.weight:
+            yield f"the weight {grader.weight:g} of {grader.name!r} would become {matches[0].weight:g}"
+        if matches[0].required != grader.required:
             words = {True: "required", False: "optional"}
-            yield f"{grader.name!r} is {words[grader.required]} and would be {words[same[0].required]}"
-    for grader in rest:
+            yield f"{grader.name!r} is {words[grader.required]} and would be {words[matches[0].required]}"
+    for grader in remaining:
         yield f"a grader {grader.name!r} would be added"
 
 
-def _method(grader: Grader) -> Method:
-    """What it does, wherever it and its parts stand."""
+def _method_without_places(grader: Grader) -> Method:
+    """Return what it does, without the places of it and its parts."""
     return row_of(grader).without_places(grader.method)
 
 
-def _is_nothing(value: Any) -> bool:
-    return value in _SAME_AS_NOTHING or value == [] or value == {}
+def _is_empty(value: Any) -> bool:
+    return value in _EMPTY_VALUES or value == [] or value == {}
 
 
-def _shown(value: Any, mask: Mask) -> str:
-    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+def _format_value(value: Any, mask: Mask) -> str:
+    if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)
     text = str(value) if not isinstance(value, str) else repr(value)
     return clipped(" ".join(text.split()), _LONGEST_SHOWN, mask)
 
 
-# What a writer gives.
+# The result of a writer.
 
 
 @frozen
 class Written:
-    """Files, by their names from where they are to stand, the one with the cases first. `cases`: those that
-    stand there, in the order in which they are read back; `lost`: what the writer knows that it cannot say,
-    and `notes` what it says in other words."""
+    """Files by their names relative to their place, the one with the cases first. `cases`: the cases in them,
+    in the order in which they are read back; `lost`: what the writer knows that it cannot express, and
+    `notes` what it expresses differently."""
 
     files: dict[str, str]
     cases: tuple[Case, ...] = ()
@@ -335,8 +348,8 @@ class Written:
 
 @frozen
 class CaseReader:
-    """Eval files as the project reads them: from its root, with whom it can ask by a name, and what reads the
-    files of git repositories. `mask`: takes the secrets out of what is told of them."""
+    """Reads eval files as the project does: with its root, its named targets, and a function that reads files
+    of git repositories. `mask`: masks secrets in messages about them."""
 
     root: str
     fetch_file: FetchFile | None = None
@@ -352,7 +365,7 @@ class CaseReader:
 
 @frozen
 class Wish:
-    """What is to be written. `name`: what the cases are called together; `today`: as files state a day."""
+    """What to write. `name`: the name of all cases together; `today`: the date as files state it."""
 
     cases: tuple[Case, ...]
     reader: CaseReader
