@@ -146,13 +146,13 @@ class HttpKind(RecipeKind):
     def current_of(self, raw_input: Json) -> type[Any]:
         return FlowCurrent if isinstance(raw_input, dict) and "steps" in raw_input else HttpCurrent
 
-    def normalize(self, http_input: Any) -> Any:
+    def normalize(self, stated_input: Any) -> Any:
         """Return the input with its methods in upper case."""
-        if not isinstance(http_input, HttpFlow):
-            return in_capitals(http_input)
-        if all(step.method.isupper() for step in http_input.steps):
-            return http_input
-        return replace(http_input, steps=[in_capitals(step) for step in http_input.steps])
+        if not isinstance(stated_input, HttpFlow):
+            return in_capitals(stated_input)
+        if all(step.method.isupper() for step in stated_input.steps):
+            return stated_input
+        return replace(stated_input, steps=[in_capitals(step) for step in stated_input.steps])
 
     def describe_input(self, recipe: Recipe) -> str:
         http_input = recipe.input
@@ -230,7 +230,7 @@ class HttpKind(RecipeKind):
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
     def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
-        """Recognise JSON sent as plain text, as CouchDB and others do if a request accepts any media type."""
+        """Recognise JSON sent as plain text, as CouchDB and others do if a request asks for no media type."""
         http_input, body = recipe.input, output.get("body") if isinstance(output, dict) else None
         if (
             isinstance(http_input, HttpFlow)

@@ -89,9 +89,9 @@ class RecipeKind:
         """Return the form of a `current:` with this raw input."""
         return self.currents[0]
 
-    def normalize(self, raw_input: Any) -> Any:
+    def normalize(self, stated_input: Any) -> Any:
         """Return an input in its normal form, however it is written."""
-        return raw_input
+        return stated_input
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         """Return the problems of a recipe that its types do not show."""
@@ -242,8 +242,8 @@ class RecipeKind:
         resource: str | None = getattr(recipe.execution, "resource", None)
         if resource is not None:
             return resource
-        stated = getattr(recipe.execution, "serial", None)
-        is_serial = serial if stated is None and self.asks_address else stated
+        own_setting = getattr(recipe.execution, "serial", None)
+        is_serial = serial if own_setting is None and self.asks_address else own_setting
         return ALONE if (self.writes(recipe) if is_serial is None else is_serial) else None
 
     # Its input.

@@ -96,20 +96,20 @@ def _check_description(root: str, folder: PromptFolder, raw: Mapping[str, Json])
 
 
 def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
-    seen: set[str] = set()
+    seen_aliases: set[str] = set()
     for number, alias in enumerate(folder.meta.aliases):
         at = ("aliases", number)
         if not _ALIAS.fullmatch(alias):
             hint = "letters, digits, `_` and `-`, the first a letter or `_`"
             yield Problem("BK756", f"{alias!r} is not an alias", hint, at=at)
         other_folders = [path for path in folders_by_name.get(alias, ()) if path != folder.path]
-        if alias in seen or alias == folder.id:
+        if alias in seen_aliases or alias == folder.id:
             yield Problem("BK756", f"the alias {alias!r} is there already", "remove it", at=at)
         elif other_folders:
             yield Problem(
                 "BK756", f"{other_folders[0]} is called {alias!r} too", "choose another alias", at=at
             )
-        seen.add(alias)
+        seen_aliases.add(alias)
 
 
 def _check_unknown_keys(raw: Mapping[str, Json]) -> Iterator[Problem]:
@@ -258,11 +258,11 @@ def _check_queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
         message = "`triggering` has no query, so nobody is asked"
         problems.append(Problem("BK758", message, "add one, or remove it", at=("triggering",)))
     for key, queries in lists.items():
-        listed = queries if isinstance(queries, list) else []
+        query_list = queries if isinstance(queries, list) else []
         problems += [
             Problem("BK758", "this query is in the list twice", "remove one", at=("triggering", key, number))
-            for number, query in enumerate(listed)
-            if query in listed[:number]
+            for number, query in enumerate(query_list)
+            if query in query_list[:number]
         ]
     return data.placed(problems)
 

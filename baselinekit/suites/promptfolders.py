@@ -296,12 +296,12 @@ def beside_or_below_root(root: str, folder: str, name: str) -> tuple[str | None,
     return next((path for path in places if os.path.isfile(os.path.join(root, path))), None), places
 
 
-def find_inputs(root: str, folder: str, stated: str) -> str:
+def find_inputs(root: str, folder: str, inputs_from: str) -> str:
     """Return the inputs.yml that `inputs_from` names."""
-    if posixpath.basename(stated.rstrip("/")) == INPUTS:
-        hint = f"name its folder: inputs_from: {posixpath.dirname(stated.rstrip('/')) or '.'}"
-        raise InvalidInput(Problem("BK752", f"{stated!r} is a file, and a folder is meant", hint))
-    file, places = beside_or_below_root(root, folder, posixpath.join(stated, INPUTS))
+    if posixpath.basename(inputs_from.rstrip("/")) == INPUTS:
+        hint = f"name its folder: inputs_from: {posixpath.dirname(inputs_from.rstrip('/')) or '.'}"
+        raise InvalidInput(Problem("BK752", f"{inputs_from!r} is a file, and a folder is meant", hint))
+    file, places = beside_or_below_root(root, folder, posixpath.join(inputs_from, INPUTS))
     if file is None:
         message = f"there is no {' and no '.join(places)}"
         raise InvalidInput(

@@ -45,7 +45,7 @@ _LOCK_TIMEOUT = 30.0
 """Seconds that a change waits for changes of other processes."""
 
 _writer_lock = threading.Lock()
-"""Serialises the threads of a run: SQLite would make them wait by sleeping, which is slower."""
+"""Serialises the threads of a run, which SQLite would make sleep and retry."""
 
 _EXTRA_DEPTH = 4
 """Levels of nesting that an item adds around an output."""
@@ -71,16 +71,16 @@ class Ratings:
 
     def all(self) -> list[Queued]:
         """Return all items with their ratings, in the order of the cases."""
-        with self._reading() as db:
+        with self._open_for_reading() as db:
             return _select_queued(db, "1 = 1 ORDER BY case_id, grader, opened_at, key", ()) if db else []
 
     def find(self, key: str) -> Queued | None:
-        with self._reading() as db:
+        with self._open_for_reading() as db:
             queued = _select_queued(db, "key = ?", (key,)) if db else []
         return queued[0] if queued else None
 
     def contents(self) -> bytes:
-        with self._reading() as db:  # as the bytes of a file, to be read elsewhere
+        with self._open_for_reading() as db:  # as the bytes of a file, to be read elsewhere
             return db.serialize() if db else b""
 
     def enqueue(self, item: RatingItem) -> Queued:
@@ -88,7 +88,7 @@ class Ratings:
         existing = self.find(item.key)
         if existing is not None and existing.item.method == item.method:
             return existing
-        with self._writing() as db:
+        with self._open_for_writing() as db:
             _insert_item(db, item)
             parameters = (_encode(asdict(item.method)), item.key)
             db.execute("UPDATE items SET method = ? WHERE key = ?", parameters)
@@ -96,7 +96,7 @@ class Ratings:
 
     def rate(self, key: str, rating: Rating, again: bool = False) -> Queued:
         """Add a rating, if more are allowed. Only `again` replaces an earlier one by the same person."""
-        with self._writing() as db:
+        with self._open_for_writing() as db:
             queued = _get_queued(db, key)
             if problem := _why_refused(queued, rating, again):
                 raise InvalidInput(problem)
@@ -105,13 +105,13 @@ class Ratings:
 
     def withdraw(self, key: str, rater: str) -> bool:
         """Remove a person's rating. Return whether there was one."""
-        with self._writing() as db:
+        with self._open_for_writing() as db:
             who = (key, same_person(rater))
             return db.execute("DELETE FROM ratings WHERE item = ? AND who = ?", who).rowcount > 0
 
     def drop(self, keys: Sequence[str]) -> int:
-        """Take items out of the queue, with all that was said of them."""
-        with self._writing() as db:
+        """Remove items from the queue, with their ratings. Return how many there were."""
+        with self._open_for_writing() as db:
             return sum(db.execute("DELETE FROM items WHERE key = ?", (key,)).rowcount for key in keys)
 
     def merge(self, items: Sequence[Queued]) -> tuple[int, int]:
@@ -119,7 +119,7 @@ class Ratings:
         already is fine. The error has each problem at (item, rating)."""
         new_items = new_ratings = 0
         problems: list[Problem] = []
-        with self._writing() as db:
+        with self._open_for_writing() as db:
             for item_number, queued_item in enumerate(items):
                 new_items += _insert_item(db, queued_item.item)
                 for rating_number, rating in enumerate(queued_item.ratings):
@@ -138,7 +138,7 @@ class Ratings:
         return new_items, new_ratings
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+    def _open_for_reading(self) -> Iterator[sqlite3.Connection | None]:
         """Open the queue to read; None if nothing was ever added."""
         if not os.path.lexists(os.path.join(self._root, FILE)):
             yield None
@@ -147,7 +147,7 @@ class Ratings:
             yield db if _check_version(db) else None
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _open_for_writing(self) -> Iterator[sqlite3.Connection]:
         """Open the queue for one transaction: everything in the block is written, or nothing."""
         atomic.state_folder(self._root)
         with _database_errors_as_problems():
@@ -233,8 +233,8 @@ def _insert_item(db: sqlite3.Connection, item: RatingItem) -> int:
 
 def insert_rating(db: sqlite3.Connection, key: str, rating: Rating) -> None:
     row = (key, same_person(rating.rater), rating.rater, _encode(rating.value))
-    further = (rating.note, rating.at, rating.seconds)
-    db.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?, ?, ?, ?)", row + further)
+    other_values = (rating.note, rating.at, rating.seconds)
+    db.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?, ?, ?, ?)", row + other_values)
 
 
 def _get_queued(db: sqlite3.Connection, key: str) -> Queued:
@@ -339,10 +339,10 @@ def load_ratings(text: str, name: str) -> StatedRatings:
     document = documents[0]
     if isinstance(document, dict) and isinstance(document.get("items"), list):
         document = {**document, "items": [_with_numbered_labels(item) for item in document["items"]]}
-    stated, problems = check(StatedRatings, document)
-    if problems or stated is None:
+    ratings_file, problems = check(StatedRatings, document)
+    if problems or ratings_file is None:
         raise refused_ratings(text, name, problems)
-    return stated
+    return ratings_file
 
 
 def refused_ratings(text: str, name: str, problems: Sequence[Problem]) -> InvalidInput:

@@ -43,8 +43,9 @@ def check_days(folder: str, root: str) -> None:
 
 
 def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
-    """Write the reports of a run, given by their endings. Return the files, and a message if `latest` was not
-    updated because it is not a link to a day. Of two runs in the same second, the later one gets a number."""
+    """Write the reports of a run, given by their endings. Return the files, and why `latest` was not updated,
+    or "": it is only replaced if it leads to a day. Of two runs in the same second, the later one gets a
+    number."""
     if not texts:
         return [], ""
     day, time = started[:10], started[11:19].replace(":", "")
@@ -121,12 +122,12 @@ class Settings:
     problems: list[Problem] = field(default_factory=list)
     read_graders: dict[str, dict[str, Grader]] = field(default_factory=dict)
 
-    def graders(self, root: str, file: str, before: Mapping[str, Grader]) -> Mapping[str, Grader]:
+    def graders(self, root: str, file: str, inherited: Mapping[str, Grader]) -> Mapping[str, Grader]:
         """Return the named graders that a file may use: those of the nearest config/ folder upward, and
-        `before`, those of the file that refers to it."""
+        `inherited`, those of the file that refers to it."""
         path = nearest_upward(root, file, GRADERS)
         if path is None:
-            return before
+            return inherited
         if path not in self.read_graders:
             body, entries = self._read_entries(root, path, "graders")
             graders_by_name: dict[str, Grader] = {}
@@ -140,9 +141,11 @@ class Settings:
             if problems:
                 self.problems += place_problems(body, path, {0: problems})
             self.read_graders[path] = graders_by_name
-        return {**before, **self.read_graders[path]}
+        return {**inherited, **self.read_graders[path]}
 
-    def thresholds(self, root: str, file: str, own: Json) -> tuple[dict[str, float], list[Problem]]:
+    def thresholds(
+        self, root: str, file: str, suite_thresholds: Json
+    ) -> tuple[dict[str, float], list[Problem]]:
         """Return the thresholds of metrics: those of config/thresholds.yaml, overridden by the suite's
         own."""
         thresholds: dict[str, float] = {}
@@ -158,12 +161,12 @@ class Settings:
                     for problem in place_problems(body, path, {0: file_problems})
                     if problem not in self.problems
                 ]
-        if own is None:
+        if suite_thresholds is None:
             return thresholds, []
-        if not isinstance(own, dict):
-            own = {"preset": own}
+        if not isinstance(suite_thresholds, dict):
+            suite_thresholds = {"preset": suite_thresholds}
         problems: list[Problem] = []
-        for name, raw in sorted(own.items(), key=lambda item: item[0] != "preset"):
+        for name, raw in sorted(suite_thresholds.items(), key=lambda item: item[0] != "preset"):
             problems += below(_add_threshold(thresholds, name, raw), ("thresholds", name))
         return thresholds, problems
 
@@ -274,10 +277,10 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
     ]
 
 
-def results_of(root: str, suite: str, stated: str | None) -> str:
+def results_of(root: str, suite: str, output_dir: str | None) -> str:
     """Return the folder of a suite's reports. Refused outside of the project, in folders of git, its host or
     our own state, and if the folder contains a link out."""
-    path = resolve_named(root, suite, stated or RESULTS)
+    path = resolve_named(root, suite, output_dir or RESULTS)
     folder = os.path.join(root, path)
     if is_no_place(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
         raise Refused(Problem("BK404", f"{path} is not a place for reports", "put them in a separate folder"))
@@ -296,12 +299,12 @@ def is_no_place(path: str) -> bool:
     return any(part.lower() in _FORBIDDEN_FOLDERS for part in path.split("/"))
 
 
-def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
+def wrong_results(root: str, suite: str, output_dir: str | None) -> list[Problem]:
     """Return the errors of `results_of` as problems of the suite."""
     try:
-        results_of(root, suite, stated)
+        results_of(root, suite, output_dir)
     except BaselinekitError as error:
-        at = () if stated is None else ("reporting", "output_dir")
+        at = () if output_dir is None else ("reporting", "output_dir")
         return [named_at(problem, at) for problem in error.problems]
     return []
 

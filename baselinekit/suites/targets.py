@@ -187,10 +187,10 @@ def found_files(root: str, file: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
-def own_list(stated: Mapping[str, Json], place: PlaceProblems) -> TargetList:
+def own_list(raw_targets: Mapping[str, Json], place: PlaceProblems) -> TargetList:
     """Return the targets that the configuration describes under `targets:`."""
     return TargetList(
-        {name: (raw, ("targets", name)) for name, raw in stated.items()}, _read_configured_target, place
+        {name: (raw, ("targets", name)) for name, raw in raw_targets.items()}, _read_configured_target, place
     )
 
 

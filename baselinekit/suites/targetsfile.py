@@ -98,13 +98,15 @@ ReadList = tuple[TargetList, list[Problem]]
 def with_found(targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]) -> Targets:
     """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
     read before, as many eval files may find the same one."""
-    found = None if targets.declared is None else next(found_files(root, file), None)
-    if found is None or targets.declared is None:
+    found_file = None if targets.declared is None else next(found_files(root, file), None)
+    if found_file is None or targets.declared is None:
         return targets
-    if found not in lists_by_file:
-        targets_file = TargetsFile(found, targets.declared, _UNNAMED_FILE_HINT + found, False, targets.models)
-        lists_by_file[found] = read_list(root, targets_file)
-    target_list, problems = lists_by_file[found]
+    if found_file not in lists_by_file:
+        targets_file = TargetsFile(
+            found_file, targets.declared, _UNNAMED_FILE_HINT + found_file, False, targets.models
+        )
+        lists_by_file[found_file] = read_list(root, targets_file)
+    target_list, problems = lists_by_file[found_file]
     return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
 
 
@@ -212,19 +214,19 @@ class _TargetReader:
     spellings: dict[str, str] = field(default_factory=dict)
 
     def target(self) -> tuple[NamedTarget | None, list[Problem]]:
-        stated = self.normalized(self.raw, self.spellings)
-        provider = str(self.value(stated, "provider") or "").lower()
+        values = self.normalized(self.raw, self.spellings)
+        provider = str(self.value(values, "provider") or "").lower()
         if provider == "cli":
-            execution_and_model: tuple[Execution, Model | None] | None = self.cli(stated)
+            execution_and_model: tuple[Execution, Model | None] | None = self.cli(values)
         elif provider == "mock":
-            execution_and_model = self.mock(stated)
+            execution_and_model = self.mock(values)
         elif provider in _MODEL_PROVIDERS:
-            execution_and_model = self.model(stated, provider)
+            execution_and_model = self.model(values, provider)
         else:
             execution_and_model = None
             self.add_problem("provider", *_describe_unknown_provider(provider))
-        judge = self.expanded_text(stated, "judge_target", "grader_target")
-        workers = self.number(stated, "workers", is_whole=True)
+        judge = self.expanded_text(values, "judge_target", "grader_target")
+        workers = self.number(values, "workers", is_whole=True)
         if self.problems or execution_and_model is None:
             return None, self.problems
         execution, model = execution_and_model
@@ -238,8 +240,8 @@ class _TargetReader:
             spellings[_CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()] = key
         return {name: raw[key] for name, key in spellings.items() if raw[key] is not None}
 
-    def check_keys(self, stated: Mapping[str, Json], *allowed_keys: str) -> None:
-        for key in stated:
+    def check_keys(self, values: Mapping[str, Json], *allowed_keys: str) -> None:
+        for key in values:
             if key not in allowed_keys:
                 hint = nearest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
                 message = f"unknown key {self.spellings[key]!r} of a target"
@@ -249,13 +251,13 @@ class _TargetReader:
         at = (self.spellings[key],) if key in self.spellings else ()
         self.problems.append(Problem("BK798", f"the target {self.name!r}: {message}", hint, at=at))
 
-    def value(self, stated: Mapping[str, Json], *keys: str) -> Json:
-        return next((stated[key] for key in keys if key in stated), None)
+    def value(self, values: Mapping[str, Json], *keys: str) -> Json:
+        return next((values[key] for key in keys if key in values), None)
 
-    def text(self, stated: Mapping[str, Json], *keys: str) -> str | None:
+    def text(self, values: Mapping[str, Json], *keys: str) -> str | None:
         """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
-        key = next((key for key in keys if key in stated), None)
-        value = None if key is None else stated[key]
+        key = next((key for key in keys if key in values), None)
+        value = None if key is None else values[key]
         if key is None or value is None:
             return None
         if isinstance(value, dict | list | bool):
@@ -272,16 +274,16 @@ class _TargetReader:
             end = match.end()
         return "".join((*parts, unexpanded(text[end:])))
 
-    def expanded_text(self, stated: Mapping[str, Json], *keys: str) -> str | None:
+    def expanded_text(self, values: Mapping[str, Json], *keys: str) -> str | None:
         """Return a text with the values of its variables filled in."""
-        key = next((key for key in keys if key in stated), None)
-        if key is None or self.text(stated, key) is None:
+        key = next((key for key in keys if key in values), None)
+        if key is None or self.text(values, key) is None:
             return None
-        return MARKED.sub(lambda match: as_text(self.targets_file.lookup(match[1]) or ""), str(stated[key]))
+        return MARKED.sub(lambda match: as_text(self.targets_file.lookup(match[1]) or ""), str(values[key]))
 
-    def number(self, stated: Mapping[str, Json], *keys: str, is_whole: bool = False) -> int | float | None:
-        key = next((key for key in keys if key in stated), None)
-        value = None if key is None else stated[key]
+    def number(self, values: Mapping[str, Json], *keys: str, is_whole: bool = False) -> int | float | None:
+        key = next((key for key in keys if key in values), None)
+        value = None if key is None else values[key]
         if key is None or value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or value < 0:
@@ -292,13 +294,13 @@ class _TargetReader:
 
     # Its providers.
 
-    def mock(self, stated: Mapping[str, Json]) -> tuple[Execution, None]:
-        self.check_keys(stated, *_COMMON_KEYS, *_MOCK_KEYS)
-        response = self.value(stated, "response")
+    def mock(self, values: Mapping[str, Json]) -> tuple[Execution, None]:
+        self.check_keys(values, *_COMMON_KEYS, *_MOCK_KEYS)
+        response = self.value(values, "response")
         if isinstance(response, str):
-            response = self.text(stated, "response")
-        low, high = self.number(stated, "delay_min_ms"), self.number(stated, "delay_max_ms")
-        delay_ms = self.number(stated, "delay_ms")
+            response = self.text(values, "response")
+        low, high = self.number(values, "delay_min_ms"), self.number(values, "delay_max_ms")
+        delay_ms = self.number(values, "delay_ms")
         if high is not None and high < (low or 0):
             self.add_problem(
                 "delay_max_ms",
@@ -314,43 +316,43 @@ class _TargetReader:
         delay, most = _seconds(delay_ms), _seconds(high)
         return MockExecution("mock", answer, delay, most, target=self.name), None
 
-    def cli(self, stated: Mapping[str, Json]) -> tuple[Execution, None] | None:
-        for key in (key for key in stated if key in _RETRY_KEYS[1:]):
+    def cli(self, values: Mapping[str, Json]) -> tuple[Execution, None] | None:
+        for key in (key for key in values if key in _RETRY_KEYS[1:]):
             hint = "leave it out: a program is asked again at once, and where it took too long"
             self.add_problem(key, f"`{self.spellings[key]}` has no effect on a program", hint)
-        self.check_keys(stated, *_COMMON_KEYS, *_CLI_KEYS, *_RETRY_KEYS)
-        command = self.text(stated, "command_template", "command")
-        raw_command = self.value(stated, "command_template", "command")
+        self.check_keys(values, *_COMMON_KEYS, *_CLI_KEYS, *_RETRY_KEYS)
+        command = self.text(values, "command_template", "command")
+        raw_command = self.value(values, "command_template", "command")
         if command is not None and not isinstance(raw_command, str):
             self.add_problem(
                 "command_template", f"`command_template` is {describe_value(raw_command)}, not a text"
             )
         elif command is None and not self.problems:
             self.add_problem("provider", "it has no `command_template`", "such as `agent run {PROMPT}`")
-        env = self.value(stated, "env") or []
+        env = self.value(values, "env") or []
         if not isinstance(env, list) or not all(isinstance(name, str) for name in env):
             self.add_problem("env", "`env` is a list of the names of variables")
             env = []
         health = None
-        if (raw := self.value(stated, "healthcheck")) is not None:
+        if (raw := self.value(values, "healthcheck")) is not None:
             health = self.healthcheck(raw)
         if command is None:
             return None
         return CliExecution(
             "cli",
             command,
-            files_format=self.text(stated, "files_format", "attachments_format") or "{path}",
-            cwd=self.text(stated, "cwd"),
+            files_format=self.text(values, "files_format", "attachments_format") or "{path}",
+            cwd=self.text(values, "cwd"),
             env=env,
-            timeout=self.number(stated, "timeout_seconds"),
-            retries=self.whole_number(stated, "retries", "max_retries"),
-            batch=self.value(stated, "provider_batching") is True,
+            timeout=self.number(values, "timeout_seconds"),
+            retries=self.whole_number(values, "retries", "max_retries"),
+            batch=self.value(values, "provider_batching") is True,
             healthcheck=health,
             target=self.name,
         ), None
 
-    def whole_number(self, stated: Mapping[str, Json], *keys: str) -> int | None:
-        value = self.number(stated, *keys, is_whole=True)
+    def whole_number(self, values: Mapping[str, Json], *keys: str) -> int | None:
+        value = self.number(values, *keys, is_whole=True)
         return None if value is None else int(value)
 
     def healthcheck(self, raw: Json) -> Healthcheck | None:
@@ -359,24 +361,24 @@ class _TargetReader:
             self.add_problem("healthcheck", f"`healthcheck` is {describe_value(raw)}", hint)
             return None
         inner = _TargetReader(self.targets_file, self.name, raw)
-        stated = inner.normalized(raw, inner.spellings)
-        inner.check_keys(stated, *_HEALTHCHECK_KEYS)
-        form = inner.value(stated, "type")
+        values = inner.normalized(raw, inner.spellings)
+        inner.check_keys(values, *_HEALTHCHECK_KEYS)
+        form = inner.value(values, "type")
         if form is not None and form not in _HEALTHCHECK_TYPES:
             inner.add_problem(
                 "type", f"a healthcheck is of the type http or command, not {describe_value(form)}"
             )
         check = Healthcheck(
-            inner.text(stated, "url"),
-            inner.text(stated, "command_template", "command"),
-            inner.text(stated, "cwd"),
-            inner.number(stated, "timeout_seconds"),
+            inner.text(values, "url"),
+            inner.text(values, "command_template", "command"),
+            inner.text(values, "cwd"),
+            inner.number(values, "timeout_seconds"),
         )
         at = self.spellings.get("healthcheck", "healthcheck")
         self.problems += below(inner.problems, (at,))
         return check
 
-    def model(self, stated: Mapping[str, Json], provider: str) -> tuple[Execution, Model | None] | None:
+    def model(self, values: Mapping[str, Json], provider: str) -> tuple[Execution, Model | None] | None:
         """Read a model over HTTP. If the configuration has a model with this name, that one is used; a file
         that was only found may not state an address or a key."""
         execution = PromptExecution("prompt", model=self.name)
@@ -388,11 +390,11 @@ class _TargetReader:
             )
             self.add_problem("provider", "the configuration describes no model of this name", hint)
             return None
-        self.check_keys(stated, *_COMMON_KEYS, *_MODEL_KEYS)
-        model = self.expanded_text(stated, "deployment", "deployment_name", "model", "variant")
+        self.check_keys(values, *_COMMON_KEYS, *_MODEL_KEYS)
+        model = self.expanded_text(values, "deployment", "deployment_name", "model", "variant")
         if model is None and not self.problems:
             self.add_problem("provider", "it does not say which `model`")
-        base, headers, key = self.address(stated, provider, model or "")
+        base, headers, key = self.address(values, provider, model or "")
         is_anthropic = provider == "anthropic"
         described_model = Model(
             openai=None if is_anthropic else model,
@@ -400,23 +402,23 @@ class _TargetReader:
             base_url=base,
             key=key,
             headers=headers,
-            temperature=self.number(stated, "temperature"),
-            max_tokens=self.whole_number(stated, "max_output_tokens", "max_tokens"),
-            concurrency=self.whole_number(stated, "workers") or None,
-            timeout=self.number(stated, "timeout_seconds"),
-            retries=self.whole_number(stated, "max_retries"),
-            retry=self.retry(stated),
+            temperature=self.number(values, "temperature"),
+            max_tokens=self.whole_number(values, "max_output_tokens", "max_tokens"),
+            concurrency=self.whole_number(values, "workers") or None,
+            timeout=self.number(values, "timeout_seconds"),
+            retries=self.whole_number(values, "max_retries"),
+            retry=self.retry(values),
         )
         return execution, described_model
 
-    def retry(self, stated: Mapping[str, Json]) -> Retry | None:
-        if not any(key in stated for key in _RETRY_KEYS[1:]):
+    def retry(self, values: Mapping[str, Json]) -> Retry | None:
+        if not any(key in values for key in _RETRY_KEYS[1:]):
             return None
         defaults = Retry()
-        first = self.number(stated, "retry_initial_delay_ms")
-        most = self.number(stated, "retry_max_delay_ms")
-        factor = self.number(stated, "retry_backoff_factor")
-        statuses = self.value(stated, "retry_status_codes")
+        first = self.number(values, "retry_initial_delay_ms")
+        most = self.number(values, "retry_max_delay_ms")
+        factor = self.number(values, "retry_backoff_factor")
+        statuses = self.value(values, "retry_status_codes")
         if factor is not None and factor < 1:
             self.add_problem("retry_backoff_factor", "a wait that grows shorter", "a factor of 1 or more")
         if statuses is not None and not _are_retry_statuses(statuses):
@@ -433,18 +435,18 @@ class _TargetReader:
         )
 
     def address(
-        self, stated: Mapping[str, Json], provider: str, model: str
+        self, values: Mapping[str, Json], provider: str, model: str
     ) -> tuple[str | None, dict[str, str], str | None]:
         """Return the address of a model, its headers, and the variable of its key. Azure has an address per
         deployment, and its own header for the key."""
-        raw = stated.get("api_key")
+        raw = values.get("api_key")
         variable = MARKED.fullmatch(raw.strip()) if isinstance(raw, str) else None
         if raw is not None and variable is None:
             self.add_problem("api_key", "a key does not stand in a file", "write api_key: ${{ NAME }}")
-        self.text(stated, "api_key")
+        self.text(values, "api_key")
         key = variable[1] if variable else None
         base = (
-            self.expanded_text(stated, "endpoint", "resource", "resource_name", "base_url")
+            self.expanded_text(values, "endpoint", "resource", "resource_name", "base_url")
             or _MODEL_PROVIDERS[provider]
         )
         if not provider.startswith("azure"):
@@ -452,7 +454,7 @@ class _TargetReader:
         if not base:
             self.add_problem("provider", "it has no `endpoint`", "such as https://NAME.openai.azure.com")
             return None, {}, None
-        version = self.expanded_text(stated, "version", "api_version") or _AZURE_VERSION
+        version = self.expanded_text(values, "version", "api_version") or _AZURE_VERSION
         host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
         url = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
         return url, {"api-key": f"{{{{{key}}}}}"} if key else {}, None

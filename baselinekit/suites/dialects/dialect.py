@@ -301,7 +301,7 @@ _NOT_FETCHED = ("BK681", "BK682", "BK687")
 
 
 def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
-    """Return Refused or CannotReplay if all problems are refusals or failed downloads, else InvalidInput."""
+    """Return Refused if all problems are refusals, CannotReplay if all fetches failed, else InvalidInput."""
     if all(problem.code.startswith("BK4") for problem in problems):
         return Refused
     return CannotReplay if all(problem.code in _NOT_FETCHED for problem in problems) else InvalidInput

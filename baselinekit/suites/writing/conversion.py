@@ -106,9 +106,9 @@ def _common_name(path: str, cases: Sequence[Case]) -> str:
 def stem_of(path: str) -> str:
     """Return the name of a file without endings; for a usual name, such as `eval`, that of its folder."""
     name = posixpath.basename(path.replace(os.sep, "/").rstrip("/")).split(".")[0]
-    usual = ("eval", "evals", "promptfooconfig", "cases", "")
+    usual_names = ("eval", "evals", "promptfooconfig", "cases", "")
     folder = posixpath.basename(posixpath.dirname(path.replace(os.sep, "/")))
-    return folder if name in usual and folder not in ("", ".", "evals") else name or "cases"
+    return folder if name in usual_names and folder not in ("", ".", "evals") else name or "cases"
 
 
 def rewritten(wish: Wish, form: WrittenForm, place: str) -> Conversion:
