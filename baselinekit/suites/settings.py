@@ -266,14 +266,14 @@ def named_text(root: str, file: str, name: str) -> str:
     return decode(read(root, path), path).body.replace("\r\n", "\n")
 
 
-def wrong_paths(root: str, case: Case) -> list[Problem]:
+def check_grader_paths(root: str, case: Case) -> list[Problem]:
     """Report paths named by the graders of a case that lead out."""
     return [
         named_at(problem, grader.place_of(("config", key)))
         for grader in all_of(case.graders)
         for key, name in files_of(grader).items()
         if name is not None
-        for problem in wrong_path(root, case.source.file, name)
+        for problem in check_path(root, case.source.file, name)
     ]
 
 
@@ -282,7 +282,7 @@ def results_of(root: str, suite: str, output_dir: str | None) -> str:
     our own state, and if the folder contains a link out."""
     path = resolve_named(root, suite, output_dir or RESULTS)
     folder = os.path.join(root, path)
-    if is_no_place(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
+    if is_forbidden_folder(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
         raise Refused(Problem("BK404", f"{path} is not a place for reports", "put them in a separate folder"))
     check_days(folder, root_of(root, suite))
     return folder
@@ -294,12 +294,12 @@ def root_of(root: str, file: str) -> str:
     return os.path.dirname(file) if os.path.isabs(file) else root
 
 
-def is_no_place(path: str) -> bool:
+def is_forbidden_folder(path: str) -> bool:
     """Whether a path leads into a folder that is not for reports."""
     return any(part.lower() in _FORBIDDEN_FOLDERS for part in path.split("/"))
 
 
-def wrong_results(root: str, suite: str, output_dir: str | None) -> list[Problem]:
+def check_results_folder(root: str, suite: str, output_dir: str | None) -> list[Problem]:
     """Return the errors of `results_of` as problems of the suite."""
     try:
         results_of(root, suite, output_dir)
@@ -309,7 +309,7 @@ def wrong_results(root: str, suite: str, output_dir: str | None) -> list[Problem
     return []
 
 
-def wrong_path(root: str, file: str, name: str) -> tuple[Problem, ...]:
+def check_path(root: str, file: str, name: str) -> tuple[Problem, ...]:
     try:
         resolve_named(*in_repository(root, file), name)
     except BaselinekitError as error:

@@ -20,7 +20,7 @@ from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import Given
-from baselinekit.suites.settings import wrong_paths
+from baselinekit.suites.settings import check_grader_paths
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -103,7 +103,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         return [Problem("BK710", f"not a case but a JSON {json_type(item.raw)}", hint, at=item.at)]
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
-    problems = problems or (wrong_paths(defaults.root, case) if case else [])
+    problems = problems or (check_grader_paths(defaults.root, case) if case else [])
     if case and not problems:
         document.cases.append(case)
     return below(problems, item.at)

@@ -18,7 +18,7 @@ from baselinekit.schema.records import below, check, place_problems
 from baselinekit.store.project import read
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
-from baselinekit.suites.settings import is_no_place, resolve_named, wrong_results
+from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
 
 RATE = "pass rate"
 SLOT = "{phase_id}"
@@ -186,7 +186,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     suite, suite_problems = _find_suite(trigger.suite, file, root)
     problems += below(suite_problems, ("suite",))
     if trigger.on_success.archive_results and not suite_problems:
-        results_problems = wrong_results(root, suite, None)
+        results_problems = check_results_folder(root, suite, None)
         problems += [replace(problem, at=("on_success", "archive_results")) for problem in results_problems]
     return [
         Gate(
@@ -253,7 +253,7 @@ def check_report_path(path: str, root: str) -> list[Problem]:
         resolve_named(root, "", example)
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
-    if is_no_place(normalized) or not normalized.endswith(ENDINGS):
+    if is_forbidden_folder(normalized) or not normalized.endswith(ENDINGS):
         hint = f"a report must end in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is not a place for a report", hint, at=at)]
     return []

@@ -26,7 +26,7 @@ from baselinekit.suites.dialects.dialect import (
     items,
 )
 from baselinekit.suites.promptfolders import eval_files
-from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, nearest_upward, wrong_results
+from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, check_results_folder, nearest_upward
 
 WRAPPER = "eval_suite"
 REF = "$ref"
@@ -148,7 +148,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     stated_suite, config, defaults, problems = read(item.raw, defaults)
     thresholds, new_problems = loading.settings.thresholds(loading.root, document.file, raw.get("thresholds"))
     if stated_suite is not None:
-        new_problems += wrong_results(loading.root, document.file, stated_suite.reporting.output_dir)
+        new_problems += check_results_folder(loading.root, document.file, stated_suite.reporting.output_dir)
     problems = below([*problems, *new_problems], item.at)
     loading.defaults[document.file] = defaults
     position = len(loading.suites)
@@ -242,11 +242,11 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
     if path is None or path == file:
         return defaults
     if path not in loading.defaults:
-        loading.defaults[path] = stated_by(path, loading, defaults)
+        loading.defaults[path] = defaults_of_suite(path, loading, defaults)
     return loading.defaults[path]
 
 
-def stated_by(path: str, loading: Loading, defaults: Defaults) -> Defaults:
+def defaults_of_suite(path: str, loading: Loading, defaults: Defaults) -> Defaults:
     """Return the defaults with those of a suite, without following its references."""
     try:
         body = decode(read_bytes(loading.root, path), path).body

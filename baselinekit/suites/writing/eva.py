@@ -22,9 +22,9 @@ from baselinekit.suites.writing.sayings import (
     LeftBehind,
     Wish,
     Written,
-    by_themselves,
     judges_late,
     question_of,
+    without_expectation,
 )
 from baselinekit.variables import Scope
 
@@ -112,7 +112,7 @@ def _can_be_written(case: Case, wish: Wish, lost: list[LeftBehind]) -> bool:
 def equivalent(grader: Grader, case: Case) -> Sequence[Grader]:
     """Replace a grader by assertions of one kind each, or by a judge that replies in one line."""
     parts: list[Grader] = []
-    for part in by_themselves(grader, case):
+    for part in without_expectation(grader, case):
         parts += [replace(part, method=method) for method in _in_single_checks(part.method)]
     return parts
 

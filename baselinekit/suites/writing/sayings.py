@@ -157,7 +157,7 @@ Equivalent = Callable[[Grader, Case], Sequence[Grader]]
 """Returns the graders with which a form expresses a grader: the grader itself, if it has nothing better."""
 
 
-def by_themselves(grader: Grader, case: Case) -> list[Grader]:
+def without_expectation(grader: Grader, case: Case) -> list[Grader]:
     """Return the grader made independent of the expectation of its case: an expected text becomes a pattern,
     and a list of texts becomes the texts to contain."""
     expected, method = case.expected, grader.method
