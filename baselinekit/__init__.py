@@ -1,6 +1,6 @@
-"""Does it still answer as it did when we said that it was right?
+"""Does it still answer as it did when we approved it?
 
-PYTEST_DONT_REWRITE: who imports it before pytest begins is not warned that its assertions stay as they are.
+PYTEST_DONT_REWRITE: prevents pytest's warning if the package is imported before pytest starts.
 """
 
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:  # a command or a test that uses none of it imports none of it
+if TYPE_CHECKING:  # commands and tests import only what they use
     from baselinekit.errors import BaselinekitError
     from baselinekit.library.files import Baseline, check, load, replay
     from baselinekit.library.placeholders import (
@@ -98,7 +98,7 @@ _FROM = {
 
 
 def __getattr__(name: str) -> Any:
-    """What `from baselinekit import …` gives, imported when it is first asked for."""
+    """Import what `from baselinekit import …` asks for, when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'baselinekit' has no attribute {name!r}")
     module = next((module for module, names in _FROM.items() if name in names), "library.placeholders")

@@ -1,4 +1,4 @@
-"""`python -m baselinekit`, with the working folder taken off the path first: a yaml.py in a checkout
+"""`python -m baselinekit`, with the working folder removed from the path first: a yaml.py in a checkout
 must not run in place of the library (F44)."""
 
 import sys

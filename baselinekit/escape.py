@@ -1,4 +1,4 @@
-"""Text from outside, made harmless for the place where it is shown."""
+"""Escapes text from outside for the place where it is shown."""
 
 import json
 import re
@@ -25,9 +25,9 @@ _quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def visible(text: str) -> str:
-    """For a terminal: control, bidi and invisible characters shown as `\\x1b`, `\\u202e`; tab and newline
-    stay. Colours come from the tool alone."""
-    return text if text.isascii() and text.isprintable() else _CONTROLS.sub(_shown, text)
+    """For a terminal: control, bidi and invisible characters are shown as `\\x1b`, `\\u202e`; tab and newline
+    stay. Only the tool itself may set colours."""
+    return text if text.isascii() and text.isprintable() else _CONTROLS.sub(_escape_character, text)
 
 
 def one_line(text: str) -> str:
@@ -36,55 +36,55 @@ def one_line(text: str) -> str:
 
 
 def json_string(text: str) -> str:
-    """A JSON string that reads back as the text, and that a terminal can be shown as well."""
-    written = _quoted(text)
+    """A JSON string that reads back as the text and is safe to print on a terminal."""
+    encoded = _quoted(text)
     plain = text.isascii() and text.isprintable() and "##" not in text
-    return written if plain else json_text(written)
+    return encoded if plain else json_text(encoded)
 
 
 def json_text(written: str) -> str:
-    """JSON that means the same, and that a terminal or the runner of a CI job can be shown."""
+    """Equivalent JSON that is safe to print on a terminal or in the log of a CI job."""
     return _LOG_COMMAND.sub(r"##\1\\u005b", _CONTROLS.sub(json_escape, written))
 
 
 def json_ascii(written: str) -> str:
-    """JSON that means the same, for a stream that holds nothing but ASCII."""
+    """Equivalent JSON for a stream that can hold only ASCII."""
     return _NOT_ASCII.sub(json_escape, written)
 
 
 def log(text: str) -> str:
-    """No line that the runner of a CI job would take for a command to itself: one form of it counts at the
-    beginning of a line alone, the other wherever it stands."""
+    """Escape what the runner of a CI job would take for a command: `::` at the beginning of a line, and
+    `##[` anywhere."""
     return _LOG_COMMAND.sub(r"##\1\\[", _RUNNER_COMMAND.sub(r"\1\\::", text))
 
 
 def xml(text: str) -> str:
-    """What XML cannot hold, replaced visibly. The markup is escaped by whoever writes the XML."""
+    """Show the characters that XML cannot hold as escapes. Markup is left to the code that writes the XML."""
     if text.isascii() and text.isprintable():
         return text
-    return _NOT_XML.sub(_shown, text)
+    return _NOT_XML.sub(_escape_character, text)
 
 
 def html(text: str) -> str:
-    """For HTML, between tags or within a quoted attribute; what nobody sees is shown by number."""
+    """For HTML, between tags or within a quoted attribute; invisible characters are shown by number."""
     return xml(visible(text)).translate(_HTML)
 
 
 def runner_message(text: str) -> str:
-    """The text of a command to the runner of a CI job: whatever it says, it stays one line and one text."""
+    """The text of a command to the runner of a CI job, always a single line and a single text."""
     return log(visible(text)).translate(_RUNNER_MESSAGE)
 
 
 def runner_property(text: str) -> str:
-    """A property of such a command, which no text can end or add another to."""
+    """A property of such a command; no text can end it or add another one."""
     return log(one_line(text)).translate(_RUNNER_PROPERTY)
 
 
 def markdown_html(text: str) -> str:
-    """One line of HTML within Markdown, the summary of a part that folds: no mentions there either, and no
-    markup for readers that look for some even there."""
-    named = _REFERENCE.sub("\\1\u2060", one_line(text))
-    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", named)
+    """One line of HTML within Markdown, such as the summary of a `<details>`: without mentions, and without
+    Markdown, which some renderers interpret even there."""
+    without_references = _REFERENCE.sub("\\1\u2060", one_line(text))
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", without_references)
 
 
 def markdown_block(text: str, language: str = "") -> str:
@@ -94,8 +94,8 @@ def markdown_block(text: str, language: str = "") -> str:
 
 
 def markdown_code(text: str) -> str:
-    """A code span on one line, safe inside a table as well. Renderers disagree about a pipe that follows a
-    backslash: such a one is shown by its number."""
+    """A code span on one line, safe inside a table as well. Renderers disagree about a pipe after a
+    backslash, so that pipe is shown as `\\x7c`."""
     text = one_line(text) or " "
     text = re.sub(r"(\\?)\|", lambda match: r"\\x7c" if match[1] else r"\|", text)
     fence = "`" * (longest_run(text) + 1)
@@ -104,7 +104,7 @@ def markdown_code(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Plain words: no markup, no images, no mentions of people or issues."""
+    """Plain text: no markup, no images, no mentions of people or issues."""
     escaped = _MARKUP.sub(r"\\\1", one_line(text))
     escaped = _LIST.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\{match[3]}", escaped)
     return _REFERENCE.sub("\\1\u2060", escaped)
@@ -114,7 +114,7 @@ def longest_run(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)
 
 
-def _shown(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

@@ -1,4 +1,4 @@
-"""For programs that judge, in Python: what they are told as an object, what they say as JSON.
+"""For judges written in Python: their input as an object, their verdict as JSON.
 
     from baselinekit.judge import judge
 
@@ -7,8 +7,8 @@
         missing = [word for word in ("async", "await") if word not in case.candidate_answer]
         return {"score": 1 - len(missing) / 2, "misses": missing}
 
-The function is called as soon as it is defined, if its file is the program that runs: it stands last. A test
-may import the file and call the function itself."""
+The function is called as soon as it is defined if its file is run as the program, so it must come last. A
+test may import the file and call the function itself."""
 
 import json
 import os
@@ -24,8 +24,8 @@ _ADDRESS, _TOKEN = "BASELINEKIT_TARGET_PROXY_URL", "BASELINEKIT_TARGET_PROXY_TOK
 
 
 class Told(dict[str, Any]):
-    """What the program is told: `case.candidate_answer` or `case["candidate_answer"]`. A key that the sender
-    does not know is missing, and one with nothing in it is None."""
+    """The input of the program: `case.candidate_answer` or `case["candidate_answer"]`. A key that the sender
+    does not know is missing, and one without a value is None."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -35,84 +35,84 @@ class Told(dict[str, Any]):
 
 
 def judge(check: Check) -> Check:
-    """Calls a function with the case, and prints its verdict: True or False, a score from 0 to 1, or a
-    mapping with `score`, and `hits`, `misses`, `reasoning` if it likes. One that raises could not judge: its
-    error is printed as a miss, and the program ends with 1."""
-    return _run(check, verdict)
+    """Call a function with the case and print its verdict: True or False, a score from 0 to 1, or a mapping
+    with `score` and optionally `hits`, `misses` and `reasoning`. If it raises, the error is printed as a
+    miss, and the exit code is 1."""
+    return _run_if_main(check, verdict)
 
 
 def prompt_template(make: Check) -> Check:
-    """Calls a function with the case, and prints the prompt that it returns."""
-    return _run(make, prompt)
+    """Call a function with the case and print the prompt that it returns."""
+    return _run_if_main(make, prompt)
 
 
-def _run(function: Check, shape: Callable[[Any], str]) -> Check:
+def _run_if_main(function: Check, shape: Callable[[Any], str]) -> Check:
     if function.__module__ == "__main__":
-        said, code = answer(function, sys.stdin.buffer.read(), shape)
-        sys.stdout.buffer.write(said.encode("utf-8", "backslashreplace"))
+        output, code = answer(function, sys.stdin.buffer.read(), shape)
+        sys.stdout.buffer.write(output.encode("utf-8", "backslashreplace"))
         sys.stdout.flush()
         sys.exit(code)
     return function
 
 
 def answer(function: Callable[[Told], Any], stdin: bytes, shape: Callable[[Any], str]) -> tuple[str, int]:
-    """What to print, and the exit code. What the function prints is a log, and goes to standard error."""
+    """The text to print, and the exit code. What the function itself prints goes to standard error."""
     try:
-        told = json.loads(stdin)
-        if not isinstance(told, dict):
+        case = json.loads(stdin)
+        if not isinstance(case, dict):
             raise TypeError("standard input holds no JSON object")
         with redirect_stdout(sys.stderr):
-            made = function(Told(told))
-            if hasattr(made, "__await__"):
+            result = function(Told(case))
+            if hasattr(result, "__await__"):
                 import asyncio
 
-                made = asyncio.run(_awaited(made))
-        return shape(made), 0
+                result = asyncio.run(_await_result(result))
+        return shape(result), 0
     except Exception as error:
         traceback.print_exc()
-        why = f"{type(error).__name__}: {error}".rstrip(": ")
-        return (json.dumps({"score": 0, "misses": [why]}) + "\n" if shape is verdict else ""), 1
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        return (json.dumps({"score": 0, "misses": [reason]}) + "\n" if shape is verdict else ""), 1
 
 
-async def _awaited(made: Any) -> Any:
-    return await made
+async def _await_result(awaitable: Any) -> Any:
+    return await awaitable
 
 
-def verdict(made: Any) -> str:
-    """A verdict as JSON; ValueError or TypeError where it is none."""
-    said = dict(made) if isinstance(made, Mapping) else {"score": made}
-    score = said.get("score")
+def verdict(result: Any) -> str:
+    """A verdict as JSON; ValueError or TypeError if it is not one."""
+    fields = dict(result) if isinstance(result, Mapping) else {"score": result}
+    score = fields.get("score")
     if isinstance(score, bool):
         score = float(score)
     if not isinstance(score, int | float):
-        raise TypeError(f"a judge returns True, False, a score or a mapping with one, not {made!r}")
+        raise TypeError(f"a judge returns True, False, a score or a mapping with one, not {result!r}")
     if not 0 <= score <= 1:
         raise ValueError(f"a score is from 0 to 1, not {score!r}")
     for key in ("hits", "misses"):
-        if said.get(key) is not None:
-            if isinstance(said[key], str):
+        if fields.get(key) is not None:
+            if isinstance(fields[key], str):
                 raise TypeError(f"`{key}` is a list of texts, not one text")
-            said[key] = [str(text) for text in said[key]]
-    return json.dumps({**said, "score": score}, ensure_ascii=False, allow_nan=False) + "\n"
+            fields[key] = [str(text) for text in fields[key]]
+    return json.dumps({**fields, "score": score}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def prompt(made: Any) -> str:
-    """A prompt as it is; TypeError or ValueError where it is none."""
-    if not isinstance(made, str):
-        raise TypeError(f"a template returns a text, not {made!r}")
-    if not made.strip():
+def prompt(result: Any) -> str:
+    """A prompt as it is; TypeError or ValueError if it is not one."""
+    if not isinstance(result, str):
+        raise TypeError(f"a template returns a text, not {result!r}")
+    if not result.strip():
         raise ValueError("the prompt is empty")
-    return made
+    return result
 
 
 # The judges' model, for programs that may ask it (`target: {}` beside `script:`).
 
 
 class TargetError(Exception):
-    """No answer: `status` is 429 after the last call, 502 where the model failed."""
+    """No answer: `status` is 429 if no calls remain, 502 if the model failed."""
 
-    def __init__(self, status: int, why: str):
-        super().__init__(why)
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
         self.status = status
 
 
@@ -125,20 +125,22 @@ class Target:
 
     def ask(self, question: str, system: str | None = None) -> str:
         """The answer to one question."""
-        said = self.request("/invoke", _question(question, system))
-        return str(said["rawText"])
+        reply = self.request("/invoke", _question_body(question, system))
+        return str(reply["rawText"])
 
     def ask_all(self, questions: Iterable[str], system: str | None = None) -> list[str]:
-        """The answers to several, asked at the same time; all of them or none."""
-        said = self.request("/invokeBatch", {"requests": [_question(one, system) for one in questions]})
-        return [str(one["rawText"]) for one in said["responses"]]
+        """The answers to several questions, asked at the same time; all of them or none."""
+        response = self.request(
+            "/invokeBatch", {"requests": [_question_body(question, system) for question in questions]}
+        )
+        return [str(reply["rawText"]) for reply in response["responses"]]
 
     def info(self) -> dict[str, Any]:
         """`targetName`, `callCount` and `maxCalls`."""
         return self.request("/info")
 
     def request(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """One request, as it goes over the wire; TargetError for anything but an answer."""
+        """Send one request; TargetError for anything but an answer."""
         from http.client import HTTPConnection, HTTPException
 
         raw = None if body is None else json.dumps(body).encode()
@@ -146,22 +148,22 @@ class Target:
         try:
             headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
             connection.request("GET" if raw is None else "POST", path, raw, headers)
-            reply = connection.getresponse()
-            said: dict[str, Any] = json.loads(reply.read())
+            response = connection.getresponse()
+            reply: dict[str, Any] = json.loads(response.read())
         except (OSError, HTTPException, ValueError) as error:
             raise TargetError(503, f"the target proxy gave no answer: {error}") from error
         finally:
             connection.close()
-        if reply.status != 200:
-            raise TargetError(reply.status, str(said.get("error")))
-        return said
+        if response.status != 200:
+            raise TargetError(response.status, str(reply.get("error")))
+        return reply
 
 
-def _question(question: str, system: str | None) -> dict[str, str]:
+def _question_body(question: str, system: str | None) -> dict[str, str]:
     return {"question": question} if system is None else {"question": question, "systemPrompt": system}
 
 
 def target() -> Target | None:
-    """The judges' model; None where this program may not ask it."""
+    """The judges' model; None if this program may not ask it."""
     address, token = os.environ.get(_ADDRESS), os.environ.get(_TOKEN)
     return Target(address, token) if address and token else None

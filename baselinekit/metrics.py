@@ -1,4 +1,4 @@
-"""Counts that were seen -> what they tell, exactly: no approximation, which few replays would not bear."""
+"""Statistics of counts, computed exactly: with few replays an approximation would be too far off."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Literal, TypeVar
 from baselinekit.lazy import lazy_pattern
 
 _STEPS = 60
-"""Halvings of an interval: more than the digits of a float."""
+"""Halvings of an interval: more than a float has bits."""
 
 
 def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
-    """How likely so few passes are, or fewer, if a replay passes at this rate: the exact binomial tail."""
+    """The probability of at most so many passes if a replay passes at this rate: the exact binomial tail."""
     if rate in (0, 1):
         return float(rate == 0 or passes >= replays)
     yes, no, whole = log(rate), log1p(-rate), lgamma(replays + 1)
@@ -26,16 +26,16 @@ def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
 
 
 def pass_interval(passes: int, replays: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The pass rates that the counts leave possible (Clopper and Pearson): on either side, those rates are
-    left out at which counts as far off would be rarer than half of what the confidence leaves."""
+    """The confidence interval of the pass rate (Clopper and Pearson): on either side, it leaves out the rates
+    at which counts this far off have a probability below (1 - confidence) / 2."""
     rare = (1 - confidence) / 2
-    low = 0.0 if passes == 0 else _crossing(lambda p: 1 - chance_of_at_most(passes - 1, replays, p) < rare)
-    high = 1.0 if passes == replays else _crossing(lambda p: chance_of_at_most(passes, replays, p) > rare)
+    low = 0.0 if passes == 0 else _bisect(lambda p: 1 - chance_of_at_most(passes - 1, replays, p) < rare)
+    high = 1.0 if passes == replays else _bisect(lambda p: chance_of_at_most(passes, replays, p) > rare)
     return low, high
 
 
-def _crossing(before: Callable[[float], bool]) -> float:
-    """Where a condition that holds for small rates ceases to."""
+def _bisect(before: Callable[[float], bool]) -> float:
+    """The rate up to which a condition holds, found by bisection."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -44,10 +44,10 @@ def _crossing(before: Callable[[float], bool]) -> float:
 
 
 _NAME = lazy_pattern(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
-_LEAST = ("pass@1", "pass@3", "pass^3")
+_PRESET_METRICS = ("pass@1", "pass@3", "pass^3")
 
 PRESETS = {
-    name: dict(zip(_LEAST, values, strict=True))
+    name: dict(zip(_PRESET_METRICS, values, strict=True))
     for name, values in {
         "development": (0.70, 0.90, 0.50),
         "staging": (0.80, 0.95, 0.65),
@@ -55,37 +55,37 @@ PRESETS = {
         "critical": (0.95, 0.999, 0.90),
     }.items()
 }
-"""The least values that are asked for on the way to users, with three attempts a case."""
+"""The thresholds for each stage on the way to production, with three attempts a case."""
 
 
 def pass_at_k(attempts: int, passed: int, k: int) -> float | None:
-    """How likely at least one of k attempts passes, without bias: 1 - C(n-c, k) / C(n, k). None where there
-    were fewer than k: nobody can tell."""
-    _check(attempts, passed, k)
+    """The probability that at least one of k attempts passes, without bias: 1 - C(n-c, k) / C(n, k). None if
+    there were fewer than k attempts."""
+    _check_counts(attempts, passed, k)
     if k > attempts:
         return None
     return float(1 - comb(attempts - passed, k) / comb(attempts, k))
 
 
 def pass_hat_k(attempts: int, passed: int, k: int) -> float:
-    """How likely all of k attempts pass, if each does as often as these did: (c / n) ** k."""
-    _check(attempts, passed, k)
+    """The probability that all of k attempts pass, if each passes as often as these did: (c / n) ** k."""
+    _check_counts(attempts, passed, k)
     return float((passed / attempts) ** k) if attempts else 0.0
 
 
 def pass_hat_k_unbiased(attempts: int, passed: int, k: int) -> float | None:
-    """The same without bias: C(c, k) / C(n, k). None where there were fewer than k attempts."""
-    _check(attempts, passed, k)
+    """The same without bias: C(c, k) / C(n, k). None if there were fewer than k attempts."""
+    _check_counts(attempts, passed, k)
     return float(comb(passed, k) / comb(attempts, k)) if k <= attempts else None
 
 
-def _check(attempts: int, passed: int, k: int) -> None:
+def _check_counts(attempts: int, passed: int, k: int) -> None:
     if not 0 <= passed <= attempts or k < 1:
         raise ValueError(f"{passed} of {attempts} attempts passed, and k is {k}")
 
 
 def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float, float]:
-    """The shares that so many cases leave possible (Wilson's score interval)."""
+    """The confidence interval of a share of so many cases (Wilson's score interval)."""
     if not count:
         return 0.0, 1.0
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -97,15 +97,15 @@ def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float,
 
 
 _UNSEEN = 0.25
-"""Of how many cases that always pass, and of as many that never do, a scatter between cases allows for: in a
-few cases the odd one may not have been seen. Chosen by simulation (tests/test_metrics.py)."""
+"""How many cases that always pass, and as many that never pass, are added to the variance between cases: a
+small sample may have missed such a case. Chosen by simulation (tests/test_metrics.py)."""
 
 
 def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.95) -> tuple[float, float]:
-    """The shares of attempts that pass which these cases leave possible; of each its attempts, and how many
-    passed. Attempts of one case are alike, and tell less than as many of different ones: all of them count
-    as so many as the scatter between cases leaves (variance of a ratio by clusters), no fewer than there are
-    cases, in the interval of Clopper and Pearson for that number (Korn and Graubard)."""
+    """The confidence interval of the share of attempts that pass; each case is (attempts, passed). Attempts
+    of one case are alike and tell less than as many attempts of different cases. So the interval of Clopper
+    and Pearson is computed for an effective number of attempts, which follows from the variance between cases
+    (variance of a ratio by clusters) and is at least the number of cases (Korn and Graubard)."""
     attempts, passed = sum(made for made, _ in cases), sum(ok for _, ok in cases)
     if not attempts:
         return 0.0, 1.0
@@ -115,10 +115,10 @@ def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.9
         unseen = _UNSEEN * (attempts / count) ** 2 * (share**2 + (1 - share) ** 2)
         count = min(attempts, max(count, share * (1 - share) * attempts**2 / (between + unseen)))
     rare, hits = (1 - confidence) / 2, share * count
-    low = 0.0 if not passed else _crossing(lambda p: beta_share(hits, count - hits + 1, p) < rare)
+    low = 0.0 if not passed else _bisect(lambda p: beta_share(hits, count - hits + 1, p) < rare)
     if passed == attempts:
         return low, 1.0
-    return low, _crossing(lambda p: beta_share(hits + 1, count - hits, p) < 1 - rare)
+    return low, _bisect(lambda p: beta_share(hits + 1, count - hits, p) < 1 - rare)
 
 
 def beta_share(a: float, b: float, x: float) -> float:
@@ -128,14 +128,14 @@ def beta_share(a: float, b: float, x: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - beta_share(b, a, 1 - x)
     least = 1e-300
-    c, d = 1.0, 1 / _off_zero(1 - (a + b) * x / (a + 1), least)
+    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1), least)
     value = d
     for m in range(1, 1_000):
         for term in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
         ):
-            d, c = 1 / _off_zero(1 + term * d, least), _off_zero(1 + term / c, least)
+            d, c = 1 / _away_from_zero(1 + term * d, least), _away_from_zero(1 + term / c, least)
             value *= c * d
         if abs(c * d - 1) < _SMALL:
             break
@@ -145,26 +145,26 @@ def beta_share(a: float, b: float, x: float) -> float:
 _SMALL = 1e-13
 
 
-def _off_zero(value: float, least: float) -> float:
+def _away_from_zero(value: float, least: float) -> float:
     return value if abs(value) > least else least
 
 
 def metric_name(text: str) -> tuple[str, int] | None:
-    """`pass@3`, `pass_at_3`, `pass^3` and `pass_hat_3` -> ("@" or "^", 3); None for what is no such name."""
+    """`pass@3`, `pass_at_3`, `pass^3` and `pass_hat_3` -> ("@" or "^", 3); None for any other name."""
     match = _NAME.fullmatch(text.strip().lower())
     return None if match is None else ("@" if match[1] else "^", int(match[3]))
 
 
 def mcnemar_exact(lost: int, won: int) -> float:
-    """How likely so uneven a split of those pairs that differ is by chance, two-sided: twice the sum of
+    """The two-sided p-value of so uneven a split of the pairs that differ (McNemar): twice the sum of
     C(b+c, i) / 2**(b+c) for i up to the smaller of b and c, and at most 1."""
     pairs = lost + won
     return min(1.0, float(2 * sum(comb(pairs, i) for i in range(min(lost, won) + 1)) / (1 << pairs)))
 
 
 def fisher_exact(passed: int, attempts: int, passed_now: int, attempts_now: int) -> float:
-    """How likely two such pass rates are by chance if there is only one, two-sided: the sum of all
-    C(n, i) C(m, s-i) / C(n+m, s) that are no greater than that of what was seen (Fisher)."""
+    """The two-sided p-value of two such pass rates if there is really only one (Fisher): the sum of all
+    C(n, i) C(m, s-i) / C(n+m, s) that are no greater than that of the observed counts."""
     successes = passed + passed_now
 
     def ways(count: int) -> int:
@@ -176,20 +176,20 @@ def fisher_exact(passed: int, attempts: int, passed_now: int, attempts_now: int)
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """The chances of several tests that are looked at together: the smallest times their number, the next
-    times one less, and none smaller than the one before it (Holm)."""
+    """The adjusted p-values of several tests (Holm): the smallest times their number, the next times one
+    less, and none smaller than the one before it."""
     adjusted, so_far = [0.0] * len(chances), 0.0
-    for rank, number in enumerate(sorted(range(len(chances)), key=lambda number: chances[number])):
-        so_far = max(so_far, min(1.0, chances[number] * (len(chances) - rank)))
-        adjusted[number] = so_far
+    for rank, index in enumerate(sorted(range(len(chances)), key=lambda index: chances[index])):
+        so_far = max(so_far, min(1.0, chances[index] * (len(chances) - rank)))
+        adjusted[index] = so_far
     return adjusted
 
 
-# How far raters agree: on one item, and over many of them beyond what chance would give.
+# Agreement of raters: on one item, and over many items beyond chance.
 
 
 Value = bool | int | float | str | None
-"""What one rater says of one unit; None where nothing was said."""
+"""One rater's value for one unit; None if there is none."""
 
 V = TypeVar("V")
 
@@ -197,31 +197,33 @@ Level = Literal["nominal", "ordinal", "interval"]
 
 
 def share_of_most(values: Sequence[V]) -> float:
-    """Per-cent agreement on one item: the share of the raters who say what most of them say."""
+    """Per-cent agreement on one item: the share of the raters who give the most common value."""
     return max(map(values.count, values)) / len(values)
 
 
 def nearness(values: Sequence[float], low: float, high: float) -> float:
-    """Agreement on a scale: 1 less the mean squared distance between two raters, as a share of the widest one
-    there is. Neighbours nearly agree, opposite ends do not at all."""
+    """Agreement on a scale: 1 minus the mean squared distance between two raters, relative to the width of
+    the scale. Neighbouring values nearly agree, opposite ends do not at all."""
     distances = [((left - right) / (high - low)) ** 2 for left, right in combinations(values, 2)]
     return 1 - fsum(distances) / len(distances) if distances else 1.0
 
 
 def concordance(rankings: Sequence[Mapping[int, float]]) -> float:
     """Agreement of rankings: the share of the pairs of items that two raters order alike, over all pairs of
-    raters. A tie of one of them is half."""
-    found = []
+    raters. A tie given by one of them counts as half."""
+    agreements = []
     for left, right in combinations(rankings, 2):
         for first, second in combinations(sorted(left), 2):
-            signs = [(one[first] > one[second]) - (one[first] < one[second]) for one in (left, right)]
-            found.append(1 - abs(signs[0] - signs[1]) / 2)
-    return fsum(found) / len(found) if found else 1.0
+            signs = [
+                (ranks[first] > ranks[second]) - (ranks[first] < ranks[second]) for ranks in (left, right)
+            ]
+            agreements.append(1 - abs(signs[0] - signs[1]) / 2)
+    return fsum(agreements) / len(agreements) if agreements else 1.0
 
 
 def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> float | None:
-    """How far two raters agree beyond chance: (a - e) / (1 - e), with a the share of agreement and e what is
-    expected of their rates. None where chance alone explains all: there is only one verdict."""
+    """How far two raters agree beyond chance: (a - e) / (1 - e), with a the share of agreement and e the
+    share expected from their rates. None if chance alone explains all of it, as there is only one verdict."""
     pairs = [
         (a, b) for a, b in zip(first_rater, second_rater, strict=True) if a is not None and b is not None
     ]
@@ -233,10 +235,10 @@ def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> 
 
 
 def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None:
-    """Krippendorff's alpha: any number of raters, and None for a rating that is missing. None where it is not
-    defined: nothing was rated twice, or everybody always says the same one thing."""
-    stated: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
-    paired = [values for values in stated if len(values) > 1]
+    """Krippendorff's alpha: any number of raters, and None for a missing rating. None if it is not defined:
+    nothing was rated twice, or all ratings are the same."""
+    units_rated: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
+    paired = [values for values in units_rated if len(values) > 1]
     totals = Counter(value for unit in paired for value in unit)
     count = sum(totals.values())
     if len(totals) < 2:
@@ -254,6 +256,6 @@ def _distances(totals: Mapping[Value, int], level: Level) -> Callable[[Value, Va
         return lambda a, b: (float(a or 0) - float(b or 0)) ** 2
     below, middle = 0.0, {}
     for value in sorted(totals, key=lambda value: float(value or 0)):
-        middle[value] = below + totals[value] / 2  # ranks of those before it, and half of those alike
+        middle[value] = below + totals[value] / 2  # the number of smaller values, and half of the equal ones
         below += totals[value]
     return lambda a, b: (middle[a] - middle[b]) ** 2

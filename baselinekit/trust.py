@@ -1,4 +1,5 @@
-"""What may run, be asked and be read. The operator and the configuration grant; a data file never does."""
+"""What may be run, requested and read. Only the operator and the configuration grant it, never a data
+file."""
 
 import ipaddress
 import os.path
@@ -15,14 +16,14 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.variables import Secret
 
-# Which network an address is in, and which address a host is a spelling of. A URL can write
-# 169.254.169.254 as 2852039166, 0xA9FEA9FE, 0251.0376.0251.0376, 169.254.43518, [::ffff:a9fe:a9fe] and
-# in many more ways, and each library reads some of them. Whoever connects asks about the address that
-# was resolved; only where nobody has resolved it yet, the text of the host is read here.
+# Which network an address is in, and which address a host stands for. A URL can write 169.254.169.254 as
+# 2852039166, 0xA9FEA9FE, 0251.0376.0251.0376, 169.254.43518, [::ffff:a9fe:a9fe] and in many more ways, and
+# each library reads some of them. Code that connects checks the resolved address; the text of the host is
+# read here only if it has not been resolved yet.
 
 
 class NetworkKind(IntEnum):
-    """The larger, the less a request may go there by itself."""
+    """Ordered: the larger the value, the more permission a request to the network needs."""
 
     LOOPBACK = 0
     PUBLIC = 1
@@ -46,11 +47,18 @@ _NETWORKS = {
     ),
     NetworkKind.PRIVATE: (
         *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
-        *("100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24"),  # of carriers, of test beds, of protocols
-        *("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),  # nobody's, groups, reserved and broadcast
+        *("100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24"),  # carrier-grade NAT, benchmarks, IETF protocols
+        *(
+            "0.0.0.0/8",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "ff00::/8",
+        ),  # "this network", multicast, reserved and broadcast
     ),
 }
-_TABLE = [(ipaddress.ip_network(text), network) for network, texts in _NETWORKS.items() for text in texts]
+_NETWORK_TABLE = [
+    (ipaddress.ip_network(text), network) for network, texts in _NETWORKS.items() for text in texts
+]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -64,17 +72,17 @@ _METADATA = _words(
     instance-data.ec2.internal instance-data.amazonaws.com
     """
 )
-"""Names under which clouds serve metadata, for where somebody else resolves them."""
+"""Names under which clouds serve metadata, for when somebody else, such as a proxy, resolves them."""
 
 _DOTS = str.maketrans({"。": ".", "｡": ".", "．": "."})
-_LONGEST = 64
+_MAX_HOST_LENGTH = 64
 _32 = 0xFFFF_FFFF
 
 
 @lru_cache(maxsize=1024)
 def network_of(address: str) -> NetworkKind:
-    """The network of an address as a look-up gives it. Of one that carries an IPv4 address in it (mapped,
-    NAT64, 6to4, Teredo, ISATAP) the stricter of the two counts; what is no address counts as link-local."""
+    """The network of a resolved address. If it embeds an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP),
+    the stricter of the two counts; a text that is not an address counts as link-local."""
     try:
         return _network(ipaddress.ip_address(address.partition("%")[0]))
     except ValueError:
@@ -83,32 +91,32 @@ def network_of(address: str) -> NetworkKind:
 
 @lru_cache(maxsize=1024)
 def network_of_host(host: str) -> NetworkKind:
-    """The network that the text of a host says by itself; a name says none, so that it counts as public."""
-    text = _plain(host)
+    """The network of a host judged by its text alone; a name does not tell it, and counts as public."""
+    text = _normalize_host(host)
     if text in _METADATA:
         return NetworkKind.LINK_LOCAL
-    return max(map(_network, _readings(text)), default=NetworkKind.PUBLIC)
+    return max(map(_network, _parse_all_ways(text)), default=NetworkKind.PUBLIC)
 
 
-def _plain(host: str) -> str:
-    text = normalize("NFKC", unquote(host[:_LONGEST].translate(_DOTS))).lower()
+def _normalize_host(host: str) -> str:
+    text = normalize("NFKC", unquote(host[:_MAX_HOST_LENGTH].translate(_DOTS))).lower()
     return text.strip("[]").partition("%")[0].rstrip(".")
 
 
 def _network(address: _Address) -> NetworkKind:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return _network(address.ipv4_mapped)
-    inner = _carried(address) if isinstance(address, ipaddress.IPv6Address) else ()
-    return max(map(_own, (address, *inner)))
+    inner = _embedded_addresses(address) if isinstance(address, ipaddress.IPv6Address) else ()
+    return max(map(_network_by_table, (address, *inner)))
 
 
-def _own(address: _Address) -> NetworkKind:
-    found = (kind for net, kind in _TABLE if net.version == address.version and address in net)
-    return next(found, NetworkKind.PUBLIC)
+def _network_by_table(address: _Address) -> NetworkKind:
+    kinds = (kind for net, kind in _NETWORK_TABLE if net.version == address.version and address in net)
+    return next(kinds, NetworkKind.PUBLIC)
 
 
-def _carried(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """The IPv4 addresses that one of IPv6 may lead to, on some way or other."""
+def _embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+    """The IPv4 addresses that an IPv6 address may lead to."""
     number = int(address)
     high, low = number >> 32, number & _32
     if high in (0, 0xFFFF_0000) and low > 1:  # ::a.b.c.d, and ::ffff:0:a.b.c.d
@@ -117,16 +125,16 @@ def _carried(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
         yield ipaddress.IPv4Address(low)
     if number >> 112 == 0x2002:  # 6to4
         yield ipaddress.IPv4Address(number >> 80 & _32)
-    if number >> 96 == 0x2001_0000:  # Teredo: its server, and the client turned over
+    if number >> 96 == 0x2001_0000:  # Teredo: its server, and the client with inverted bits
         yield ipaddress.IPv4Address(number >> 64 & _32)
         yield ipaddress.IPv4Address(low ^ _32)
     if high & 0xFCFF_FFFF == 0x0000_5EFE:  # ISATAP
         yield ipaddress.IPv4Address(low)
 
 
-def _readings(text: str) -> Iterator[_Address]:
-    """Each address that some library reads out of a text. A leading zero is octal to one and nothing to
-    another."""
+def _parse_all_ways(text: str) -> Iterator[_Address]:
+    """Each address that some library may read from a text: a leading zero means octal to some of them and
+    nothing to others."""
     if ":" in text:
         try:
             yield ipaddress.IPv6Address(text)
@@ -135,13 +143,13 @@ def _readings(text: str) -> Iterator[_Address]:
         return
     parts = text.split(".")
     for with_octal in (True, False):
-        numbers = [_number(part, with_octal) for part in parts]
-        whole = _joined([number for number in numbers if number is not None])
+        numbers = [_parse_number(part, with_octal) for part in parts]
+        whole = _join_numbers([number for number in numbers if number is not None])
         if None not in numbers and whole is not None:
             yield ipaddress.IPv4Address(whole)
 
 
-def _number(part: str, with_octal: bool) -> int | None:
+def _parse_number(part: str, with_octal: bool) -> int | None:
     if re.fullmatch(r"0x[0-9a-f]*", part):
         return int(part[2:] or "0", 16)
     if with_octal and re.fullmatch(r"0[0-7]+", part):
@@ -149,22 +157,22 @@ def _number(part: str, with_octal: bool) -> int | None:
     return int(part) if re.fullmatch(r"[0-9]+", part) else None
 
 
-def _joined(numbers: list[int]) -> int | None:
-    """One to four numbers, of which the last fills the bytes that are left."""
+def _join_numbers(numbers: list[int]) -> int | None:
+    """One to four numbers as one address; the last fills the remaining bytes."""
     if not 1 <= len(numbers) <= 4:
         return None
     *first, last = numbers
-    room = 8 * (4 - len(first))
-    if any(number > 255 for number in first) or last >= 1 << room:
+    bits = 8 * (4 - len(first))
+    if any(number > 255 for number in first) or last >= 1 << bits:
         return None
     whole = 0
     for number in first:
         whole = whole << 8 | number
-    return whole << room | last
+    return whole << bits | last
 
 
-# What may run, be asked and be read. The operator and the configuration grant; a data file never does.
-# Pure rules: whoever touches the world asks here first, with paths already resolved.
+# What may be run, requested and read. These are pure rules: code that opens files, connects or runs programs
+# asks here first, with paths already resolved.
 
 
 _CONTROLS = lazy_pattern(r"[\x00-\x1f\x7f]")
@@ -177,9 +185,9 @@ _INTERPRETERS = _words(
     cmd ipython tsx ts-node ts-node-esm sqlite psql mysql
     """
 )
-"""Of these the first word that follows is a script: where the configuration gives it, a file adds words."""
+"""The first argument of these is a script: if the configuration gives it, a data file may add arguments."""
 
-_READERS = _words(
+_PROGRAM_RUNNERS = _words(
     """
     awk gawk mawk sed find xargs parallel env nice nohup timeout time watch sudo su doas ssh scp sftp
     rsync tar zip cpio git hg svn less more man vi vim nvim emacs nano ed ex gdb lldb strace ltrace make
@@ -189,28 +197,30 @@ _READERS = _words(
     screen just task pytest tox nox uv poetry pipenv npx pnpx bunx
     """
 )
-"""Of these a word (`tar --to-command`, `git -c`), or a file that they find, says what is run or read."""
+"""With these an argument (`tar --to-command`, `git -c`) or a file that they find decides what is run or
+read."""
 
 _PYTHONS = _words("python pypy ipython")
 
-_NO = frozenset(("", "0", "false"))
-_CI = (
+_FALSE_WORDS = frozenset(("", "0", "false"))
+_CI_VARIABLES = (
     *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "BUILDKITE", "TEAMCITY_VERSION", "JENKINS_URL", "CIRCLECI"),
     *("TRAVIS", "APPVEYOR", "DRONE", "WOODPECKER_CI", "BITBUCKET_BUILD_NUMBER", "CODEBUILD_BUILD_ID"),
     *("SEMAPHORE", "CIRRUS_CI", "BITRISE_IO", "CM_BUILD_ID", "HARNESS_BUILD_ID", "GO_PIPELINE_NAME"),
     *("BUDDY", "CF_BUILD_ID", "bamboo_buildKey", "NEVERCODE", "GITEA_ACTIONS", "FORGEJO_ACTIONS"),
 )
-"""Each set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
+"""Each is set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
 
-_MOST_LINKS = 40  # as for the system
+_MAX_LINKS = 40  # the limit of Linux
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @frozen
 class Trust:
     """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
-    run, by a variable, a base_url or a host; only there may a secret go. `configured_origins`: all that stand
-    anywhere in the configuration, those of other environments too. `ci`: whether a CI system runs this."""
+    run, by a variable, a base_url or a host; secrets may be sent only there. `configured_origins`: all that
+    appear anywhere in the configuration, including other environments. `ci`: whether a CI system runs
+    this."""
 
     allow_hosts: tuple[str, ...] | None = None
     named_origins: frozenset[str] = frozenset()
@@ -219,35 +229,35 @@ class Trust:
     ci: bool = False
 
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
-        """May this request go out, with these secrets in it?"""
-        where = origin(url)
-        if self.allow_hosts is not None and not any(host_matches(where, host) for host in self.allow_hosts):
-            hint = f"pass --allow-host {host_of(where)}, or add it to `allow_hosts:` in baselinekit.yaml"
-            raise Refused(Problem("BK401", f"requests to {where} are not allowed", hint))
+        """Raise Refused if this request, with these secrets in it, may not be sent."""
+        target = origin(url)
+        if self.allow_hosts is not None and not any(host_matches(target, host) for host in self.allow_hosts):
+            hint = f"pass --allow-host {host_of(target)}, or add it to `allow_hosts:` in baselinekit.yaml"
+            raise Refused(Problem("BK401", f"requests to {target} are not allowed", hint))
         self.check_address(url)
         for name, secret in secrets:
             hosts = (*secret.hosts, *(self.allow_hosts or ()))
-            if where not in self.named_origins and not any(host_matches(where, host) for host in hosts):
-                what = f"the secret {name} would go to {where}, which only the file names"
-                hint = f"allow it yourself: --allow-host {host_of(where)}, or `hosts:` of the secret"
-                raise Refused(Problem("BK402", what, hint))
+            if target not in self.named_origins and not any(host_matches(target, host) for host in hosts):
+                message = f"the secret {name} would go to {target}, which only the file names"
+                hint = f"allow it yourself: --allow-host {host_of(target)}, or `hosts:` of the secret"
+                raise Refused(Problem("BK402", message, hint))
 
     def naming(self, url: str) -> "Trust":
-        """The same where the operator or the configuration has named this origin as well."""
+        """The same trust, with this origin named by the operator or the configuration as well."""
         return replace(self, named_origins=self.named_origins | origins_in([url]))
 
     def allowing(self, url: str) -> "Trust":
-        """The same where the operator has named this origin and wants it asked."""
+        """The same trust, with requests to this origin allowed by the operator as well."""
         hosts = self.allow_hosts
         named = self.naming(url)
         return named if hosts is None else replace(named, allow_hosts=(*hosts, host_of(origin(url))))
 
     def check_address(self, url: str, address: str | None = None) -> None:
-        """May this request go to this address, the one that is about to be connected to? Without one, as
-        before a look-up, or where a proxy looks the name up, what the URL itself says is judged.
+        """Raise Refused if this request may not go to this address, which is about to be connected to.
+        Without an address, before a look-up or if a proxy resolves the name, the text of the URL is judged.
 
-        Link-local addresses, where clouds hand out credentials, have to be named as such: a name that leads
-        there is not enough, as whoever answers for the name decides where it leads."""
+        Link-local addresses, where clouds hand out credentials, have to be named themselves: a host name that
+        leads there is not enough, as the owner of the name decides where it leads."""
         network = network_of_host(_host(url)) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
             where = origin(url)
@@ -259,40 +269,40 @@ class Trust:
                 raise Refused(must_be_named(where, address, "in a private network"))
 
     def names(self, where: str, exactly: bool = False) -> bool:
-        """Whether the operator or the configuration names an origin. `exactly`: no `*.` will do."""
+        """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
         hosts = [host for host in self.allow_hosts or () if not (exactly and "*" in host)]
         named = where in self.named_origins or where in self.configured_origins
         return named or any(host_matches(where, host) for host in hosts)
 
     def check_program(self, program: str) -> None:
-        """May this program, which the configuration does not name, be run?"""
+        """Raise Refused if this program, which the configuration does not name, may not be run."""
         if not self.allow_exec:
             name = os.path.basename(program).split(".")[0] or "name"
-            what = f"the program {program!r} is not named in the configuration"
+            message = f"the program {program!r} is not named in the configuration"
             hint = f"add it under `commands:` in baselinekit.yaml ({name}: [{program}]), or pass --allow-exec"
-            raise Refused(Problem("BK403", what, hint))
+            raise Refused(Problem("BK403", message, hint))
 
 
-def must_be_named(where: str, address: str | None, what: str) -> Problem:
-    leads = where if address is None or f"//{address}:" in where else f"{where} leads to {address}, which"
-    if "link-local" in what:
-        why = f"{leads} is {what}, and the configuration does not name that address"
+def must_be_named(where: str, address: str | None, kind: str) -> Problem:
+    subject = where if address is None or f"//{address}:" in where else f"{where} leads to {address}, which"
+    if "link-local" in kind:
+        message = f"{subject} is {kind}, and the configuration does not name that address"
         hint = (
             "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts"
         )
-        return Problem("BK407", why, hint)
+        return Problem("BK407", message, hint)
     short = where.removesuffix(f":{_DEFAULT_PORTS[where.partition('://')[0]]}")
-    why = f"{leads} is {what}, and in CI only what the configuration names may be reached there"
+    message = f"{subject} is {kind}, and in CI only what the configuration names may be reached there"
     hint = (
         f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
         "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
         f"{host_of(where)}"
     )
-    return Problem("BK407", why, hint)
+    return Problem("BK407", message, hint)
 
 
 def _host(url: str) -> str:
-    """The host as it is written; where it cannot be told, `origin` refuses."""
+    """The host as it is written, or "" if it cannot be parsed; `origin` refuses such a URL."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -300,15 +310,20 @@ def _host(url: str) -> str:
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
-    """Whether a CI system runs this. What `CI` says goes first, a no too; then the systems' own variables."""
-    stated = environ.get("CI", "").strip().lower()
-    return stated not in _NO if stated else any(environ.get(name, "").lower() not in _NO for name in _CI)
+    """Whether a CI system runs this: `CI` decides if it is set, even to `false`; then the systems' own
+    variables."""
+    ci_value = environ.get("CI", "").strip().lower()
+    return (
+        ci_value not in _FALSE_WORDS
+        if ci_value
+        else any(environ.get(name, "").lower() not in _FALSE_WORDS for name in _CI_VARIABLES)
+    )
 
 
 def check_inside(root: str, path: str, shown: str) -> None:
-    """Does a path stay inside the project? Both come resolved (links followed)."""
+    """Raise Refused if a path leaves the project. Both paths must be resolved (links followed)."""
     if os.path.commonpath([root, path]) != root:
-        raise _outside(shown)
+        raise _refuse_outside(shown)
     if ".git" in os.path.relpath(path, root).lower().split(os.sep):
         raise Refused(Problem("BK404", f"{shown} leads into .git", "use a path outside .git"))
 
@@ -316,66 +331,66 @@ def check_inside(root: str, path: str, shown: str) -> None:
 def followed(
     root: str, start: str, path: str, link: Callable[[str], str | None], shown: str | None = None
 ) -> str:
-    """Where a path of a data file leads from a folder in the project, links followed; both folders come
-    resolved. Step by step, and refused at the first that is outside, so that nothing outside is looked at:
-    what is said does not tell whether it is there. `link`: what a link holds, None for what is none."""
+    """Follow the links of a path in a data file, starting from a folder in the project; both folders must be
+    resolved. It goes step by step and refuses the first step outside, so nothing outside is looked at, and
+    the message does not reveal whether it exists. `link`: the target of a link, None if it is not a link."""
     shown = path if shown is None else shown
     if start != root:
         check_inside(root, start, shown)
-    here, left, links = start, [path], 0
-    while left:
-        step = left.pop()
+    current, remaining, links = start, [path], 0
+    while remaining:
+        step = remaining.pop()
         if os.path.isabs(step):
-            below = os.path.normpath(step)
-            if below != root and not below.startswith(root.rstrip(os.sep) + os.sep):
-                raise _outside(shown)
-            here, step = root, below[len(root) :].lstrip(os.sep)
+            normalized = os.path.normpath(step)
+            if normalized != root and not normalized.startswith(root.rstrip(os.sep) + os.sep):
+                raise _refuse_outside(shown)
+            current, step = root, normalized[len(root) :].lstrip(os.sep)
         first, _, rest = step.partition(os.sep)
         if rest:
-            left.append(rest.lstrip(os.sep))
+            remaining.append(rest.lstrip(os.sep))
         if first in ("", "."):
             continue
         if first == "..":
-            if here == root:
-                raise _outside(shown)
-            here = os.path.dirname(here)
+            if current == root:
+                raise _refuse_outside(shown)
+            current = os.path.dirname(current)
             continue
-        there = f"{here}{'' if here == os.sep else os.sep}{first}"
+        next_path = f"{current}{'' if current == os.sep else os.sep}{first}"
         if first.lower() == ".git":
-            check_inside(root, there, shown)
-        target = link(there)
+            check_inside(root, next_path, shown)
+        target = link(next_path)
         if target is None:
-            here = there
+            current = next_path
             continue
         links += 1
-        if links > _MOST_LINKS:
-            return there  # in a circle: nobody opens that, the system neither
-        left.append(target)
-    return here
+        if links > _MAX_LINKS:
+            return next_path  # a loop of links, which the system cannot open either
+        remaining.append(target)
+    return current
 
 
-def _outside(shown: str) -> Refused:
+def _refuse_outside(shown: str) -> Refused:
     return Refused(Problem("BK404", f"{shown} leads out of the project", "use a path inside the project"))
 
 
 def origin(url: str) -> str:
-    """`scheme://host:port`, lower case, the port always there. What two readers could take for two hosts is
-    refused: a request would go where nobody looked."""
-    where = _origin(url)
-    if where is None:
-        what = "a URL does not say unambiguously where it leads"  # nor is it shown: it may hold a password
+    """`scheme://host:port` in lower case, always with the port. A URL that two parsers could read as two
+    different hosts is refused: a request might go to a host that was not checked."""
+    result = _origin(url)
+    if result is None:
+        message = "a URL does not say unambiguously where it leads"  # not shown: it may hold a password
         hint = (
             "write http://host:port/path, with no user, blank, backslash or control character; "
             "credentials go into `auth:` of the recipe (-u NAME:PASSWORD with --secret)"
         )
-        raise Refused(Problem("BK405", what, hint))
-    return where
+        raise Refused(Problem("BK405", message, hint))
+    return result
 
 
 def origins_in(values: Iterable[object]) -> frozenset[str]:
     """The origins of those values that are URLs."""
-    found = (_origin(value) for value in values if isinstance(value, str))
-    return frozenset(where for where in found if where is not None)
+    origins = (_origin(value) for value in values if isinstance(value, str))
+    return frozenset(url_origin for url_origin in origins if url_origin is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -399,36 +414,36 @@ def host_of(where: str) -> str:
 def host_matches(where: str, allowed: str) -> bool:
     """`example.com` (any port), `example.com:8080`, `*.example.com`, `https://example.com`."""
     scheme, host_port = where.split("://", 1)
-    wanted_scheme, found, rest = allowed.rpartition("://")
-    if found and wanted_scheme.lower() != scheme:
+    wanted_scheme, has_scheme, pattern = allowed.rpartition("://")
+    if has_scheme and wanted_scheme.lower() != scheme:
         return False
-    rest = rest.rstrip("/").lower()
-    if rest.count(":") > 1 and "[" not in rest:
-        rest = f"[{rest}]"
+    pattern = pattern.rstrip("/").lower()
+    if pattern.count(":") > 1 and "[" not in pattern:
+        pattern = f"[{pattern}]"
     host, _, port = host_port.rpartition(":")
-    wanted, colon, wanted_port = rest.rpartition(":")
+    wanted, colon, wanted_port = pattern.rpartition(":")
     if not colon or not wanted_port.isdigit():
-        wanted = rest
+        wanted = pattern
     elif wanted_port != port:
         return False
     return host == wanted or (wanted.startswith("*.") and host.endswith(wanted[1:]))
 
 
 def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
-    """The named programs with which a data file runs whatever it likes, as it gives them further words or
-    what they read. Not all of them: nobody knows every program."""
-    found = []
+    """The named programs with which a data file can run anything, by further arguments or by files that they
+    read. The lists are not complete: nobody knows every program."""
+    names = []
     for name, argv in commands.items():
         program = name_of_program(argv[0]) if argv else ""
         bare = program in _INTERPRETERS and all(word.startswith("-") for word in argv[1:])
-        if argv and (bare or program in _READERS or imports_from_its_folder(argv)):
-            found.append(name)
-    return sorted(found)
+        if argv and (bare or program in _PROGRAM_RUNNERS or imports_from_its_folder(argv)):
+            names.append(name)
+    return sorted(names)
 
 
 def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
-    """Whether a program of the configuration is this very file of the project, by itself or read by an
-    interpreter. Their paths have to be the same: what a link leads to is not named by that."""
+    """Whether a program of the configuration is this very file of the project, run directly or by an
+    interpreter. The paths have to be the same: naming a link does not name its target."""
     if is_read(argv):
         word = argv[1]
     else:
@@ -439,32 +454,32 @@ def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
 
 
 def is_read(argv: Sequence[str]) -> bool:
-    """Whether the second word is a script that the first one reads."""
+    """Whether the second word is a script that the first one interprets."""
     return len(argv) > 1 and name_of_program(argv[0]) in _INTERPRETERS
 
 
 def name_of_program(program: str) -> str:
-    """Without its folder and version."""
+    """The name of a program without its folder and version."""
     return re.sub(r"[0-9.]+$", "", os.path.basename(program).lower().removesuffix(".exe"))
 
 
 def imports_from_its_folder(argv: Sequence[str]) -> bool:
-    """Whether a Python looks for modules first in the folder that it runs in, which is the checkout's: so it
-    does with `-m` and `-c`, unless `-P` or `-I` stands before."""
+    """Whether a Python looks for modules first in its working folder, which is the checkout: it does so with
+    `-m` and `-c`, unless `-P` or `-I` comes before."""
     if not argv or name_of_program(argv[0]) not in _PYTHONS:
         return False
-    rest = iter(argv[1:])
-    for word in rest:
+    words = iter(argv[1:])
+    for word in words:
         if not word.startswith("-"):
             return False
-        for place, letter in enumerate(word[1:], 1):
+        for index, letter in enumerate(word[1:], 1):
             if letter in "PI":
                 return False
             if letter in "mc":
                 return True
-            if letter in "XW":  # the value is what follows, here or in the next word
-                if place == len(word) - 1:
-                    next(rest, "")
+            if letter in "XW":  # its value follows, in this word or the next
+                if index == len(word) - 1:
+                    next(words, "")
                 break
     return False
 
@@ -472,7 +487,9 @@ def imports_from_its_folder(argv: Sequence[str]) -> bool:
 def parts_of_checkout(
     commands: Mapping[str, Sequence[str]], is_file: Callable[[str], bool]
 ) -> dict[str, list[str]]:
-    """The named programs that are made of files of the project, and which: a pull request may have changed
-    those, whatever commit the configuration is of. `is_file`: whether a word is one of them."""
-    found = {name: [word for word in argv if is_file(word)] for name, argv in sorted(commands.items())}
-    return {name: files for name, files in found.items() if files}
+    """The named programs that consist of files of the project, with these files: a pull request may have
+    changed them, whatever commit the configuration is from. `is_file`: whether a word is such a file."""
+    files_by_name = {
+        name: [word for word in argv if is_file(word)] for name, argv in sorted(commands.items())
+    }
+    return {name: files for name, files in files_by_name.items() if files}
