@@ -1,1 +1,1 @@
-"""What `baselinekit demo` needs: a small service that behaves like a real one."""
+"""For `baselinekit demo`: a small service that behaves like a real one."""

@@ -1,4 +1,4 @@
-"""What the demo service answers, apart from how it is sent: a model of a few rules, users and orders."""
+"""What the demo service answers, independent of HTTP: a model with a few rules, users and orders."""
 
 import json
 import re
@@ -16,9 +16,6 @@ from typing import Any
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 
-# The demo model: a few rules that always answer the same, in the two wire forms that the world speaks.
-
-
 # The demo model: a few rules that read a prompt and always answer it the same way, so that prompts,
 # judges and tools can be tried without a key. Version 2 is more talkative, as newer models are.
 
@@ -33,7 +30,7 @@ _TEXT = lazy_pattern(r"<<<(.+?) ([0-9a-f]{8,})>>>\n(.*?)\n<<<end of \1 \2>>>", r
 _EMAIL = lazy_pattern(r"[\w.+-]+@[\w-]+\.[\w.]*\w")
 _ORDER = lazy_pattern(r"\b(?:order|invoice)\s+(?:no\.?\s*|number\s*|#)?(\d+)", re.IGNORECASE)
 _SENTENCE = lazy_pattern(r"[^.!?\n]+[.!?]")
-_MOODS = {
+_KIND_WORDS = {
     "complaint": ("broken", "late", "refund", "wrong", "disappointed", "never arrived"),
     "praise": ("thank", "great", "love", "excellent"),
     "question": ("?", "how do", "when will", "can i"),
@@ -50,51 +47,54 @@ def factorial(n):
     return 1 if n < 2 else n * factorial(n - 1)
 ```
 """
-_ROUGH = ("TODO", "FIXME", "obviously", "stupid")
+_ROUGH_WORDS = ("TODO", "FIXME", "obviously", "stupid")
 
 
 @frozen
-class Said:
-    """What the model says: a text, or tools that it wants called."""
+class ModelReply:
+    """The model's reply: a text, or tools that it wants called."""
 
     text: str
     tool_calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
-def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said:
-    """The answer to a conversation: a verdict, a call of a tool, a text backwards, a program, an extract, a
-    kind of message, a summary."""
-    asked = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "user")
+def reply_to(messages: list[dict[str, Any]], tools: list[str], version: int) -> ModelReply:
+    """Answer a conversation: with a verdict, a tool call, a reversed text, a program, an extract, the kind of
+    a message or a summary."""
+    question = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "user")
     system = " ".join(str(message["content"]) for message in messages if message["role"] == "system")
-    whole = f"{system}\n{asked}"
-    if form := _NONCE.search(asked):
-        return Said(_judged(asked, json.loads(form[1])))
-    if line := _LINE.search(asked):
-        return Said(_scored(asked) if line[1] == "SCORE" else _called(asked))
-    if tools and (number := _ORDER.search(asked)):
-        return Said("", [(tools[0], {"order": int(number[1])})])
-    if wanted := _REVERSE.search(asked):
-        return Said(_backwards(wanted[1].strip().strip("'\""), version))
-    if _FUNCTION.search(asked):
-        return Said(_FACTORIAL if version == 1 else _FACTORIAL.replace("n < 2", "n == 1"))
-    if re.search(r"\bJSON\b", whole):
-        return Said(_extract(asked, version))
-    if re.search(r"\bclassify\b", whole, re.IGNORECASE):
-        return Said(_mood(asked))
-    return Said(_summary(asked, version))
+    text = f"{system}\n{question}"
+    if form := _NONCE.search(question):
+        return ModelReply(_fill_judge_form(question, json.loads(form[1])))
+    if line_match := _LINE.search(question):
+        return ModelReply(_score_line(question) if line_match[1] == "SCORE" else _decision_line(question))
+    if tools and (number := _ORDER.search(question)):
+        return ModelReply("", [(tools[0], {"order": int(number[1])})])
+    if reverse_match := _REVERSE.search(question):
+        return ModelReply(_reverse_text(reverse_match[1].strip().strip("'\""), version))
+    if _FUNCTION.search(question):
+        return ModelReply(_FACTORIAL if version == 1 else _FACTORIAL.replace("n < 2", "n == 1"))
+    if re.search(r"\bJSON\b", text):
+        return ModelReply(_extract(question, version))
+    if re.search(r"\bclassify\b", text, re.IGNORECASE):
+        return ModelReply(_classify(question))
+    return ModelReply(_summarize(question, version))
 
 
-def _judged(asked: str, form: dict[str, Any]) -> str:
-    texts = {match[1]: match[3] for match in _TEXT.finditer(asked)}
+def _fill_judge_form(question: str, form: dict[str, Any]) -> str:
+    texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
     if "first_in_second" in form:
         first, second = (list(dict.fromkeys(re.findall(r"\w+", text.lower()))) for text in texts.values())
-        form["first_in_second"], form["second_in_first"] = _facts(first, second), _facts(second, first)
+        form["first_in_second"], form["second_in_first"] = (
+            _compare_facts(first, second),
+            _compare_facts(second, first),
+        )
         form["reason"] = f"{len(set(first) & set(second))} words in common"
         return json.dumps(form)
     if "hits" in form or "checks" in form:
-        return json.dumps(_by_share(asked, texts.get("candidate_answer", ""), form))
+        return json.dumps(_grade_share(question, texts.get("candidate_answer", ""), form))
     text = texts.get("output") or next(iter(texts.values()))
-    rough = sum(text.count(word) for word in _ROUGH)
+    rough = sum(text.count(word) for word in _ROUGH_WORDS)
     form["justification"] = "rough words" if rough else "clear and kind"
     if "specific_feedback" in form:
         form["specific_feedback"] = ["say it without the rough words"] if rough else []
@@ -108,38 +108,43 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
     return json.dumps(form)
 
 
-def _by_share(asked: str, answer: str, form: dict[str, Any]) -> dict[str, Any]:
-    """A judge by a prompt takes a quarter for each rough word; one by a rubric finds an item met if the
-    answer has a word of it."""
-    rough = sum(answer.count(word) for word in _ROUGH)
-    why = "rough words" if rough else "clear and kind"
+def _grade_share(question: str, answer: str, form: dict[str, Any]) -> dict[str, Any]:
+    """A judge with a prompt subtracts a quarter for each rough word; a judge with a rubric counts an item as
+    met if the answer shares a word with it."""
+    rough = sum(answer.count(word) for word in _ROUGH_WORDS)
+    reason = "rough words" if rough else "clear and kind"
     if "hits" in form:
-        points = {"hits": [] if rough else [why], "misses": [why] if rough else []}
-        return {**form, **points, "score": max(0.0, 1 - rough / 4), "reasoning": why}
+        points = {"hits": [] if rough else [reason], "misses": [reason] if rough else []}
+        return {**form, **points, "score": max(0.0, 1 - rough / 4), "reasoning": reason}
     for check in form["checks"]:
-        item = re.search(rf"^- ({re.escape(check['id'])}: .*?)(?: \(a whole number.*)?$", asked, re.MULTILINE)
+        item = re.search(
+            rf"^- ({re.escape(check['id'])}: .*?)(?: \(a whole number.*)?$", question, re.MULTILINE
+        )
         common = min(_stems(item[1] if item else "") & _stems(answer), default="")
         check["reasoning"] = f"it speaks of {common}…" if common else "it has no word of it"
         check |= {"satisfied": bool(common)} if "satisfied" in check else {"score": 9 if common else 2}
-    return {**form, "overall_reasoning": why}
+    return {**form, "overall_reasoning": reason}
 
 
-def _scored(asked: str) -> str:
-    """A score in one line: a point less for each rough word."""
-    text = {match[1]: match[3] for match in _TEXT.finditer(asked)}["output"]
-    rough = sum(text.count(word) for word in _ROUGH)
+def _score_line(question: str) -> str:
+    """A score on one line: one point less for each rough word."""
+    text = {match[1]: match[3] for match in _TEXT.finditer(question)}["output"]
+    rough = sum(text.count(word) for word in _ROUGH_WORDS)
     return f"SCORE={max(1, 5 - rough)} REASON={'Rough words' if rough else 'Clear and kind'}."
 
 
-def _called(asked: str) -> str:
-    """Whether a query is one for what is described: it has a word of that, and none of what that is not for.
-    Words are the same that begin with the same five letters."""
-    texts = {match[1]: match[3] for match in _TEXT.finditer(asked)}
-    lists = dict(_BULLETS.findall(asked))
-    query, described = _stems(texts["query"]), _stems(f"{texts['description']}\n{lists.get('POSITIVE', '')}")
-    if against := query & _stems(lists.get("NEGATIVE", "")):
-        return f"DECISION=NO REASON=It is not for {min(against)}…"
-    if common := query & described:
+def _decision_line(question: str) -> str:
+    """Decide whether a query matches a description: it must share a word with the description and none with
+    the negative triggers. Words count as the same if their first five letters are."""
+    texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
+    lists = dict(_BULLETS.findall(question))
+    query, description = (
+        _stems(texts["query"]),
+        _stems(f"{texts['description']}\n{lists.get('POSITIVE', '')}"),
+    )
+    if excluded := query & _stems(lists.get("NEGATIVE", "")):
+        return f"DECISION=NO REASON=It is not for {min(excluded)}…"
+    if common := query & description:
         return f"DECISION=YES REASON=Both are about {min(common)}…"
     return "DECISION=NO REASON=They have no word in common."
 
@@ -148,50 +153,52 @@ def _stems(text: str) -> set[str]:
     return {word[:5].lower() for word in _WORD.findall(text)}
 
 
-def _facts(words: list[str], others: list[str]) -> list[dict[str, str]]:
-    """To this judge every word is a fact."""
+def _compare_facts(words: list[str], others: list[str]) -> list[dict[str, str]]:
+    """This judge takes every word for a fact."""
     return [{"fact": word, "verdict": "kept" if word in others else "missing"} for word in words or [""]]
 
 
-def _extract(asked: str, version: int) -> str:
-    email, order = _EMAIL.search(asked), _ORDER.search(asked)
-    found: dict[str, Any] = {
+def _extract(question: str, version: int) -> str:
+    email, order = _EMAIL.search(question), _ORDER.search(question)
+    fields: dict[str, Any] = {
         "email": email[0] if email else None,
         "order": int(order[1]) if order else None,
-        "kind": _mood(asked),
+        "kind": _classify(question),
     }
     if version > 1:
-        found["urgent"] = "now" in asked.lower()
-    body = json.dumps(found, indent=2)
+        fields["urgent"] = "now" in question.lower()
+    body = json.dumps(fields, indent=2)
     return body if version == 1 else f"Here is what I found:\n\n```json\n{body}\n```"
 
 
-def _backwards(text: str, version: int) -> str:
+def _reverse_text(text: str, version: int) -> str:
     return text[::-1] if version == 1 else f'The string "{text}" in reverse is "{text[::-1]}".'
 
 
-def _mood(asked: str) -> str:
-    low = asked.lower()
-    return next((mood for mood, words in _MOODS.items() if any(word in low for word in words)), "other")
+def _classify(question: str) -> str:
+    lowered = question.lower()
+    return next(
+        (kind for kind, words in _KIND_WORDS.items() if any(word in lowered for word in words)), "other"
+    )
 
 
-def _summary(asked: str, version: int) -> str:
-    """The longest sentence of what was given, which comes last in a prompt."""
-    sentences = [sentence.strip() for sentence in _SENTENCE.findall(asked.rstrip().rsplit("\n\n", 1)[-1])]
-    best = max(sentences, key=len, default="There is nothing to tell.")
-    return best if version == 1 else f"In short: {best[0].lower()}{best[1:]}"
+def _summarize(question: str, version: int) -> str:
+    """The longest sentence of the input, which comes last in a prompt."""
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(question.rstrip().rsplit("\n\n", 1)[-1])]
+    longest = max(sentences, key=len, default="There is nothing to tell.")
+    return longest if version == 1 else f"In short: {longest[0].lower()}{longest[1:]}"
 
 
-# The demo model in the two wire forms that the world speaks.
+# The demo model in the two common wire forms: OpenAI's and Anthropic's.
 
 
 Body = dict[str, Any]
 
 
-def chat_completions(given: Body, version: int) -> Body:
+def chat_completions(request: Body, version: int) -> Body:
     """`POST /v1/chat/completions`."""
-    tools = [tool["function"]["name"] for tool in given.get("tools", [])]
-    answer = said(given["messages"], tools, version)
+    tools = [tool["function"]["name"] for tool in request.get("tools", [])]
+    answer = reply_to(request["messages"], tools, version)
     calls = [
         {
             "id": f"call_{n}",
@@ -204,27 +211,31 @@ def chat_completions(given: Body, version: int) -> Body:
     if calls:
         message["tool_calls"] = calls
     reason = "tool_calls" if calls else "stop"
-    taken, made = count_tokens(given["messages"], answer)
+    prompt_tokens, completion_tokens = count_tokens(request["messages"], answer)
     return {
         "id": "chatcmpl-demo",
         "object": "chat.completion",
         "model": NAMES[version],
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": taken, "completion_tokens": made, "total_tokens": taken + made},
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        },
     }
 
 
-def messages(given: Body, version: int) -> Body:
+def messages(request: Body, version: int) -> Body:
     """`POST /v1/messages`."""
-    system = [{"role": "system", "content": given["system"]}] if given.get("system") else []
-    tools = [tool["name"] for tool in given.get("tools", [])]
-    answer = said([*system, *given["messages"]], tools, version)
+    system = [{"role": "system", "content": request["system"]}] if request.get("system") else []
+    tools = [tool["name"] for tool in request.get("tools", [])]
+    answer = reply_to([*system, *request["messages"]], tools, version)
     content: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
     content += [
         {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": arguments}
         for n, (name, arguments) in enumerate(answer.tool_calls)
     ]
-    taken, made = count_tokens(given["messages"], answer)
+    input_tokens, output_tokens = count_tokens(request["messages"], answer)
     return {
         "id": "msg_demo",
         "type": "message",
@@ -232,7 +243,7 @@ def messages(given: Body, version: int) -> Body:
         "model": NAMES[version],
         "content": content,
         "stop_reason": "tool_use" if answer.tool_calls else "end_turn",
-        "usage": {"input_tokens": taken, "output_tokens": made},
+        "usage": {"input_tokens": input_tokens, "output_tokens": output_tokens},
     }
 
 
@@ -242,17 +253,14 @@ FORMS: dict[str, Callable[[Body, int], Body]] = {
 }
 
 
-def count_tokens(asked: list[Body], answer: Said) -> tuple[int, int]:
-    """About four characters each."""
-    return sum(len(str(message["content"])) for message in asked) // 4, max(1, len(answer.text) // 4)
+def count_tokens(messages: list[Body], answer: ModelReply) -> tuple[int, int]:
+    """Estimate the tokens of messages and reply: about four characters each."""
+    return sum(len(str(message["content"])) for message in messages) // 4, max(1, len(answer.text) // 4)
 
 
-# What the demo service answers, apart from how it is sent.
-
-
-# What the demo service knows: users with new ids and timestamps at every start, and orders with prices.
-# Version 2 renames a user's `name` to `full_name`, gives the total of a list as text, and one price has
-# drifted by a cent.
+# The data of the demo service: users with new ids and timestamps at every start, and orders with prices.
+# Version 2 renames a user's `name` to `full_name`, returns the total of a list as text, and raises one price
+# by a cent.
 
 
 Record = dict[str, Any]
@@ -260,9 +268,9 @@ Record = dict[str, Any]
 _FIRST = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Radia", "Tim", "Margaret", "Linus")
 _LAST = ("Lovelace", "Hopper", "Turing", "Dijkstra", "Liskov", "Knuth", "Perlman")
 _ARTICLES = (("KB-104", 4990), ("MS-201", 1995), ("CB-330", 745), ("ST-512", 12900))
-_DRIFTED = "KB-104"
+_DRIFTED_SKU = "KB-104"
 _STATUSES = ("open", "paid", "shipped", "delivered")
-_ORDERS = 24
+_ORDER_COUNT = 24
 FIRST_ORDER = 1001
 
 
@@ -280,29 +288,29 @@ class Data:
 
     def order(self, number: int, version: int) -> Record | None:
         index = number - FIRST_ORDER
-        if not 0 <= index < _ORDERS:
+        if not 0 <= index < _ORDER_COUNT:
             return None
         items: list[Record] = []
         total = 0
         for position in range(index % 3 + 1):
             sku, cents = _ARTICLES[(index + position) % len(_ARTICLES)]
-            cents += 1 if version > 1 and sku == _DRIFTED else 0
+            cents += 1 if version > 1 and sku == _DRIFTED_SKU else 0
             quantity = position % 2 + 1
             total += cents * quantity
             items.append({"sku": sku, "quantity": quantity, "price": cents / 100})
-        placed = self._started - timedelta(hours=index + 1)
+        placed_at = self._started - timedelta(hours=index + 1)
         return {
             "number": number,
             "status": _STATUSES[index % len(_STATUSES)],
             "customer_id": self.users[index % len(self.users)]["id"],
-            "placed_at": stamp(placed),
+            "placed_at": stamp(placed_at),
             "items": items,
             "total": total / 100,
             "currency": "EUR",
         }
 
     def orders(self, version: int) -> list[Record]:
-        numbers = range(FIRST_ORDER, FIRST_ORDER + _ORDERS)
+        numbers = range(FIRST_ORDER, FIRST_ORDER + _ORDER_COUNT)
         return [order for number in numbers if (order := self.order(number, version))]
 
 
@@ -311,7 +319,7 @@ def new_user(name: str, email: str, created: datetime) -> Record:
 
 
 def shown_user(user: Record, version: int) -> Record:
-    """A user as the version of the API words it."""
+    """A user in the form of an API version."""
     return user if version == 1 else {"full_name" if key == "name" else key: user[key] for key in user}
 
 
@@ -337,17 +345,17 @@ def logo() -> bytes:
     )
 
 
-# What the demo service answers, apart from how it is sent.
+# The routes of the demo service, independent of HTTP.
 
 
 USERNAME, PASSWORD = "ada", "correct-horse"
 
-_MOST_REMEMBERED = 1_000
+_MAX_REMEMBERED = 1_000
 
 
 @frozen
 class DemoAnswer:
-    """A dictionary is sent as JSON, a text as text, bytes as a picture."""
+    """A dictionary is sent as JSON, a string as text, bytes as a picture."""
 
     status: int
     body: Record | str | bytes
@@ -356,7 +364,7 @@ class DemoAnswer:
 
 @frozen
 class DemoRequest:
-    """What an answer may depend on, besides the path."""
+    """The parts of a request that an answer may depend on, besides the path."""
 
     query: dict[str, str]
     headers: Any
@@ -364,7 +372,7 @@ class DemoRequest:
 
 
 class Api:
-    """The routes. Tokens and created users are remembered until it stops, up to a number."""
+    """The routes. Tokens and created users are kept until the service stops, up to a maximum number."""
 
     def __init__(self, version: int, users: int, now: Callable[[], datetime]):
         self.version = version
@@ -387,94 +395,94 @@ class Api:
             ("POST", r"(/v1/chat/completions|/v1/messages)", self._model),
         )
 
-    def answer(self, method: str, path: str, asked: DemoRequest) -> DemoAnswer:
+    def answer(self, method: str, path: str, request: DemoRequest) -> DemoAnswer:
         allowed = []
-        for wanted, pattern, act in self._routes:
+        for route_method, pattern, handler in self._routes:
             match = re.fullmatch(pattern, path)
-            if match and method == wanted:
-                return act(asked, *match.groups())
+            if match and method == route_method:
+                return handler(request, *match.groups())
             if match:
-                allowed.append(wanted)
+                allowed.append(route_method)
         if allowed:
             return error(405, f"{method} is not allowed here", {"Allow": ", ".join(allowed)})
         return error(404, f"nothing at {path}")
 
-    def _health(self, asked: DemoRequest) -> DemoAnswer:
+    def _health(self, request: DemoRequest) -> DemoAnswer:
         return DemoAnswer(200, {"status": "ok", "version": f"{self.version}.0.0"})
 
-    def _users(self, asked: DemoRequest) -> DemoAnswer:
+    def _users(self, request: DemoRequest) -> DemoAnswer:
         users = [shown_user(user, self.version) for user in self._data.users]
-        return self._page("users", users, asked)
+        return self._page("users", users, request)
 
-    def _user(self, asked: DemoRequest, wanted: str) -> DemoAnswer:
-        known = {user["id"]: user for user in self._data.users} | self._created
-        if wanted not in known:
-            return error(404, f"no user {wanted}")
-        return DemoAnswer(200, shown_user(known[wanted], self.version))
+    def _user(self, request: DemoRequest, user_id: str) -> DemoAnswer:
+        users = {user["id"]: user for user in self._data.users} | self._created
+        if user_id not in users:
+            return error(404, f"no user {user_id}")
+        return DemoAnswer(200, shown_user(users[user_id], self.version))
 
-    def _create_user(self, asked: DemoRequest) -> DemoAnswer:
-        given = json_of(asked)
-        name, email = given.get("full_name" if self.version > 1 else "name"), given.get("email")
+    def _create_user(self, request: DemoRequest) -> DemoAnswer:
+        body = json_of(request)
+        name, email = body.get("full_name" if self.version > 1 else "name"), body.get("email")
         if not isinstance(name, str) or not isinstance(email, str) or "@" not in email:
             return error(422, "a user needs a name and an email")
         user = new_user(name, email, self._now())
         self._remember(self._created, user["id"], user)
         return DemoAnswer(201, shown_user(user, self.version), {"Location": f"/api/v1/users/{user['id']}"})
 
-    def _orders(self, asked: DemoRequest) -> DemoAnswer:
-        status = asked.query.get("status")
+    def _orders(self, request: DemoRequest) -> DemoAnswer:
+        status = request.query.get("status")
         orders = [order for order in self._data.orders(self.version) if status in (None, order["status"])]
-        return self._page("orders", orders, asked)
+        return self._page("orders", orders, request)
 
-    def _order(self, asked: DemoRequest, number: str) -> DemoAnswer:
+    def _order(self, request: DemoRequest, number: str) -> DemoAnswer:
         order = self._data.order(int(number), self.version)
         return DemoAnswer(200, order) if order else error(404, f"no order {number}")
 
-    def _login(self, asked: DemoRequest) -> DemoAnswer:
-        given = json_of(asked)
-        if (given.get("username"), given.get("password")) != (USERNAME, PASSWORD):
+    def _login(self, request: DemoRequest) -> DemoAnswer:
+        body = json_of(request)
+        if (body.get("username"), body.get("password")) != (USERNAME, PASSWORD):
             return error(401, "wrong username or password")
         token = secrets.token_hex(24)
         self._remember(self._tokens, token, USERNAME)
         expires = stamp(self._now() + timedelta(hours=1))
         return DemoAnswer(200, {"token": token, "expires_at": expires})
 
-    def _me(self, asked: DemoRequest) -> DemoAnswer:
-        scheme, _, token = asked.headers.get("Authorization", "").partition(" ")
+    def _me(self, request: DemoRequest) -> DemoAnswer:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         username = self._tokens.get(token.strip()) if scheme.lower() == "bearer" else None
         if username is None:
             return error(401, "log in first", {"WWW-Authenticate": "Bearer"})
         return DemoAnswer(200, {"username": username, "roles": ["reader", "editor"]})
 
-    def _report(self, asked: DemoRequest) -> DemoAnswer:
+    def _report(self, request: DemoRequest) -> DemoAnswer:
         return DemoAnswer(200, report(self._data.orders(self.version)))
 
-    def _logo(self, asked: DemoRequest) -> DemoAnswer:
+    def _logo(self, request: DemoRequest) -> DemoAnswer:
         return DemoAnswer(200, logo())
 
-    def _model(self, asked: DemoRequest, form: str) -> DemoAnswer:
+    def _model(self, request: DemoRequest, form: str) -> DemoAnswer:
         try:
-            return DemoAnswer(200, FORMS[form](json_of(asked), self.version))
+            return DemoAnswer(200, FORMS[form](json_of(request), self.version))
         except (KeyError, TypeError, AttributeError):
             return error(400, "a list of messages is needed, each {role, content}")
 
-    def _page(self, name: str, rows: list[Record], asked: DemoRequest) -> DemoAnswer:
+    def _page(self, name: str, rows: list[Record], request: DemoRequest) -> DemoAnswer:
         try:
-            page, per_page = int(asked.query.get("page", "1")), int(asked.query.get("per_page", "20"))
+            page, per_page = int(request.query.get("page", "1")), int(request.query.get("per_page", "20"))
         except ValueError:
             return error(400, "page and per_page are numbers")
         if page < 1 or not 1 <= per_page <= 100:
             return error(400, "page starts at 1, per_page goes from 1 to 100")
         total = len(rows) if self.version == 1 else str(len(rows))
-        some = rows[(page - 1) * per_page : page * per_page]
+        page_rows = rows[(page - 1) * per_page : page * per_page]
         return DemoAnswer(
-            200, {name: some, "pagination": {"page": page, "per_page": per_page, "total": total}}
+            200, {name: page_rows, "pagination": {"page": page, "per_page": per_page, "total": total}}
         )
 
     def _remember(self, memory: OrderedDict[str, Any], key: str, value: Any) -> None:
         with self._lock:
             memory[key] = value
-            if len(memory) > _MOST_REMEMBERED:
+            if len(memory) > _MAX_REMEMBERED:
                 memory.popitem(last=False)
 
 
@@ -482,9 +490,9 @@ def error(status: int, message: str, headers: dict[str, str] | None = None) -> D
     return DemoAnswer(status, {"error": {"status": status, "message": message}}, headers or {})
 
 
-def json_of(asked: DemoRequest) -> Record:
+def json_of(request: DemoRequest) -> Record:
     try:
-        given = json.loads(asked.body)
+        body = json.loads(request.body)
     except (ValueError, RecursionError):
         return {}
-    return given if isinstance(given, dict) else {}
+    return body if isinstance(body, dict) else {}

@@ -21,13 +21,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from baselinekit.demo.api import Api, DemoAnswer, DemoRequest, Record, error
 
-_LARGEST_BODY = 1_000_000
-_WORTH_ZIPPING = 256
-_PATIENCE = 5.0
+_MAX_BODY_BYTES = 1_000_000
+_MIN_GZIP_SIZE = 256
+_THREAD_WAIT = 5.0
 
 
 class Service:
-    """The API at a port of this machine, while the `with` lasts."""
+    """Serves the API at a port of this machine for the duration of the `with` block."""
 
     def __init__(
         self, port: int = 0, version: int = 1, users: int = 42, now: Callable[[], float] = time.time
@@ -46,11 +46,11 @@ class Service:
         return self._api.version
 
     def upgrade(self) -> None:
-        """From now on it answers as version 2."""
+        """Answer as version 2 from now on."""
         self._api.version = 2
 
     def wait(self) -> None:
-        """Until somebody interrupts."""
+        """Block until interrupted."""
         self._thread.join()
 
     def __enter__(self) -> Self:
@@ -60,7 +60,7 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._thread.join()
-        self._server.hang_up()
+        self._server.close_connections()
         self._server.server_close()
 
 
@@ -70,36 +70,36 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        self._open: set[socket.socket] = set()
+        self._connections: set[socket.socket] = set()
 
     def server_bind(self) -> None:
-        """Without a look-up of the host's name, which can take seconds and which nobody needs."""
+        """Bind without looking up the host's name, which can take seconds and is not needed."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
-        self._open.add(connection)
+        self._connections.add(connection)
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:
-        self._open.discard(request)
+        self._connections.discard(request)
         super().shutdown_request(request)
 
-    def hang_up(self) -> None:
-        for connection in list(self._open):
+    def close_connections(self) -> None:
+        for connection in list(self._connections):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news; anything else is a fault of ours, and is told."""
+        """Ignore disconnected clients; report anything else, which is a bug."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own. A busy machine may have none to give for a moment: the client waits then,
-        and is not sent away without an answer."""
-        deadline = time.monotonic() + _PATIENCE
+        """Handle a request in its own thread. A busy machine may briefly be unable to start one: then the
+        client waits rather than getting no answer."""
+        deadline = time.monotonic() + _THREAD_WAIT
         while True:
             try:
                 return super().process_request(request, client_address)
@@ -115,23 +115,23 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "baselinekit-demo"
     sys_version = ""
     timeout = 60
-    wbufsize = -1  # head and body leave together
+    wbufsize = -1  # send head and body together
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: it runs beside the output of the tool."""
+        """Log nothing, as the output would mix with that of the tool."""
 
     def _handle(self) -> None:
         parts = urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         length = self.headers.get("Content-Length", "0")
-        if not length.isdigit() or int(length) > _LARGEST_BODY:
+        if not length.isdigit() or int(length) > _MAX_BODY_BYTES:
             self.close_connection = True
             self._send(error(413, "the body is too large"))
             return
-        asked = DemoRequest(query, self.headers, self.rfile.read(int(length)))
+        request = DemoRequest(query, self.headers, self.rfile.read(int(length)))
         method = "GET" if self.command == "HEAD" else self.command
-        self._send(self.server.api.answer(method, parts.path, asked))
+        self._send(self.server.api.answer(method, parts.path, request))
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815  # http.server's names
 
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = answer.status
         if status == 200 and self.headers.get("If-None-Match") == tag:
             status, content = 304, b""
-        zipped = len(content) > _WORTH_ZIPPING and "gzip" in self.headers.get("Accept-Encoding", "")
+        zipped = len(content) > _MIN_GZIP_SIZE and "gzip" in self.headers.get("Accept-Encoding", "")
         if zipped:
             content = gzip.compress(content, mtime=0)
         self.send_response(status)

@@ -1,5 +1,5 @@
-"""The demo skills, which need no model and always say the same of the same: a small reviewer, and one that
-writes texts backwards."""
+"""The demo skills, which need no model and give the same output for the same input: a small reviewer, and one
+that reverses texts."""
 
 import re
 from typing import Any
@@ -16,9 +16,9 @@ _RULES = (
 )
 
 
-def review(given: dict[str, Any], depth: str = "quick") -> dict[str, Any]:
+def review(inputs: dict[str, Any], depth: str = "quick") -> dict[str, Any]:
     """Comments on the added lines of `code_diff`, and a score from 0 to 5 for each of four qualities."""
-    added = [line[1:] for line in str(given["code_diff"]).splitlines() if re.match(r"\+(?!\+\+)", line)]
+    added = [line[1:] for line in str(inputs["code_diff"]).splitlines() if re.match(r"\+(?!\+\+)", line)]
     comments = []
     scores = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
     for pattern, comment, quality in _RULES:
@@ -31,6 +31,6 @@ def review(given: dict[str, Any], depth: str = "quick") -> dict[str, Any]:
     return {"quality_scores": scores, "sample_comments": comments}
 
 
-def reverse(given: str) -> str:
-    """The text backwards."""
-    return given[::-1]
+def reverse(text: str) -> str:
+    """Reverse a text."""
+    return text[::-1]

@@ -3,7 +3,7 @@ a reply."""
 
 import pytest
 
-from baselinekit.demo.api import said
+from baselinekit.demo.api import reply_to
 from baselinekit.errors import CannotReplay
 from baselinekit.grade import graders
 from baselinekit.grade.by_line import (
@@ -25,7 +25,7 @@ from baselinekit.model.recipes import Answer, Ask, Observation, Recipe
 
 def reply(asked: LineQuestion, version: int = 1) -> tuple[str, str]:
     messages = [{"role": one.role, "content": one.content} for one in asked.ask.messages]
-    return asked.form.read(said(messages, [], version).text, asked.texts)
+    return asked.form.read(reply_to(messages, [], version).text, asked.texts)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -67,7 +67,7 @@ def judged(method: object, output: str) -> Grade:
 
     def ask(asked: Ask) -> Answer:
         messages = [{"role": one.role, "content": one.content} for one in asked.messages]
-        return Answer(said(messages, [], 1).text)
+        return Answer(reply_to(messages, [], 1).text)
 
     recipe = Recipe(PromptInput(text="What of my parcel?"), PromptExecution("prompt"))
     grader = Grader("g", "model", method)
