@@ -17,9 +17,15 @@ def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
     """The probability of at most so many passes if a replay passes at this rate: the exact binomial tail."""
     if rate in (0, 1):
         return float(rate == 0 or passes >= replays)
-    yes, no, whole = log(rate), log1p(-rate), lgamma(replays + 1)
+    log_rate, log_failure, log_factorial = log(rate), log1p(-rate), lgamma(replays + 1)
     terms = (
-        exp(whole - lgamma(count + 1) - lgamma(replays - count + 1) + count * yes + (replays - count) * no)
+        exp(
+            log_factorial
+            - lgamma(count + 1)
+            - lgamma(replays - count + 1)
+            + count * log_rate
+            + (replays - count) * log_failure
+        )
         for count in range(passes + 1)
     )
     return min(1.0, fsum(terms))
@@ -106,14 +112,14 @@ def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.9
     of one case are alike and tell less than as many attempts of different cases. So the interval of Clopper
     and Pearson is computed for an effective number of attempts, which follows from the variance between cases
     (variance of a ratio by clusters) and is at least the number of cases (Korn and Graubard)."""
-    attempts, passed = sum(made for made, _ in cases), sum(ok for _, ok in cases)
+    attempts, passed = sum(tries for tries, _ in cases), sum(ok for _, ok in cases)
     if not attempts:
         return 0.0, 1.0
     share, count = passed / attempts, float(len(cases))
     if 0 < passed < attempts and 1 < count < attempts:
-        between = fsum((ok - share * made) ** 2 for made, ok in cases) * count / (count - 1)
+        variance = fsum((ok - share * tries) ** 2 for tries, ok in cases) * count / (count - 1)
         unseen = _UNSEEN * (attempts / count) ** 2 * (share**2 + (1 - share) ** 2)
-        count = min(attempts, max(count, share * (1 - share) * attempts**2 / (between + unseen)))
+        count = min(attempts, max(count, share * (1 - share) * attempts**2 / (variance + unseen)))
     rare, hits = (1 - confidence) / 2, share * count
     low = 0.0 if not passed else _bisect(lambda p: beta_share(hits, count - hits + 1, p) < rare)
     if passed == attempts:
@@ -237,8 +243,8 @@ def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> 
 def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None:
     """Krippendorff's alpha: any number of raters, and None for a missing rating. None if it is not defined:
     nothing was rated twice, or all ratings are the same."""
-    units_rated: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
-    paired = [values for values in units_rated if len(values) > 1]
+    rated_units: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
+    paired = [values for values in rated_units if len(values) > 1]
     totals = Counter(value for unit in paired for value in unit)
     count = sum(totals.values())
     if len(totals) < 2:

@@ -48,12 +48,7 @@ _NETWORKS = {
     NetworkKind.PRIVATE: (
         *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
         *("100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24"),  # carrier-grade NAT, benchmarks, IETF protocols
-        *(
-            "0.0.0.0/8",
-            "224.0.0.0/4",
-            "240.0.0.0/4",
-            "ff00::/8",
-        ),  # "this network", multicast, reserved and broadcast
+        *("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),  # this network, multicast, reserved
     ),
 }
 _NETWORK_TABLE = [
@@ -144,9 +139,9 @@ def _parse_all_ways(text: str) -> Iterator[_Address]:
     parts = text.split(".")
     for with_octal in (True, False):
         numbers = [_parse_number(part, with_octal) for part in parts]
-        whole = _join_numbers([number for number in numbers if number is not None])
-        if None not in numbers and whole is not None:
-            yield ipaddress.IPv4Address(whole)
+        address = _join_numbers([number for number in numbers if number is not None])
+        if None not in numbers and address is not None:
+            yield ipaddress.IPv4Address(address)
 
 
 def _parse_number(part: str, with_octal: bool) -> int | None:
@@ -165,10 +160,10 @@ def _join_numbers(numbers: list[int]) -> int | None:
     bits = 8 * (4 - len(first))
     if any(number > 255 for number in first) or last >= 1 << bits:
         return None
-    whole = 0
+    value = 0
     for number in first:
-        whole = whole << 8 | number
-    return whole << bits | last
+        value = value << 8 | number
+    return value << bits | last
 
 
 # What may be run, requested and read. These are pure rules: code that opens files, connects or runs programs
@@ -230,16 +225,20 @@ class Trust:
 
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
         """Raise Refused if this request, with these secrets in it, may not be sent."""
-        target = origin(url)
-        if self.allow_hosts is not None and not any(host_matches(target, host) for host in self.allow_hosts):
-            hint = f"pass --allow-host {host_of(target)}, or add it to `allow_hosts:` in baselinekit.yaml"
-            raise Refused(Problem("BK401", f"requests to {target} are not allowed", hint))
+        url_origin = origin(url)
+        if self.allow_hosts is not None and not any(
+            host_matches(url_origin, host) for host in self.allow_hosts
+        ):
+            hint = f"pass --allow-host {host_of(url_origin)}, or add it to `allow_hosts:` in baselinekit.yaml"
+            raise Refused(Problem("BK401", f"requests to {url_origin} are not allowed", hint))
         self.check_address(url)
         for name, secret in secrets:
             hosts = (*secret.hosts, *(self.allow_hosts or ()))
-            if target not in self.named_origins and not any(host_matches(target, host) for host in hosts):
-                message = f"the secret {name} would go to {target}, which only the file names"
-                hint = f"allow it yourself: --allow-host {host_of(target)}, or `hosts:` of the secret"
+            if url_origin not in self.named_origins and not any(
+                host_matches(url_origin, host) for host in hosts
+            ):
+                message = f"the secret {name} would go to {url_origin}, which only the file names"
+                hint = f"allow it yourself: --allow-host {host_of(url_origin)}, or `hosts:` of the secret"
                 raise Refused(Problem("BK402", message, hint))
 
     def naming(self, url: str) -> "Trust":
@@ -249,8 +248,8 @@ class Trust:
     def allowing(self, url: str) -> "Trust":
         """The same trust, with requests to this origin allowed by the operator as well."""
         hosts = self.allow_hosts
-        named = self.naming(url)
-        return named if hosts is None else replace(named, allow_hosts=(*hosts, host_of(origin(url))))
+        trust = self.naming(url)
+        return trust if hosts is None else replace(trust, allow_hosts=(*hosts, host_of(origin(url))))
 
     def check_address(self, url: str, address: str | None = None) -> None:
         """Raise Refused if this request may not go to this address, which is about to be connected to.
@@ -260,19 +259,19 @@ class Trust:
         leads there is not enough, as the owner of the name decides where it leads."""
         network = network_of_host(_host(url)) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
-            where = origin(url)
-            if not self.names(where, exactly=True) or network_of_host(_host(url)) is not network:
-                raise Refused(must_be_named(where, address, "a link-local address or cloud metadata"))
+            url_origin = origin(url)
+            if not self.names(url_origin, exactly=True) or network_of_host(_host(url)) is not network:
+                raise Refused(must_be_named(url_origin, address, "a link-local address or cloud metadata"))
         elif network is NetworkKind.PRIVATE and self.ci:
-            where = origin(url)
-            if not self.names(where):
-                raise Refused(must_be_named(where, address, "in a private network"))
+            url_origin = origin(url)
+            if not self.names(url_origin):
+                raise Refused(must_be_named(url_origin, address, "in a private network"))
 
-    def names(self, where: str, exactly: bool = False) -> bool:
+    def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
         hosts = [host for host in self.allow_hosts or () if not (exactly and "*" in host)]
-        named = where in self.named_origins or where in self.configured_origins
-        return named or any(host_matches(where, host) for host in hosts)
+        is_named = url_origin in self.named_origins or url_origin in self.configured_origins
+        return is_named or any(host_matches(url_origin, host) for host in hosts)
 
     def check_program(self, program: str) -> None:
         """Raise Refused if this program, which the configuration does not name, may not be run."""
@@ -283,20 +282,24 @@ class Trust:
             raise Refused(Problem("BK403", message, hint))
 
 
-def must_be_named(where: str, address: str | None, kind: str) -> Problem:
-    subject = where if address is None or f"//{address}:" in where else f"{where} leads to {address}, which"
+def must_be_named(url_origin: str, address: str | None, kind: str) -> Problem:
+    subject = (
+        url_origin
+        if address is None or f"//{address}:" in url_origin
+        else f"{url_origin} leads to {address}, which"
+    )
     if "link-local" in kind:
         message = f"{subject} is {kind}, and the configuration does not name that address"
         hint = (
             "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts"
         )
         return Problem("BK407", message, hint)
-    short = where.removesuffix(f":{_DEFAULT_PORTS[where.partition('://')[0]]}")
+    short = url_origin.removesuffix(f":{_DEFAULT_PORTS[url_origin.partition('://')[0]]}")
     message = f"{subject} is {kind}, and in CI only what the configuration names may be reached there"
     hint = (
         f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
         "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
-        f"{host_of(where)}"
+        f"{host_of(url_origin)}"
     )
     return Problem("BK407", message, hint)
 
@@ -320,30 +323,30 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     )
 
 
-def check_inside(root: str, path: str, shown: str) -> None:
+def check_inside(root: str, path: str, shown_path: str) -> None:
     """Raise Refused if a path leaves the project. Both paths must be resolved (links followed)."""
     if os.path.commonpath([root, path]) != root:
-        raise _refuse_outside(shown)
+        raise _outside_error(shown_path)
     if ".git" in os.path.relpath(path, root).lower().split(os.sep):
-        raise Refused(Problem("BK404", f"{shown} leads into .git", "use a path outside .git"))
+        raise Refused(Problem("BK404", f"{shown_path} leads into .git", "use a path outside .git"))
 
 
 def followed(
-    root: str, start: str, path: str, link: Callable[[str], str | None], shown: str | None = None
+    root: str, start: str, path: str, link: Callable[[str], str | None], shown_path: str | None = None
 ) -> str:
     """Follow the links of a path in a data file, starting from a folder in the project; both folders must be
     resolved. It goes step by step and refuses the first step outside, so nothing outside is looked at, and
     the message does not reveal whether it exists. `link`: the target of a link, None if it is not a link."""
-    shown = path if shown is None else shown
+    shown_path = path if shown_path is None else shown_path
     if start != root:
-        check_inside(root, start, shown)
+        check_inside(root, start, shown_path)
     current, remaining, links = start, [path], 0
     while remaining:
         step = remaining.pop()
         if os.path.isabs(step):
             normalized = os.path.normpath(step)
             if normalized != root and not normalized.startswith(root.rstrip(os.sep) + os.sep):
-                raise _refuse_outside(shown)
+                raise _outside_error(shown_path)
             current, step = root, normalized[len(root) :].lstrip(os.sep)
         first, _, rest = step.partition(os.sep)
         if rest:
@@ -352,12 +355,12 @@ def followed(
             continue
         if first == "..":
             if current == root:
-                raise _refuse_outside(shown)
+                raise _outside_error(shown_path)
             current = os.path.dirname(current)
             continue
         next_path = f"{current}{'' if current == os.sep else os.sep}{first}"
         if first.lower() == ".git":
-            check_inside(root, next_path, shown)
+            check_inside(root, next_path, shown_path)
         target = link(next_path)
         if target is None:
             current = next_path
@@ -369,8 +372,10 @@ def followed(
     return current
 
 
-def _refuse_outside(shown: str) -> Refused:
-    return Refused(Problem("BK404", f"{shown} leads out of the project", "use a path inside the project"))
+def _outside_error(shown_path: str) -> Refused:
+    return Refused(
+        Problem("BK404", f"{shown_path} leads out of the project", "use a path inside the project")
+    )
 
 
 def origin(url: str) -> str:
@@ -407,13 +412,13 @@ def _origin(url: str) -> str | None:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or _DEFAULT_PORTS[scheme]}"
 
 
-def host_of(where: str) -> str:
-    return where.split("://", 1)[1]
+def host_of(url_origin: str) -> str:
+    return url_origin.split("://", 1)[1]
 
 
-def host_matches(where: str, allowed: str) -> bool:
+def host_matches(url_origin: str, allowed: str) -> bool:
     """`example.com` (any port), `example.com:8080`, `*.example.com`, `https://example.com`."""
-    scheme, host_port = where.split("://", 1)
+    scheme, host_port = url_origin.split("://", 1)
     wanted_scheme, has_scheme, pattern = allowed.rpartition("://")
     if has_scheme and wanted_scheme.lower() != scheme:
         return False
@@ -421,12 +426,12 @@ def host_matches(where: str, allowed: str) -> bool:
     if pattern.count(":") > 1 and "[" not in pattern:
         pattern = f"[{pattern}]"
     host, _, port = host_port.rpartition(":")
-    wanted, colon, wanted_port = pattern.rpartition(":")
+    wanted_host, colon, wanted_port = pattern.rpartition(":")
     if not colon or not wanted_port.isdigit():
-        wanted = pattern
+        wanted_host = pattern
     elif wanted_port != port:
         return False
-    return host == wanted or (wanted.startswith("*.") and host.endswith(wanted[1:]))
+    return host == wanted_host or (wanted_host.startswith("*.") and host.endswith(wanted_host[1:]))
 
 
 def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:

@@ -80,9 +80,9 @@ class Scope:
             hint = "pass --base-url URL, or set base_url: in baselinekit.yaml"
             raise InvalidInput(Problem("BK310", "no base_url", hint, at=at))
         if name not in self.values:
-            known = sorted({*self.values, *self.secrets})
+            known_names = sorted({*self.values, *self.secrets})
             hint = (
-                nearest(name, known)
+                nearest(name, known_names)
                 or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
             )
             raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))

@@ -22,7 +22,7 @@ from baselinekit.model.changes import Stamp
 
 @frozen
 class StampOptions:
-    """What is noted in the file of who approved it."""
+    """What is noted in the file about the approval."""
 
     version: str | None = option(
         metavar="TEXT", help="The version of the target; the default is git's last tag."
@@ -31,7 +31,7 @@ class StampOptions:
     reason: str | None = option(metavar="TEXT", help="Note why.")
 
     def stamp(self, described: str | None) -> Stamp:
-        """`described`: the version that git describes."""
+        """The stamp; `described` is the version from `git describe`."""
         return Stamp(self.version or described, self.by, self.reason)
 
 
@@ -90,21 +90,21 @@ class RefreshOptions:
 
     @property
     def is_of_pending(self) -> bool:
-        """Whether it is about answers that compares here have kept: those a review is about as well."""
+        """Whether it accepts the answers that local compares have stored, which `review` shows as well."""
         return not self.replay and self.results is None
 
     def check(self) -> None:
-        """What cannot be combined."""
-        others = {
+        """Refuse options that cannot be combined."""
+        incompatible = {
             "--from": self.results is not None,
             "--replay": self.replay,
             "--path": bool(self.paths),
             "--allow-high-risk": self.allow_high_risk,
         }
-        other = next((name for name, is_given in others.items() if is_given), None)
-        if self.learn and other:
+        conflict = next((name for name, is_given in incompatible.items() if is_given), None)
+        if self.learn and conflict:
             hint = "--learn asks again, and writes placeholders only"
-            raise InvalidInput(Problem("BK508", f"--learn and {other} cannot be combined", hint))
+            raise InvalidInput(Problem("BK508", f"--learn and {conflict} cannot be combined", hint))
         if self.repeat is not None and not self.learn:
             raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
         if self.unchanged and not self.learn:

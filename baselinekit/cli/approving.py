@@ -22,7 +22,7 @@ from baselinekit.approval.review import decisions_in, undecided
 from baselinekit.cli import screen
 from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
-from baselinekit.cli.keys import AGAIN, REDRAW, Region, keyboard
+from baselinekit.cli.keys import REDRAW, RESUMED, Region, keyboard
 from baselinekit.cli.options import (
     path_from_here,
     project_of,
@@ -50,19 +50,19 @@ from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 
-# What `refresh` and `review` share: which answers they are about, who approves, and what comes after.
+# Shared by `refresh` and `review`: which answers they are about, who approves, and the next commands.
 
 
 _MOST_NAMED = 3
 
 
-def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> RefreshScope:
-    """What the words and the options say."""
-    chosen, results = options.selection, options.results
+def parse_scope(options: RefreshOptions | ReviewOptions, everything: bool) -> RefreshScope:
+    """The scope that the arguments and the options select."""
+    criteria, results = options.selection, options.results
     if results is not None and options.replay:
-        what = "--from and --replay cannot be combined"
-        raise InvalidInput(Problem("BK508", what, "pass one"))
-    selection = Selection(chosen.ids, chosen.tags, chosen.exclude_tags, chosen.expression)
+        message = "--from and --replay cannot be combined"
+        raise InvalidInput(Problem("BK508", message, "pass one"))
+    selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
     text = None
     if results is not None:
         text = (results, read_text("--from", results, "what compare -o results.json wrote"))
@@ -72,64 +72,68 @@ def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> R
 def suggest_checks(
     project: Project, context: RunContext, applied: Applied, baselines: Iterable[Baseline]
 ) -> None:
-    """Look at what was written, and see it pass."""
+    """Suggest the commands that show what was written, and that check that it passes."""
     if not applied.ids:
         return
-    here = path_from_here(project)
-    files = [here(rewritten.file) for rewritten in applied.files]
-    shown = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
+    from_here = path_from_here(project)
+    files = [from_here(rewritten.file) for rewritten in applied.files]
+    diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
     if is_in_git(project, context.clients):
-        screen.next_commands([shlex.join(["git", "diff", *shown])])
+        screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
     written = [baseline for baseline in baselines if baseline.id in applied.ids]
-    own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
-    replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
-    more = (*typed_here().asking, *typed_here().operator)
-    screen.next_commands(check_commands(replayed, project.folders, project.eval_folders, more, here))
-    screen.next_commands([shlex.join(one) for one in own.values() if one][:_MOST_NAMED])
+    own_commands = {
+        baseline.id: kind_of(baseline.current).own_command(baseline.current) for baseline in written
+    }
+    replayed = [(baseline.id, baseline.source.file) for baseline in written if not own_commands[baseline.id]]
+    arguments = (*typed_command().asking, *typed_command().operator)
+    screen.next_commands(
+        check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
+    )
+    screen.next_commands([shlex.join(command) for command in own_commands.values() if command][:_MOST_NAMED])
 
 
-def typed_here() -> Typed:
-    """What was typed for this command."""
+def typed_command() -> Typed:
+    """The parsed command line of this command."""
     return read_typed(shlex.join(["baselinekit", *sys.argv[1:]]))
 
 
-def complain(problems: Sequence[Problem], most: int | None = None) -> None:
-    for problem in problems[:most]:
+def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
+    for problem in problems[:max_count]:
         screen.line(screen.safe(str(problem)), err=True)
-    if most is not None and len(problems) > most:
-        screen.line(f"… and {len(problems) - most:,} more like these", err=True)
+    if max_count is not None and len(problems) > max_count:
+        screen.line(f"… and {len(problems) - max_count:,} more like these", err=True)
 
 
 # `baselinekit refresh`.
 
 
-_NOTHING_KEPT = "BK530"
+_NO_ANSWERS = "BK530"
 _PENDING = 3
 _MOST_IN_A_COMMAND = 4
 _MOST_TOLD = 20
 
 
 def refresh(options: RefreshOptions) -> int:
-    wanted = parse_wanted(options, options.all_failed)
+    scope = parse_scope(options, options.all_failed)
     project = project_of(options.project)
     with real_context() as context:
-        context = with_models(context, project, options.recording) if wanted.replay else context
+        context = with_models(context, project, options.recording) if scope.replay else context
         with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
-            proposal = propose(project, wanted, asking)
+            proposal = propose(project, scope, asking)
         accepted = accepted_by(proposal.plans, options.paths)
         style = screen.style_of(options.color, options.verbose)
         return RefreshSession(project, context, options, style, proposal, accepted).run()
 
 
-def is_nothing_kept(proposal: RefreshProposal) -> bool:
-    """Whether all that was named has no answer to look at."""
+def has_no_answers(proposal: RefreshProposal) -> bool:
+    """Whether none of the named baselines has a stored answer."""
     refusals = proposal.refusals
-    return not proposal.plans and bool(refusals) and all(r.problem.code == _NOTHING_KEPT for r in refusals)
+    return not proposal.plans and bool(refusals) and all(r.problem.code == _NO_ANSWERS for r in refusals)
 
 
 @dataclass(slots=True)
 class RefreshSession:
-    """One refresh, as its user sees it: what would change, the question, what was done, what comes next."""
+    """One refresh as the user sees it: the changes, the question, the result, and the next commands."""
 
     project: Project
     context: RunContext
@@ -147,14 +151,14 @@ class RefreshSession:
             applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
             self.print_json(applied)
             return self.exit_code(applied)
-        shown = mask_proposal(self.proposal, self.project.redactor)
-        screen.show(format_refresh(shown, self.accepted, self.style))
+        masked = mask_proposal(self.proposal, self.project.redactor)
+        screen.show(format_refresh(masked, self.accepted, self.style))
         if options.dry_run or options.results is not None:
             for rewritten in preview(self.project, approvals, stamp):
                 screen.show(format_file_diff(rewritten, self.style) + "\n")
         self.show_held()
         if not approvals:
-            if self.held:  # all of it needs a word of its own
+            if self.held:  # everything needs an explicit permission
                 screen.line("nothing was written")
                 screen.next_commands(self.commands_to_apply(()))
             return self.exit_code(None)
@@ -169,26 +173,30 @@ class RefreshSession:
         if applied.ids:
             baselines, files = many(len(applied.ids), "baseline"), many(len(applied.files), "file")
             screen.line(f"refreshed {baselines} in {files}")
-            suggest_checks(self.project, self.context, applied, [one.baseline for one in self.proposal.plans])
+            suggest_checks(
+                self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
+            )
         return self.exit_code(applied)
 
     def collect_approvals(self) -> list[Approval]:
-        """What may be written; what may not is held back, with the reason. Who can be asked is asked about
-        the risk, but a placeholder is never lost by a mere yes."""
+        """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes
+        are left to the question, but a placeholder is never dropped by a mere yes."""
         options = self.options
         permit = Permit(
             options.allow_high_risk or options.dry_run or (self._can_ask() and not options.yes),
             options.drop_placeholders or options.dry_run,
         )
         approvals = []
-        for plan, few in zip(self.proposal.plans, self.accepted, strict=True):
-            why = forbidden(plan, few, permit)
-            if why is not None:
-                self.held[plan.baseline.id] = why
-            elif few:
-                approvals.append(Approval(plan, few))
-            if options.dry_run and why is None:
-                flagged = forbidden(plan, few, Permit(options.allow_high_risk, options.drop_placeholders))
+        for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
+            reason = forbidden(plan, accepted, permit)
+            if reason is not None:
+                self.held[plan.baseline.id] = reason
+            elif accepted:
+                approvals.append(Approval(plan, accepted))
+            if options.dry_run and reason is None:
+                flagged = forbidden(
+                    plan, accepted, Permit(options.allow_high_risk, options.drop_placeholders)
+                )
                 if flagged is not None:
                     self.held[plan.baseline.id] = flagged
         return approvals
@@ -198,16 +206,16 @@ class RefreshSession:
 
     def confirm(self, approvals: Sequence[Approval]) -> bool:
         if not self._can_ask():
-            what = f"{self.describe_count(approvals)}; nothing was written: there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", what, f"{self.repeat_command('--yes')} (or --dry-run)"))
+            message = f"{self.describe_count(approvals)}; nothing was written: there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", message, f"{self.repeat_command('--yes')} (or --dry-run)"))
         risky = sum(
-            change.risk == "high" and change.number in one.accepted
-            for one in approvals
-            for change in one.plan.changes
+            change.risk == "high" and change.number in approval.accepted
+            for approval in approvals
+            for change in approval.plan.changes
         )
-        more = f" ({risky} of high risk)" if risky else ""
-        number = sum(len(one.accepted) for one in approvals)
-        question = f"apply {many(number, 'change')} to {many(len(approvals), 'baseline')}?{more} [y/N] "
+        risk_note = f" ({risky} of high risk)" if risky else ""
+        number = sum(len(approval.accepted) for approval in approvals)
+        question = f"apply {many(number, 'change')} to {many(len(approvals), 'baseline')}?{risk_note} [y/N] "
         screen.show(question)
         answer = sys.stdin.readline().strip().lower()
         if answer in ("y", "yes"):
@@ -223,56 +231,58 @@ class RefreshSession:
             screen.line(f"{many(len(self.proposal.passing), 'baseline')} already as in the file")
 
     def describe_count(self, approvals: Sequence[Approval]) -> str:
-        return count_changes([one.plan for one in approvals], [one.accepted for one in approvals])
+        return count_changes(
+            [approval.plan for approval in approvals], [approval.accepted for approval in approvals]
+        )
 
     def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same with `--yes` where that does something. What needs more is asked about by a review, one by
-        one, or is permitted as a whole."""
+        """The same command with `--yes`, if that would write something. Changes that need a permission are
+        decided one by one in a review, or permitted all at once."""
         commands = []
-        if any(one.plan.baseline.id not in self.held for one in approvals):
+        if any(approval.plan.baseline.id not in self.held for approval in approvals):
             commands.append(self.repeat_command("--yes"))
         if self.held and self.options.results != "-":
-            few = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else self.options.words
-            kept = ["--from", self.options.results] if self.options.results else []
-            kept += ["--replay"] if self.options.replay else []
-            words = ["baselinekit", "review", *kept, *few, *self.operator]
+            ids = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else self.options.words
+            source = ["--from", self.options.results] if self.options.results else []
+            source += ["--replay"] if self.options.replay else []
+            words = ["baselinekit", "review", *source, *ids, *self.operator]
             commands.append(screen.safe_line(shlex.join(words)))
         if permissions := self.missing_permissions():
             commands.append(self.repeat_command("--yes", *permissions))
         return commands or [self.repeat_command()]
 
     def missing_permissions(self) -> list[str]:
-        """The flags with which all that is held back would be accepted; none where something never is."""
+        """The flags that would permit everything held back; none if some of it can never be permitted."""
         needed = {"--allow-high-risk": False, "--drop-placeholders": False}
-        for plan, few in zip(self.proposal.plans, self.accepted, strict=True):
+        for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
             if plan.baseline.id in self.held:
-                if forbidden(plan, few, Permit(True, True)):
+                if forbidden(plan, accepted, Permit(True, True)):
                     return []
-                needed["--allow-high-risk"] |= forbidden(plan, few, Permit(False, True)) is not None
-                needed["--drop-placeholders"] |= forbidden(plan, few, Permit(True, False)) is not None
+                needed["--allow-high-risk"] |= forbidden(plan, accepted, Permit(False, True)) is not None
+                needed["--drop-placeholders"] |= forbidden(plan, accepted, Permit(True, False)) is not None
         return [word for word, is_needed in needed.items() if is_needed]
 
     @property
     def operator(self) -> tuple[str, ...]:
-        """What was said of the project, for the next command to say it again."""
-        return typed_here().operator
+        """The options about the project, to be repeated in the next command."""
+        return typed_command().operator
 
     def repeat_command(self, *more: str) -> str:
-        """The same command, with more words."""
+        """The same command, with further arguments."""
         left_out = ("--dry-run", "--json", "--yes", "-y", *more)
         words = [word for word in without_secrets(sys.argv[1:]) if word not in left_out]
         return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
 
     def print_json(self, applied: Applied | None) -> None:
-        why: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
-        shown = mask_proposal(self.proposal, self.project.redactor)
-        done = applied.ids if applied else ()
-        screen.show_json(format_refresh_json(shown, self.accepted, done, why))
+        reasons: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
+        masked = mask_proposal(self.proposal, self.project.redactor)
+        written_ids = applied.ids if applied else ()
+        screen.show_json(format_refresh_json(masked, self.accepted, written_ids, reasons))
         complain(applied.failures if applied else (), _MOST_TOLD)
 
     def exit_code(self, applied: Applied | None) -> int:
         refusals = self.proposal.refusals
-        if is_nothing_kept(self.proposal):
+        if has_no_answers(self.proposal):
             return 5
         only_looks = self.options.dry_run or (self.options.as_json and not self.options.yes)
         held = {} if only_looks else self.held
@@ -289,14 +299,14 @@ _MOST_FILES = 10
 
 
 def review(options: ReviewOptions) -> int:
-    wanted = parse_wanted(options, everything=True)
+    scope = parse_scope(options, everything=True)
     project = project_of(options.project)
     with real_context() as context:
-        context = with_models(context, project, options.recording) if wanted.replay else context
+        context = with_models(context, project, options.recording) if scope.replay else context
         try:
-            proposal = propose(project, wanted, context)
+            proposal = propose(project, scope, context)
         except NothingSelected as nothing:
-            if options.words or nothing.problems[0].code != _NOTHING_KEPT:
+            if options.words or nothing.problems[0].code != _NO_ANSWERS:
                 raise
             proposal = RefreshProposal(())
         proposal = select_paths(proposal, options.paths)
@@ -304,12 +314,12 @@ def review(options: ReviewOptions) -> int:
 
 
 def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
-    """Without the questions about other paths."""
+    """The proposal without the questions about other paths."""
     if not paths:
         return proposal
-    meant = accepted_by(proposal.plans, paths)
+    accepted = accepted_by(proposal.plans, paths)
     groups = [
-        replace(group, members=tuple((n, number) for n, number in group.members if number in meant[n]))
+        replace(group, members=tuple((n, number) for n, number in group.members if number in accepted[n]))
         for group in proposal.groups
     ]
     return replace(proposal, groups=tuple(group for group in groups if group.members))
@@ -317,7 +327,7 @@ def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProp
 
 @dataclass(slots=True)
 class ReviewSession:
-    """One review, as its user sees it."""
+    """One review as the user sees it."""
 
     project: Project
     context: RunContext
@@ -336,12 +346,12 @@ class ReviewSession:
         else:
             complain([refusal.problem for refusal in self.proposal.refusals])
             return self.ask()
-        if is_nothing_kept(self.proposal):
+        if has_no_answers(self.proposal):
             return 5
         return _PENDING if self.proposal.plans or self.proposal.refusals else 0
 
     def ask(self) -> int:
-        """Keys in, screens out, until all is decided or somebody leaves."""
+        """Read keys and draw screens until everything is decided or the user quits."""
         review, region = reviewing.begin(self.project, self.proposal), Region()
         try:
             with keyboard() as keys:
@@ -355,7 +365,7 @@ class ReviewSession:
                     key = keys.key()
                     if key == "d" and scene.members and scene.dialog is None:
                         region.say(self.format_diff(review, style))
-                    elif key == AGAIN:
+                    elif key == RESUMED:
                         region.leave()
                     elif key != REDRAW:
                         self.press_key(review, key, region, style)
@@ -370,7 +380,7 @@ class ReviewSession:
         return self.finish(review.ledger.decided)
 
     def press_key(self, review: Review, key: str, region: Region, style: Style) -> None:
-        """What a key decided is said in a line that stays."""
+        """Handle a key, and print its decision as a line that stays."""
         steps = len(review.ledger.steps)
         review.press(key)
         if len(review.ledger.steps) > steps and review.ledger.last:
@@ -378,24 +388,26 @@ class ReviewSession:
             for member in review.ledger.last:
                 by_verb.setdefault(review.ledger.decided[member], []).append(member)
             for decision, members in by_verb.items():
-                told = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
-                region.say(describe_decision(told, decision, style) + "\n")
+                changes = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
+                region.say(describe_decision(changes, decision, style) + "\n")
         elif len(review.ledger.steps) < steps:
             region.say(style.paint("undone", "dim") + "\n")
 
     def format_diff(self, review: Review, style: Style) -> str:
-        """The files as they would be with this change, and with what was decided of them before."""
+        """The diffs of the files with this change and with earlier decisions about them."""
         members = review.ledger.in_sight[:_MOST_DIFFS]
         plans = {n for n, _ in members}
-        decided = {member: one for member, one in review.ledger.decided.items() if member[0] in plans}
-        wanted = {**decided, **dict.fromkeys(members, Decision("accept"))}
+        decided = {
+            member: decision for member, decision in review.ledger.decided.items() if member[0] in plans
+        }
+        decisions = {**decided, **dict.fromkeys(members, Decision("accept"))}
         files = reviewing.preview_decisions(
-            self.project, self.proposal.plans, wanted, self.options.approved.stamp(None)
+            self.project, self.proposal.plans, decisions, self.options.approved.stamp(None)
         )
-        shown = "\n".join(format_file_diff(one, style) for one in files)
-        more = len(review.ledger.in_sight) - len(members)
-        rest = f"… and {more:,} more\n" if more else ""
-        return f"\n{shown or 'no file would change'}\n{rest}" if shown else "no file would change\n"
+        diff = "\n".join(format_file_diff(file, style) for file in files)
+        omitted = len(review.ledger.in_sight) - len(members)
+        note = f"… and {omitted:,} more\n" if omitted else ""
+        return f"\n{diff or 'no file would change'}\n{note}" if diff else "no file would change\n"
 
     def decide_from_file(self, name: str) -> int:
         text = read_text("--decide", name, "a file with decisions in JSON")
@@ -405,36 +417,38 @@ class ReviewSession:
             text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
         )
         if self.options.dry_run:
-            # What is no secret where it stands stays in sight.
+            # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
-            for one in reviewing.preview_decisions(
+            for file in reviewing.preview_decisions(
                 self.project, self.proposal.plans, decided, self.options.approved.stamp(None)
             ):
-                screen.show(format_file_diff(one, self.style) + "\n")
+                screen.show(format_file_diff(file, self.style) + "\n")
             screen.line("nothing was written")
             return 0
         return self.finish(decided)
 
     def finish(self, decided: dict[Member, Decision]) -> int:
-        """Write it down, and say what became of everything."""
+        """Write the decisions, and print the outcome of everything."""
         version = version_of(self.project, self.context.clients)
         applied = reviewing.finish(
             self.project, self.proposal.plans, decided, self.options.approved.stamp(version)
         )
-        left = list(undecided(self.proposal.plans, decided))
+        remaining = list(undecided(self.proposal.plans, decided))
         counts = reviewing.count_verbs(decided)
         failures = applied.failures
         if self.options.as_json:
-            screen.show_json(format_decisions_json(self.proposal, applied, counts, left))
+            screen.show_json(format_decisions_json(self.proposal, applied, counts, remaining))
         else:
-            screen.line(count_decisions(counts, len(left), self.style))
-            for one in applied.files[:_MOST_FILES]:
-                screen.line(f"wrote {screen.safe_line(one.file)}")
+            screen.line(count_decisions(counts, len(remaining), self.style))
+            for file in applied.files[:_MOST_FILES]:
+                screen.line(f"wrote {screen.safe_line(file.file)}")
             if len(applied.files) > _MOST_FILES:
-                more = len(applied.files) - _MOST_FILES
-                screen.line(f"… and {many(more, 'more file')}")
+                omitted = len(applied.files) - _MOST_FILES
+                screen.line(f"… and {many(omitted, 'more file')}")
         complain(failures)
         complain([refusal.problem for refusal in self.proposal.refusals])
         if not self.options.as_json:
-            suggest_checks(self.project, self.context, applied, [one.baseline for one in self.proposal.plans])
-        return _PENDING if left or failures or self.proposal.refusals else 0
+            suggest_checks(
+                self.project, self.context, applied, [plan.baseline for plan in self.proposal.plans]
+            )
+        return _PENDING if remaining or failures or self.proposal.refusals else 0

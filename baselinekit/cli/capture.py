@@ -1,4 +1,4 @@
-"""The options of `baselinekit capture`: what is asked, and how its baseline is named, compared and graded."""
+"""The options of `baselinekit capture`: the request, and how its baseline is named, compared and graded."""
 
 import json
 import re
@@ -29,7 +29,7 @@ MODES = ("ordered", "unordered", "subset", "each")
 
 @frozen
 class RuleOptions:
-    """What counts as the same: the `comparison:` of the new baseline."""
+    """What counts as equal: the `comparison:` of the new baseline."""
 
     type: str | None = option(type=click.Choice(TYPES))
     ignore: tuple[str, ...] = several(metavar="PATH", help="Leave this out of the comparison.")
@@ -64,7 +64,7 @@ class RuleOptions:
 
 @frozen
 class NewBaselineOptions:
-    """What a new baseline is called, and how it is to be compared."""
+    """The name of a new baseline, and how it is compared."""
 
     id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
     group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
@@ -75,7 +75,7 @@ class NewBaselineOptions:
     rules: RuleOptions = including(RuleOptions)
 
     def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
-        """The new record as far as the command line says it: everything but the output."""
+        """The new record as given on the command line: everything but the output."""
         record: dict[str, Any] = {"id": self.id or default_id}
         titles = {"name": self.name, "description": self.description}
         record |= {key: value for key, value in titles.items() if value}
@@ -88,7 +88,7 @@ class NewBaselineOptions:
 
 @frozen
 class StoringOptions:
-    """How often it is asked, what may be stored, and what is printed of it."""
+    """How often the request is sent, what may be stored, and what is printed."""
 
     placeholders: tuple[str, ...] = several(
         "--placeholder", metavar="PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
@@ -136,9 +136,9 @@ def allow_option() -> Any:
 
 
 def cost_option() -> Any:
-    """Only what asks a model costs anything."""
-    what = "Fail if it costs more than this: dollars (0.01), or a multiple of the capture (2x)."
-    return option("--cost", metavar="LIMIT", multiple=True, help=what)
+    """`--cost`, for the kinds that ask a model: only those cost anything."""
+    help = "Fail if it costs more than this: dollars (0.01), or a multiple of the capture (2x)."
+    return option("--cost", metavar="LIMIT", multiple=True, help=help)
 
 
 def collect_option(*parts: str) -> Any:
@@ -151,7 +151,7 @@ def collect_option(*parts: str) -> Any:
 
 @frozen
 class ManyOptions:
-    """Of several requests that are captured in one go."""
+    """Options for several requests that are captured at once."""
 
     dry_run: bool = flag(help="Show what would be asked, and write nothing.")
     write_config: bool = flag(
@@ -230,7 +230,7 @@ class HttpOptions:
 
 @frozen
 class AskingOptions:
-    """Of what a model may answer."""
+    """What to collect of a model's answer."""
 
     grading: GradingOptions = including(GradingOptions)
     collect: tuple[str, ...] = collect_option("output", "tool_calls")
@@ -354,12 +354,14 @@ def without_curl_line(args: list[str], http: click.Command) -> list[str]:
     place = args.index("--")
     curl, *line = args[place + 1 :]
     if " " in curl:  # the whole line as one word
-        curl, *rest = split_words(curl)
-        line = [*rest, *line]
-    options = [one for one in http.params if isinstance(one, click.Option)]
-    takes_value = {name: not one.is_flag for one in options for name in one.opts}
-    own, line = split_own(line, takes_value)
-    return [*args[:place], *own, "--", curl, *line]
+        curl, *line_words = split_words(curl)
+        line = [*line_words, *line]
+    options = [parameter for parameter in http.params if isinstance(parameter, click.Option)]
+    takes_value = {
+        name: not option_parameter.is_flag for option_parameter in options for name in option_parameter.opts
+    }
+    own_words, line = split_own(line, takes_value)
+    return [*args[:place], *own_words, "--", curl, *line]
 
 
 def with_json_body(args: list[str]) -> Iterator[str]:

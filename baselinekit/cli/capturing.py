@@ -1,4 +1,4 @@
-"""What `baselinekit capture` does: replay, learn what varies, store, and say what to type next."""
+"""What `baselinekit capture` does: replay, learn what varies, store, and suggest the next commands."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from baselinekit.cli.capture import (
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import RecordingOptions, command_line, parse_pairs, path_from_here, project_of
 from baselinekit.cli.recipes import parse_rules
-from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_typed, with_files
+from baselinekit.cli.requests import declare_secrets, http_id, http_recipe, open_request, with_files
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -59,10 +59,7 @@ from baselinekit.workflow.loading import load
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
 
-# What `capture` tells at its end: placeholders learnt, and hosts that the configuration has to allow.
-
-
-# What `capture --repeat` learnt, as it is shown: each path that varies, what stands for it now, and why.
+# The report of `capture --repeat`: each path that varies, its placeholder, and the reason.
 
 
 _MOST_PATHS = 40
@@ -73,55 +70,58 @@ _MOST_SHOWN = 6
 _WORDS_BESIDE = 32
 
 
-def lines(one: Captured, is_counted: bool) -> Iterator[str]:
-    """What there is to say below the line of a baseline that was captured; that replays agree only where
-    somebody said how many (`is_counted`)."""
-    if one.lookalikes:
-        yield screen.safe_line(f"  note: {describe_lookalikes(one.lookalikes, one.replays)}")
-    if not (one.learnt or one.unlearnt) and (one.replays == 1 or not is_counted):
+def describe_captured(captured: Captured, is_counted: bool) -> Iterator[str]:
+    """The lines below that of a captured baseline. That replays agree is only said if `--repeat` was given
+    (`is_counted`)."""
+    if captured.lookalikes:
+        yield screen.safe_line(f"  note: {describe_lookalikes(captured.lookalikes, captured.replays)}")
+    if not (captured.learnt or captured.unlearnt) and (captured.replays == 1 or not is_counted):
         return
-    count = len(one.learnt) + len(one.unlearnt)
+    count = len(captured.learnt) + len(captured.unlearnt)
     varies = f"{count} path{'s' * (count != 1)} var{'y' if count != 1 else 'ies'}" if count else "they agree"
-    unlearnt = f", {len(one.unlearnt)} of them without a placeholder" if one.unlearnt else ""
-    if one.replays == 1:
-        are_moments = all("of now" in learnt.found.proposal.reason for learnt in one.learnt)
-        what = "a moment of now" if are_moments else "what is made anew each time"
-        varies = f"1 path holds {what}" if count == 1 else f"{count} paths hold {what}"
-    yield f"  {many(one.replays, 'replay')}: {varies}{unlearnt}"
-    for learnt in one.learnt[:_MOST_PATHS]:
+    unlearnt = f", {len(captured.unlearnt)} of them without a placeholder" if captured.unlearnt else ""
+    if captured.replays == 1:
+        are_moments = all("of now" in learnt.found.proposal.reason for learnt in captured.learnt)
+        content_kind = "a moment of now" if are_moments else "what is made anew each time"
+        varies = f"1 path holds {content_kind}" if count == 1 else f"{count} paths hold {content_kind}"
+    yield f"  {many(captured.replays, 'replay')}: {varies}{unlearnt}"
+    for learnt in captured.learnt[:_MOST_PATHS]:
         yield from describe_learnt(learnt.found, learnt.place)
-    if len(one.learnt) > _MOST_PATHS:
-        yield f"  … and {len(one.learnt) - _MOST_PATHS:,} more"
+    if len(captured.learnt) > _MOST_PATHS:
+        yield f"  … and {len(captured.learnt) - _MOST_PATHS:,} more"
 
 
-def describe_learnt(found: Volatile, where: Place | None) -> Iterator[str]:
-    """A path with what stands for it now, why, and examples of what was seen there."""
-    rows = f" in {len(found.places)} rows" if len(found.places) > 1 else ""
-    place = f"   {where.file}:{where.line}" if where else ""
-    yield screen.safe_line(f"  {render(found.path)}{rows}  {placeholders_of(found.proposal.text)}{place}")
-    values = [_short(value) for value in found.values[:MOST_VALUES]]
-    more = ", …" if len(found.values) > MOST_VALUES else ""
+def describe_learnt(volatile: Volatile, source: Place | None) -> Iterator[str]:
+    """A path with its new placeholder, the reason, and examples of the values seen there."""
+    rows = f" in {len(volatile.places)} rows" if len(volatile.places) > 1 else ""
+    place = f"   {source.file}:{source.line}" if source else ""
+    yield screen.safe_line(
+        f"  {render(volatile.path)}{rows}  {placeholders_of(volatile.proposal.text)}{place}"
+    )
+    values = [_short(value) for value in volatile.values[:MOST_VALUES]]
+    ellipsis = ", …" if len(volatile.values) > MOST_VALUES else ""
     is_cut_alike = len(values) > 1 and len(set(values)) == 1 and values[0].endswith("…")
-    shown = "" if is_cut_alike else f": {', '.join(values)}{more}"  # long texts that differ further on
-    yield screen.safe_line(f"    {found.proposal.reason}{shown}")
+    # long texts that differ only after the cut look alike, and are not shown
+    examples = "" if is_cut_alike else f": {', '.join(values)}{ellipsis}"
+    yield screen.safe_line(f"    {volatile.proposal.reason}{examples}")
 
 
 def placeholders_of(text: str) -> str:
-    """What stands at a place now. Of a long text the placeholders, each between the words beside it."""
+    """The stored text; of a long text only the placeholders, each with the words around it."""
     if len(text) <= _LONGEST_TEMPLATE:
         return text
-    parts, written, count = split(text), "", 0
-    for number, part in enumerate(parts):
+    parts, result, count = split(text), "", 0
+    for index, part in enumerate(parts):
         if isinstance(part, Token):
             count += 1
-            written += part.text if count <= _MOST_SHOWN else ""
-        elif count < _MOST_SHOWN or number == len(parts) - 1:
-            written += _beside(part, number > 0, count < _MOST_SHOWN and number < len(parts) - 1)
-    return f"{written} and {count - _MOST_SHOWN} more" if count > _MOST_SHOWN else written
+            result += part.text if count <= _MOST_SHOWN else ""
+        elif count < _MOST_SHOWN or index == len(parts) - 1:
+            result += _adjacent_words(part, index > 0, count < _MOST_SHOWN and index < len(parts) - 1)
+    return f"{result} and {count - _MOST_SHOWN} more" if count > _MOST_SHOWN else result
 
 
-def _beside(literal: str, follows: bool, precedes: bool) -> str:
-    """The words of a text that stand beside a placeholder on the same line."""
+def _adjacent_words(literal: str, follows: bool, precedes: bool) -> str:
+    """The words of a text next to a placeholder, on the same line."""
     if len(literal) <= 2 * _WORDS_BESIDE and "\n" not in literal and (follows or precedes):
         return literal
     after = clipped(literal.partition("\n")[0], _WORDS_BESIDE, already_masked, counted=False)
@@ -129,17 +129,19 @@ def _beside(literal: str, follows: bool, precedes: bool) -> str:
     return f"{after.rstrip('…') if follows else ''} … {before if precedes else ''}"
 
 
-def describe_lookalikes(found: Sequence[Volatile], replays: int) -> str:
-    """What looks like an id and stays as it is."""
-    names = ", ".join(render(one.path) for one in found[:_MOST_NAMED])
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+def describe_lookalikes(lookalikes: Sequence[Volatile], replays: int) -> str:
+    """Describe values that look like ids but are stored as they are."""
+    names = ", ".join(render(lookalike.path) for lookalike in lookalikes[:_MOST_NAMED])
+    omitted = f" and {len(lookalikes) - _MOST_NAMED} more" if len(lookalikes) > _MOST_NAMED else ""
     looks, compared = "look like ids", "they are compared as they came"
-    if len(found) == 1:
+    if len(lookalikes) == 1:
         looks, compared = "looks like an id", "it is compared as it came"
-    same = ""
+    repetition = ""
     if replays > 1:
-        same = f" and {'was' if len(found) == 1 else 'were'} the same {_TIMES.get(replays, 'each time')}"
-    return f"{names}{more} {looks}{same}: {compared}; --placeholder-like ids stores placeholders"
+        repetition = (
+            f" and {'was' if len(lookalikes) == 1 else 'were'} the same {_TIMES.get(replays, 'each time')}"
+        )
+    return f"{names}{omitted} {looks}{repetition}: {compared}; --placeholder-like ids stores placeholders"
 
 
 _TIMES = {2: "twice"}
@@ -152,35 +154,39 @@ def _short(value: Json) -> str:
 
 def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
     """What varies and could not be learnt. The file is there, with a compare that will fail there."""
-    problems = [unlearnt.problem for one in captured for unlearnt in one.unlearnt]
+    problems = [unlearnt.problem for baseline in captured for unlearnt in baseline.unlearnt]
     return [CannotReplay(*problems)] if problems else []
 
 
-def learnt_as_json(found: Volatile) -> dict[str, Json]:
+def learnt_as_json(volatile: Volatile) -> dict[str, Json]:
     return {
-        "path": render(found.path),
-        "placeholder": found.proposal.text,
-        "reason": found.proposal.reason,
-        "values": list(found.values[:MOST_VALUES]),
-        "places": [render(place) for place in found.places],
+        "path": render(volatile.path),
+        "placeholder": volatile.proposal.text,
+        "reason": volatile.proposal.reason,
+        "values": list(volatile.values[:MOST_VALUES]),
+        "places": [render(place) for place in volatile.places],
     }
 
 
-def document(one: Captured) -> dict[str, Json]:
-    """The same for programs."""
-    about: dict[str, Json] = {"id": one.id, "file": one.file, "seconds": round(one.seconds, 3)}
-    if one.lookalikes:
-        about["lookalikes"] = [
-            {"path": render(same.path), "placeholder": same.proposal.text, "reason": same.proposal.reason}
-            for same in one.lookalikes
+def document(captured: Captured) -> dict[str, Json]:
+    """A captured baseline as JSON, for `--json`."""
+    facts: dict[str, Json] = {"id": captured.id, "file": captured.file, "seconds": round(captured.seconds, 3)}
+    if captured.lookalikes:
+        facts["lookalikes"] = [
+            {
+                "path": render(lookalike.path),
+                "placeholder": lookalike.proposal.text,
+                "reason": lookalike.proposal.reason,
+            }
+            for lookalike in captured.lookalikes
         ]
-    if one.replays == 1 and not one.learnt:
-        return about
-    return about | {
-        "replays": one.replays,
+    if captured.replays == 1 and not captured.learnt:
+        return facts
+    return facts | {
+        "replays": captured.replays,
         "volatile": [
             learnt_as_json(learnt.found) | {"line": learnt.place.line if learnt.place else None}
-            for learnt in one.learnt
+            for learnt in captured.learnt
         ],
         "refused": [
             {
@@ -190,34 +196,34 @@ def document(one: Captured) -> dict[str, Json]:
                 "mend": unlearnt.found.hint,
                 "line": unlearnt.place.line if unlearnt.place else None,
             }
-            for unlearnt in one.unlearnt
+            for unlearnt in captured.unlearnt
         ],
     }
 
 
-# capture --allow: the configuration names the hosts of new baselines, or it is said what CI would refuse.
+# capture --allow: add the hosts of new baselines to the configuration, or say what CI would refuse.
 
 
 def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
-    """Where they go, as far as the configuration does not name it."""
+    """The origins of the recipes' requests that the configuration does not name."""
     return capture.unnamed_origins(project, recipes, addresses_soon)
 
 
-def offer(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
-    """Name them where the operator says so, now or at the terminal; else say how."""
+def offer_to_name(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
+    """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
     for origin in unnamed_origins(project, recipes):
         if allow or (not options.is_silent and _is_confirmed(origin)):
-            written = name_origin(project.root, project.config_file, origin)
+            file = name_origin(project.root, project.config_file, origin)
             if not options.is_silent:
-                screen.line(screen.safe_line(f"wrote {written}: CI may send requests there too"))
+                screen.line(screen.safe_line(f"wrote {file}: CI may send requests there too"))
         elif not options.is_silent:
-            what = f"note: in CI {origin} gets requests only if baselinekit.yaml names it"
-            how = f"`variables: {{internal_url: {origin}}}`"
-            screen.line(screen.safe_line(f"{what}: capture --allow writes that, such as {how}"))
+            note = f"note: in CI {origin} gets requests only if baselinekit.yaml names it"
+            example = f"`variables: {{internal_url: {origin}}}`"
+            screen.line(screen.safe_line(f"{note}: capture --allow writes that, such as {example}"))
 
 
 def _is_confirmed(origin: str) -> bool:
-    """One key, where somebody is there to press it."""
+    """Ask at the terminal, if there is one."""
     question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
     return screen.can_ask() and click.confirm(screen.safe_line(question), default=True)
 
@@ -226,37 +232,37 @@ def _is_confirmed(origin: str) -> bool:
 
 
 def capture_http(options: HttpOptions) -> int:
-    project, request = open_typed(options)
+    project, request = open_request(options)
     current = request.current
-    typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
-    asked = [http_recipe(current)]
-    for url in unnamed_origins(project, asked) if options.allow else ():
-        typed = typed.allowing(url)
+    named_project = project.naming(str(current["execution"].get("base_url", "")))  # the operator typed it
+    asked_recipes = [http_recipe(current)]
+    for url in unnamed_origins(project, asked_recipes) if options.allow else ():
+        named_project = named_project.allowing(url)
     record = options.new.record(http_id(current), current, parse_rules(options.new.rules))
     group = options.new.group or group_of(parse_record(record, project.root), project)
     record["current"] = with_files(current, group, project)
-    notes = [f"left out: {what}" for what in request.dropped]
+    notes = [f"left out: {part}" for part in request.dropped]
     if options.many.dry_run:
-        return _show(typed, record, group, options, notes)
-    if request.is_insecure and typed.ceilings.verify:
-        typed = typed.trusting_any_certificate()
+        return _show(named_project, record, group, options, notes)
+    if request.is_insecure and named_project.ceilings.verify:
+        named_project = named_project.trusting_any_certificate()
         notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
-    code = capture_and_print(typed, record, group, options, notes=notes)
-    offer(project, asked, options.allow, options.storing)
+    code = capture_and_print(named_project, record, group, options, notes=notes)
+    offer_to_name(project, asked_recipes, options.allow, options.storing)
     return code
 
 
 def _show(
     project: Project, record: dict[str, Any], group: str, options: HttpOptions, notes: Sequence[str]
 ) -> int:
-    """What would be asked."""
-    wanted = capture_options(options.storing, group, options.new.id is not None)
-    draft = named_new(project, record, wanted).draft
+    """Print the request that would be sent."""
+    settings = capture_options(options.storing, group, options.new.id is not None)
+    draft = named_new(project, record, settings).draft
     address = kind_of(draft.current).base_url(draft.current, project.override_base_url, project.base_url)
     target = kind_of(draft.current).target(draft.current, project.redactor.mask, address)
     if options.storing.as_json:
-        told = {"would_capture": [{"id": draft.id, "request": target, "notes": list(notes)}]}
-        screen.show_json(json.dumps(told) + "\n")
+        preview = {"would_capture": [{"id": draft.id, "request": target, "notes": list(notes)}]}
+        screen.show_json(json.dumps(preview) + "\n")
         return 0
     screen.line(screen.safe_line(f"{draft.id}   {target}"))
     for note in notes:
@@ -287,7 +293,7 @@ def capture_prompt(options: PromptOptions) -> int:
 
 
 def capture_command(options: CommandOptions) -> int:
-    project = project_of(replace(options.project, allow_exec=True))  # the operator has just typed its name
+    project = project_of(replace(options.project, allow_exec=True))  # the operator typed the program's name
     argv = options.argv
     group = options.new.group or slug(os.path.basename(argv[0]))
     current = recipes.command(options, project.way_back(group))
@@ -299,53 +305,53 @@ def capture_command(options: CommandOptions) -> int:
 
 def capture_drafts(options: DraftOptions) -> int:
     project = project_of(options.project)
-    named, loaded = project, load(project, options.paths)
+    original, loaded = project, load(project, options.paths)
     drafts = [draft for draft in loaded if draft.baseline is None]
     if not drafts and loaded:
-        what = "every baseline there already has an output, and capture does not overwrite"
+        message = "every baseline there already has an output, and capture does not overwrite"
         hint = "to accept new answers: baselinekit refresh PATH --replay"
-        raise InvalidInput(Problem("BK520", what, hint))
+        raise InvalidInput(Problem("BK520", message, hint))
     if not drafts:
         hint = "a file needs an id and a `current:`"
         raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
-    asked = [draft.current for draft in drafts]
-    for url in unnamed_origins(project, asked) if options.allow else ():
+    asked_recipes = [draft.current for draft in drafts]
+    for url in unnamed_origins(project, asked_recipes) if options.allow else ():
         project = project.allowing(url)
-    doing = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, doing) as context:
+    action = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, action) as context:
         context = with_models(context, project, options.recording)
         for draft in drafts:
             check_draft(project, draft, context)
-        wanted = replace(capture_options(options.storing), jobs=options.many.jobs)
-        found = capture_all(project, drafts, wanted, context)
-    captured, errors = found.done, [*found.errors]
+        settings = replace(capture_options(options.storing), jobs=options.many.jobs)
+        outcome = capture_all(project, drafts, settings, context)
+    captured, errors = outcome.done, [*outcome.errors]
     if captured:
-        done = {one.id for one in captured}
-        asked = [draft.current for draft in drafts if draft.id in done]
-        bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
-        print_captured(project, captured, options.storing, compare_words(project, asked, bases))
-        if not found.left:
-            offer(named, asked, options.allow, options.storing)
-    tell_left(project, found, options.storing)
+        done_ids = {baseline.id for baseline in captured}
+        asked_recipes = [draft.current for draft in drafts if draft.id in done_ids]
+        bases = [recipe.execution.base_url for recipe in asked_recipes if kind_of(recipe).asks_address]
+        print_captured(project, captured, options.storing, compare_arguments(project, asked_recipes, bases))
+        if not outcome.left:
+            offer_to_name(original, asked_recipes, options.allow, options.storing)
+    print_remaining(project, outcome, options.storing)
     errors += refusals(captured)
-    end_if_interrupted(found, errors)
+    raise_if_interrupted(outcome, errors)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
         raise worst(*(problem for error in errors for problem in error.problems))
     return 0
 
 
-def tell_left(project: Project, found: CapturedTogether, storing: StoringOptions) -> None:
-    """Where it ended before all were asked: what is stored, and how to go on."""
-    if found.left and not storing.as_json:
-        what = f"{len(found.done):,} stored, {found.left:,} left"
-        how = f"the same command captures what is left: {screen.redact(command_line(project))}"
-        screen.line(screen.safe_line(f"{what}; {how}"), err=True)
+def print_remaining(project: Project, outcome: CapturedTogether, storing: StoringOptions) -> None:
+    """If the capture ended early: print how many are stored, and how to go on."""
+    if outcome.left and not storing.as_json:
+        message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
+        hint = f"the same command captures what is left: {screen.redact(command_line(project))}"
+        screen.line(screen.safe_line(f"{message}; {hint}"), err=True)
 
 
-def end_if_interrupted(found: CapturedTogether, errors: Sequence[BaselinekitError]) -> None:
-    """As whoever stopped it expects; what else went wrong is told first."""
-    if found.is_interrupted:
+def raise_if_interrupted(outcome: CapturedTogether, errors: Sequence[BaselinekitError]) -> None:
+    """Raise KeyboardInterrupt if the capture was interrupted, after printing the other errors."""
+    if outcome.is_interrupted:
         for error in errors:
             screen.line(screen.safe(str(error)), err=True)
         raise KeyboardInterrupt
@@ -355,9 +361,9 @@ def capture_options(
     storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
 ) -> CaptureOptions:
     if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
-        other = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
-        what = f"--exact stores no placeholder, so {other} has nothing to do"
-        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+        conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
+        message = f"--exact stores no placeholder, so {conflict} has nothing to do"
+        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     return CaptureOptions(
         placeholders=parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,
@@ -370,18 +376,20 @@ def capture_options(
         id_is_chosen=id_is_chosen,
         exact=storing.exact,
         hide_secrets="secrets" in storing.like,
-        accept_lookalikes=lambda found: "ids" in storing.like or _is_accepted(found, storing),
+        accept_lookalikes=lambda lookalikes: "ids" in storing.like or _is_accepted(lookalikes, storing),
     )
 
 
-def _is_accepted(found: Sequence[Volatile], storing: StoringOptions) -> bool:
-    """One question about all that looks like an id, where somebody is there to answer it."""
+def _is_accepted(lookalikes: Sequence[Volatile], storing: StoringOptions) -> bool:
+    """Ask one question about all values that look like ids, if there is a terminal."""
     if storing.is_silent or not screen.can_ask():
         return False
-    for one in found[:_MOST_PATHS]:
-        screen.line(screen.safe_line(f"  {render(one.path)}  {_short(one.values[0])}"))
-    looks = "it looks like an id" if len(found) == 1 else f"these {len(found):,} look like ids"
-    question = f"{looks} and did not vary: store {'a placeholder' if len(found) == 1 else 'placeholders'}?"
+    for lookalike in lookalikes[:_MOST_PATHS]:
+        screen.line(screen.safe_line(f"  {render(lookalike.path)}  {_short(lookalike.values[0])}"))
+    subject = "it looks like an id" if len(lookalikes) == 1 else f"these {len(lookalikes):,} look like ids"
+    question = (
+        f"{subject} and did not vary: store {'a placeholder' if len(lookalikes) == 1 else 'placeholders'}?"
+    )
     return bool(click.confirm(question, default=False))
 
 
@@ -398,37 +406,37 @@ def capture_and_print(
     if project.ceilings.timeout > granted:
         line = f"`limits: {{timeout: {timeout:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
-    doing = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, doing) as context:
+    action = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, action) as context:
         context = with_models(context, project, recording or RecordingOptions())
-        wanted = capture_options(options.storing, group, options.new.id is not None)
-        captured = capture_new(project, record, wanted, context)
+        settings = capture_options(options.storing, group, options.new.id is not None)
+        captured = capture_new(project, record, settings, context)
     execution = record["current"]["execution"]
     bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
     current = with_names(record["current"], project.scope)
     declared = declare_secrets(project, options.project, current)
     notes = [*notes, *describe_declared(declared, project)]
     captured = replace(captured, notes=(*captured.notes, *notes))
-    print_captured(project, [captured], options.storing, compare_words(project, current, bases, declared))
+    print_captured(project, [captured], options.storing, compare_arguments(project, current, bases, declared))
     for error in refusals([captured]):
         raise error
     return 0
 
 
 def describe_declared(names: Sequence[str], project: Project) -> Iterator[str]:
-    """What was written into the configuration, and what the next compare needs."""
+    """Notes on the variables written into the configuration, and on what the next compare needs."""
     for name in names:
-        where = f"{project.config_file or CONFIG_NAME} now takes {{{{{name}}}}} from the environment"
-        yield f"{where}{'' if os.environ.get(name) else f': export {name}=…'}"
+        note = f"{project.config_file or CONFIG_NAME} now takes {{{{{name}}}}} from the environment"
+        yield f"{note}{'' if os.environ.get(name) else f': export {name}=…'}"
 
 
-def compare_words(
-    project: Project, asked: Any, bases: Sequence[str | None], declared: Sequence[str] = ()
+def compare_arguments(
+    project: Project, asked_recipes: Any, bases: Sequence[str | None], declared: Sequence[str] = ()
 ) -> list[str]:
-    """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
-    address that its file states; `declared`: variables that the configuration says by now."""
+    """The arguments that a compare needs because the configuration does not state them. `bases`: the base_url
+    in the file of each request; `declared`: variables that have just been added to the configuration."""
     scope, words = project.scope, []
-    used = set(names_in(with_names(asked, scope))) - {*project.config.variables, *declared}
+    used = set(names_in(with_names(asked_recipes, scope))) - {*project.config.variables, *declared}
     for name in sorted(used & set(scope.secrets)):
         words += ["--secret", name]
     base = project.override_base_url or (next(filter(None, bases), None) if words else None)
@@ -445,24 +453,24 @@ def print_captured(
     project: Project,
     captured: Sequence[Captured],
     options: StoringOptions,
-    more: Iterable[str],
+    arguments: Iterable[str],
     notes: Iterable[str] = (),
 ) -> None:
-    """`more`: what the next compare has to be told; `notes`: what there is to say of all of them."""
+    """Print the captured baselines. `arguments`: those of the next compare; `notes`: about all of them."""
     if options.as_json:
-        documents = [document(one) for one in captured]
+        documents = [document(baseline) for baseline in captured]
         screen.show_json(json.dumps(documents, default=str) + "\n")
     elif not options.quiet:
-        for one in captured:
-            output = recipes.describe_output(one.output)
-            screen.line(screen.safe_line(f"captured {one.id} -> {one.file}   {output}"))
-            for text in lines(one, options.repeat is not None):
+        for baseline in captured:
+            output = recipes.describe_output(baseline.output)
+            screen.line(screen.safe_line(f"captured {baseline.id} -> {baseline.file}   {output}"))
+            for text in describe_captured(baseline, options.repeat is not None):
                 screen.line(text)
-            for note in one.notes:
+            for note in baseline.notes:
                 screen.line(f"  note: {screen.safe(note)}")
         for note in notes:
             screen.line(screen.safe_line(f"note: {note}"))
-        words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *more]
-        written = [(one.id, one.file) for one in captured]
-        folders, here = (project.folders, project.eval_folders), path_from_here(project)
-        screen.next_commands(check_commands(written, *folders, words, here))
+        words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *arguments]
+        written = [(baseline.id, baseline.file) for baseline in captured]
+        folders, from_here = (project.folders, project.eval_folders), path_from_here(project)
+        screen.next_commands(check_commands(written, *folders, words, from_here))

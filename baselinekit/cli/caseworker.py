@@ -1,7 +1,7 @@
-"""A run of evals in several processes, or on a cluster: where it is asked for, and what each of them builds.
+"""A run of evals in several processes or on a cluster: the engine of the run, and the worker of each process.
 
-Whoever makes attempts elsewhere needs a project, clients and what evals need besides; all that they leave to
-be written comes back on slips."""
+A worker builds its own project, clients and the other resources of evals; whatever has to be written is sent
+back on slips."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -9,7 +9,14 @@ from dataclasses import replace
 from functools import partial
 
 from baselinekit.cli.clients import LazyModels
-from baselinekit.cli.cluster import check_asked, judged, order_below, order_sent, sending, shared
+from baselinekit.cli.cluster import (
+    check_cluster_option,
+    judge_sealed,
+    open_sending,
+    order_in_folder,
+    order_sent,
+    shared,
+)
 from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.outside import outside_of
 from baselinekit.cli.worker import KnownEnvironment, Order, Workplace, orders_of
@@ -28,10 +35,12 @@ from baselinekit.workflow.project import Project
 
 
 class RunWorker:
-    """Makes attempts for a run that another process has begun. `saves`: whether answers are wanted; `known`:
-    what that one knows of the place of the run, where this is another one."""
+    """Makes attempts for a run that another process has started. `saves`: whether answers are saved;
+    `known_environment`: the environment of the run, if this worker is on another machine."""
 
-    def __init__(self, order: Order, cases: CaseOrder, saves: bool, known: Mapping[str, Json] | None = None):
+    def __init__(
+        self, order: Order, cases: CaseOrder, saves: bool, known_environment: Mapping[str, Json] | None = None
+    ):
         self._place = Workplace(order)
         place = self._place
         self._jobs = order.jobs
@@ -42,28 +51,32 @@ class RunWorker:
             return outside_of(place.project, clients, queue, slip.answered.append if saves else None)
 
         context = replace(place.context, clients=clients)
-        afar = None if known is None else partial(KnownEnvironment, known=known)
-        self._cases = CasesElsewhere(place.project, context, cases, outside, afar)
+        environment_class = (
+            None
+            if known_environment is None
+            else partial(KnownEnvironment, known_environment=known_environment)
+        )
+        self._cases = CasesElsewhere(place.project, context, cases, outside, environment_class)
         self.cancel, self.close = place.cancel, place.close
-        if known is None:
-            gc.freeze()  # all that was loaded stays: there is no use in looking through it
+        if known_environment is None:
+            gc.freeze()  # everything loaded so far stays: spare the garbage collector from scanning it
 
     def judge(self, chunk: Chunk[CaseTurn], lease: Lease) -> ChunkDone[JudgedAttempt]:
         self._place.begin(lease)
-        done = self._cases.run(chunk, self._jobs, lease.failures)
-        return replace(done, gathered=self._place.gathered())
+        outcome = self._cases.run(chunk, self._jobs, lease.failures)
+        return replace(outcome, gathered=self._place.gathered())
 
 
 def in_processes(
     project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
 ) -> Callable[[CaseOrder], CaseEngine | None]:
-    """The engine of a run, once it is known what is run; None where no more than one at a time may be."""
+    """Build the engine of a run when its cases are known; None if only one attempt at a time may be made."""
 
     def begin(cases: CaseOrder) -> CaseEngine | None:
         lanes = min(options.processes, cases.jobs)
         if lanes == 1:
             return None
-        models.hold_journal()
+        models.lock_journal()
         orders = orders_of(project, options.recording, lanes, cases.jobs, options.resume, about)
         leases = Leases(lanes, models.limits, 1 if cases.first else None, context.clients.now)
         builds = [partial(RunWorker, order, cases, options.save_answers is not None) for order in orders]
@@ -75,14 +88,14 @@ def in_processes(
 def on_cluster(
     place: str, project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
 ) -> Callable[[CaseOrder], CaseEngine]:
-    """The engine of a run on a cluster, once it is known what is run."""
-    check_asked(place)
+    """Build the engine of a run on a cluster when its cases are known."""
+    check_cluster_option(place)
 
     def begin(cases: CaseOrder) -> CaseEngine:
-        models.hold_journal()
+        models.lock_journal()
         order = order_sent(project, options.recording, cases.jobs, options.resume, about)
         maxfail = 1 if cases.first else None
-        sent = sending(place, project, context, models, order, judge_cases, maxfail)
+        sent = open_sending(place, project, context, models, order, judge_cases, maxfail)
         packing = CasePacking(shared(project, context, order), Ratings(project.root).contents())
         return CasesOnCluster(sent, packing, CasePolicy(cases, options.save_answers is not None))
 
@@ -90,12 +103,12 @@ def on_cluster(
 
 
 def judge_cases(run: str, sealed: Sealed) -> Sealed:
-    """What becomes of a chunk of attempts, on a worker of a cluster."""
-    return judged(run, sealed, _begun)
+    """Judge a chunk of attempts on a worker of a cluster."""
+    return judge_sealed(run, sealed, _start_worker)
 
 
-def _begun(parcel: Parcel, top: str) -> tuple[RunWorker, Chunk[CaseTurn]]:
-    """Whole paths in a case say where the files are here."""
+def _start_worker(parcel: Parcel, top: str) -> tuple[RunWorker, Chunk[CaseTurn]]:
+    """Build the worker and its chunk; absolute paths in a case are replaced by those on this machine."""
     policy: CasePolicy = parcel.policy
     chunk, cases = away((parcel.chunk, policy.order), [file.path for file in parcel.files], top)
-    return RunWorker(order_below(parcel.order, top), cases, policy.saves, parcel.known), chunk
+    return RunWorker(order_in_folder(parcel.order, top), cases, policy.saves, parcel.known), chunk

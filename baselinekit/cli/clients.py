@@ -1,4 +1,4 @@
-"""The real clients: sockets, processes, models, the clock. Built here and handed down."""
+"""The real clients: sockets, processes, models, the clock. They are built here and passed on."""
 
 import os
 import signal
@@ -29,27 +29,25 @@ if TYPE_CHECKING:  # most runs ask no model
     from baselinekit.models.recording import Mode, Shelf
     from baselinekit.store.journal import AnswerJournal
 
-# The real clients: sockets, processes, the clock. Built here and handed down.
-
 
 def timestamps(now: Now) -> Callable[[], str]:
-    """The present as it stands in files: UTC, in whole seconds."""
+    """The current time as it is written to files: UTC, in whole seconds."""
     return lambda: datetime.fromtimestamp(now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AT_ONCE = 3.0
+_END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_REPEAT_SECONDS = 3.0
 
 
 @contextmanager
 def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunContext]:
-    """The real clients, open until the run is over."""
+    """Open the real clients until the run is over."""
     client = Client(proxies_of_environment())
     processes = LazyProcesses()
 
     def cancel() -> None:
         client.cancel()
-        processes.cancel()  # last: a child that ignores the signal is waited for
+        processes.cancel()  # last, as it waits for a child that ignores the signal
 
     clients = Clients(client.send, processes.execute, sleep or client.sleep, now=now)
     try:
@@ -60,23 +58,23 @@ def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunConte
 
 @contextmanager
 def real_context() -> Iterator[RunContext]:
-    """The same, and whoever wants the run to end is heard."""
+    """The same, and signals end the run in an orderly way."""
     interrupt = Interrupt()
-    heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
-    before = {number: signal.signal(number, interrupt) for number in heard}
-    sys.unraisablehook = interrupt.lost
+    numbers = [number for number in _END_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
+    handlers = {number: signal.signal(number, interrupt) for number in numbers}
+    sys.unraisablehook = interrupt.on_unraisable
     with open_clients(clock(), sleep(), interrupt.stop) as context:
         try:
             yield context
         finally:
             sys.unraisablehook = sys.__unraisablehook__
-            for number, handler in before.items() if not interrupt.came else ():
+            for number, handler in handlers.items() if not interrupt.has_come else ():
                 signal.signal(number, handler)
 
 
 @contextmanager
-def with_progress(context: RunContext, doing: str, color: str = "auto") -> Iterator[RunContext]:
-    """The same with a bar on standard error, until this ends; without one where nothing is said of it."""
+def with_progress(context: RunContext, action: str, color: str = "auto") -> Iterator[RunContext]:
+    """The context with a progress bar on standard error; without one if `action` is empty."""
     with ExitStack() as bars:
 
         def begin(total: int) -> Callable[[Outcome], None]:
@@ -84,46 +82,46 @@ def with_progress(context: RunContext, doing: str, color: str = "auto") -> Itera
                 return lambda outcome: None
             from baselinekit.cli.progress import show_progress
 
-            return bars.enter_context(show_progress(total, sys.stderr, doing, color))
+            return bars.enter_context(show_progress(total, sys.stderr, action, color))
 
-        yield replace(context, advance=begin) if doing else context
+        yield replace(context, advance=begin) if action else context
 
 
 class Interrupt:
-    """A closed terminal, or whoever ends a job, gets what a Ctrl-C gets: what is done is kept. That takes a
-    moment, with the report, in which a second one (the same key again, or a signal to the whole group) must
-    not undo it."""
+    """Handles Ctrl-C, a closed terminal and the end of a job alike: results so far are kept. Writing them and
+    the report takes a moment, in which a second signal (the same key again, or a signal to the whole process
+    group) must not interrupt it."""
 
     def __init__(self) -> None:
         self.stop = Stop()
-        self._until = 0.0
+        self._ignored_until = 0.0
 
     @property
-    def came(self) -> bool:
-        return self._until > 0
+    def has_come(self) -> bool:
+        return self._ignored_until > 0
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        if now < self._until:
+        if now < self._ignored_until:
             return
-        first, self._until = not self.came, now + _AT_ONCE
+        first, self._ignored_until = not self.has_come, now + _REPEAT_SECONDS
         if first and self.stop.is_heard:
             self.stop.ask()
         else:
             raise KeyboardInterrupt
 
-    def lost(self, what: "sys.UnraisableHookArgs") -> None:
-        """Python was tidying up by the way when the signal came, and drops what is raised there: it comes
-        again in a moment."""
-        if what.exc_type is KeyboardInterrupt:
-            self._until = 0.0
+    def on_unraisable(self, error: "sys.UnraisableHookArgs") -> None:
+        """Send the signal again in a moment: it came during a clean-up such as `__del__`, where Python drops
+        exceptions."""
+        if error.exc_type is KeyboardInterrupt:
+            self._ignored_until = 0.0
             threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
         else:
-            sys.__unraisablehook__(what)
+            sys.__unraisablehook__(error)
 
 
 class LazyProcesses:
-    """The client for programs, loaded with the first of them: most runs start none."""
+    """The client for programs, loaded when the first one is started: most runs start none."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -141,20 +139,20 @@ class LazyProcesses:
         return result
 
     def cancel(self) -> None:
-        """Also of what nobody has loaded yet: it must start no program from now on."""
+        """Cancel the client even if it is not loaded yet: it must not start any program from now on."""
         self.load().cancel()
 
 
-# The models as a command asks them: made at the first question, behind what is kept of their answers.
+# The models as a command asks them: built at the first question, behind the recorded answers.
 
 
 CACHE = f"{atomic.STATE_FOLDER}/calls"
-UNASKED = RecordingOptions(offline=".")
+CHECK_ONLY = RecordingOptions(offline=".")
 """For commands that ask no model: only the entries of the models are checked."""
 
 
 class LazyModels:
-    """The models of a project, made when the first of them is needed: most runs need none."""
+    """The models of a project, built when the first one is needed: most runs need none."""
 
     def __init__(
         self,
@@ -164,9 +162,9 @@ class LazyModels:
         resume: bool | None = None,
         about: str = "",
     ):
-        """`resume`: whether this goes on where a run was stopped; None where no run can be. `about`: what is
-        run, which tells one run to go on with from another."""
-        self._project, self._clients, self._wanted, self._resume = project, clients, recording, resume
+        """`resume`: whether this continues a stopped run; None if the command cannot be resumed. `about`:
+        what is run, which identifies the run to continue."""
+        self._project, self._clients, self._recording, self._resume = project, clients, recording, resume
         self._about = about
         self.part = 0, 1
         self._lock = threading.Lock()
@@ -179,9 +177,9 @@ class LazyModels:
         self._not_kept: list[str] = []
 
     def go_on(self) -> None:
-        """Who goes on with a run holds what it was answered; CannotReplay where it is still under way."""
+        """Open the journal if a run is resumed; CannotReplay if that run is still under way."""
         if self._resume:
-            self._journal = self._opened()
+            self._journal = self._create_journal()
 
     def ask(self, ask: Ask) -> Answer:
         with self._lock:
@@ -191,42 +189,43 @@ class LazyModels:
 
     def check(self, name: str) -> None:
         with self._lock:
-            made = self.make_models()
-        made.check(name, self._wanted.offline is None)
+            models = self.make_models()
+        models.check(name, self._recording.offline is None)
 
     def similar(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         if not pairs:
             return []
         with self._lock:
             self._embedding = self._embedding or self.load_embedding()
-        alike: list[float] = self._embedding.similarities(pairs)
-        return alike
+        similarities: list[float] = self._embedding.similarities(pairs)
+        return similarities
 
     def added_to(self, context: RunContext) -> RunContext:
         return replace(context, clients=replace(context.clients, models=self, similar=self.similar))
 
     @property
     def spent(self) -> Spent | None:
-        """What has been asked, if anything was."""
-        here: Spent | None = None if self._models is None else self._models.spent
-        if here is None or self._spent_elsewhere is None:
-            return here or self._spent_elsewhere
-        return plus(here, self._spent_elsewhere)
+        """What the models have been asked, if anything."""
+        spent: Spent | None = None if self._models is None else self._models.spent
+        if spent is None or self._spent_elsewhere is None:
+            return spent or self._spent_elsewhere
+        return plus(spent, self._spent_elsewhere)
 
-    def added_up(self, report: Report) -> Report:
-        """The report with what was asked. A run that came to its end leaves nothing to go on with."""
+    def with_totals(self, report: Report) -> Report:
+        """The report with what the models were asked. A completed run removes its journal, as there is
+        nothing to resume."""
         is_over = report.complete and not (report.interrupted or report.summary.error)
-        journal, told = self._journal, list[str]()
+        journal, notes = self._journal, list[str]()
         if journal is not None and journal.is_torn:
-            told.append("the last answer of the earlier run was torn, and is asked for again")
+            notes.append("the last answer of the earlier run was torn, and is asked for again")
         if journal is not None and is_over:
             journal.forget()
         elif journal is not None and journal.lost is not None:
-            why = journal.lost.problems[0].message
-            told.append(f"some answers were not kept, and --resume will ask for them again: {why}")
+            reason = journal.lost.problems[0].message
+            notes.append(f"some answers were not kept, and --resume will ask for them again: {reason}")
         not_recorded = (*report.not_recorded, *dict.fromkeys(self._not_kept))
         return replace(
-            report, spent=self.spent, warnings=(*report.warnings, *told), not_recorded=not_recorded
+            report, spent=self.spent, warnings=(*report.warnings, *notes), not_recorded=not_recorded
         )
 
     def close(self) -> None:
@@ -236,8 +235,8 @@ class LazyModels:
     def load_embedding(self) -> Any:
         from baselinekit.models.embedding import Embedding, find_folder
 
-        named = self._project.config.models.get("embedding")
-        return Embedding(find_folder(None if named is None else named.folder, self._project.root))
+        model = self._project.config.models.get("embedding")
+        return Embedding(find_folder(None if model is None else model.folder, self._project.root))
 
     def make_models(self) -> Any:
         if self._models is None:
@@ -261,42 +260,44 @@ class LazyModels:
     @property
     def limits(self) -> Limits:
         """The operator's limits, else the configured ones."""
-        return effective_limits(self._project.config.limits, self._wanted)
+        return effective_limits(self._project.config.limits, self._recording)
 
     def wrap_recording(self, source: Any) -> Any:
-        """The models behind what is kept of their answers."""
+        """The models, wrapped so that recorded answers are used first."""
         from baselinekit.models.recording import Recording
         from baselinekit.store.results import Cassettes
 
-        project, wanted = self._project, self._wanted
-        if wanted.offline is not None:
-            return Recording(source, Cassettes(project.root, typed(project, wanted.offline)), "offline")
-        for where, shelf in self.shelves().items():
-            source = Recording(source, shelf, where)
+        project, recording = self._project, self._recording
+        if recording.offline is not None:
+            return Recording(
+                source, Cassettes(project.root, operator_path(project, recording.offline)), "offline"
+            )
+        for mode, shelf in self.shelves().items():
+            source = Recording(source, shelf, mode)
         return source
 
     def shelves(self) -> "dict[Mode, Shelf]":
-        """Where answers are kept, and who is asked first last."""
+        """Where answers are kept; the one that is asked first comes last."""
         from baselinekit.store.results import Cassettes
 
-        project, wanted = self._project, self._wanted
-        found: dict[Mode, Shelf] = {}
+        project, recording = self._project, self._recording
+        shelves: dict[Mode, Shelf] = {}
         if self._resume is not None:
-            self._journal = self._journal or self._opened()
-            found |= {"journal": self._journal} if self._journal else {}
-        if wanted.cache:
-            found["cache"] = Cassettes(project.root, CACHE)
-        if wanted.record_calls is not None:
-            found["record"] = Cassettes(project.root, typed(project, wanted.record_calls))
-        return found
+            self._journal = self._journal or self._create_journal()
+            shelves |= {"journal": self._journal} if self._journal else {}
+        if recording.cache:
+            shelves["cache"] = Cassettes(project.root, CACHE)
+        if recording.record_calls is not None:
+            shelves["record"] = Cassettes(project.root, operator_path(project, recording.record_calls))
+        return shelves
 
-    def hold_journal(self) -> None:
-        """Before others read what it says: an earlier run with which this one goes on is nobody else's."""
+    def lock_journal(self) -> None:
+        """Open, and so lock, the journal of a resumed run before workers read it."""
         if self._resume:
-            self._journal = self._journal or self._opened()
+            self._journal = self._journal or self._create_journal()
 
     def take(self, gathered: Gathered) -> None:
-        """What other processes have asked, as if it had been asked here."""
+        """Count and keep what other processes have asked, as if it had been asked here."""
         with self._lock:
             if gathered.answers and self._shelves is None:
                 self._shelves = self.shelves()
@@ -314,11 +315,11 @@ class LazyModels:
             elif shelf is not None:
                 shelf.keep(answer.model, answer.name, answer.record)
         except NotRecorded as error:
-            if answer.where == "record":  # a cache that is full is none
+            if answer.where == "record":  # a cache that cannot be written does not matter
                 self._not_kept.extend(str(problem) for problem in error.problems)
 
-    def _opened(self) -> "AnswerJournal | None":
-        """The answers of this run, so that a run which is stopped can go on; None where none can be kept."""
+    def _create_journal(self) -> "AnswerJournal | None":
+        """The journal of this run's answers, to resume it if it is stopped; None if it cannot be written."""
         from baselinekit.store.journal import AnswerJournal, name_of
 
         with suppress(NotRecorded):
@@ -326,20 +327,22 @@ class LazyModels:
         return None
 
 
-def with_models(context: RunContext, project: Project, recording: RecordingOptions = UNASKED) -> RunContext:
+def with_models(
+    context: RunContext, project: Project, recording: RecordingOptions = CHECK_ONLY
+) -> RunContext:
     """The context with the models of the project among its clients."""
     return LazyModels(project, context.clients, recording).added_to(context)
 
 
-def typed(project: Project, folder: str) -> str:
-    """A folder that the operator has typed, from where the operator is."""
+def operator_path(project: Project, folder: str) -> str:
+    """A folder that the operator has typed, relative to the operator's working folder."""
     return os.path.join(project.cwd, os.path.expanduser(folder))
 
 
-def effective_limits(stated: Limits, wanted: RecordingOptions) -> Limits:
+def effective_limits(limits: Limits, recording: RecordingOptions) -> Limits:
     """The operator's limits, else the configured ones."""
     return Limits(
-        calls=stated.calls if wanted.max_calls is None else wanted.max_calls,
-        tokens=stated.tokens if wanted.max_tokens is None else wanted.max_tokens,
-        usd=stated.usd if wanted.max_cost is None else wanted.max_cost,
+        calls=limits.calls if recording.max_calls is None else recording.max_calls,
+        tokens=limits.tokens if recording.max_tokens is None else recording.max_tokens,
+        usd=limits.usd if recording.max_cost is None else recording.max_cost,
     )

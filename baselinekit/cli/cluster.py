@@ -1,5 +1,5 @@
-"""Chunks on a Dask cluster: what goes there of the operator's words and of the project, for whoever begins a
-run; and what a worker there does with a parcel."""
+"""Chunks on a Dask cluster: which options and files of the project are sent when a run starts, and what a
+worker does with a parcel."""
 
 import os
 from collections import deque
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import click
 from click.core import ParameterSource
 
-from baselinekit.cli.clients import CACHE, LazyModels, typed
+from baselinekit.cli.clients import CACHE, LazyModels, operator_path
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.cli.worker import CompareWorker, Order, order_of
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, fault_of_ours
@@ -34,18 +34,18 @@ _NO_CONFIG = b"version: 1\n"
 _WORD = lazy_pattern(r"\w+")
 
 
-def check_asked(place: str) -> None:
-    """That there can be such a place, and that nothing else is asked for beside it."""
+def check_cluster_option(place: str) -> None:
+    """Refuse an invalid address, and `--processes` together with `--dask`."""
     check_place(place)
     context = click.get_current_context(silent=True)
     if context and context.get_parameter_source("processes") is ParameterSource.COMMANDLINE:
-        what = "--dask and --processes both say where the work is done"
+        message = "--dask and --processes both say where the work is done"
         raise InvalidInput(
-            Problem("BK508", what, "leave one of them out; --dask local:4 starts four workers")
+            Problem("BK508", message, "leave one of them out; --dask local:4 starts four workers")
         )
 
 
-def compares_on(
+def cluster_engine(
     place: str,
     project: Project,
     context: RunContext,
@@ -55,9 +55,9 @@ def compares_on(
     resume: bool | None,
 ) -> BaselineEngine:
     """The engine of a compare on a cluster."""
-    check_asked(place)
+    check_cluster_option(place)
     order = order_sent(project, recording, policy.jobs, resume, "compare")
-    begin = sending(place, project, context, models, order, judge_parcel, policy.maxfail)
+    begin = open_sending(place, project, context, models, order, judge_parcel, policy.maxfail)
     worker = ChunkWorker(CaptureEnvironment(project, context.clients), policy.judging, context)
     return Elsewhere(begin, Packing(shared(project, context, order)), worker, policy.judging)
 
@@ -65,16 +65,15 @@ def compares_on(
 def order_sent(
     project: Project, recording: RecordingOptions, jobs: int, resume: bool | None, about: str
 ) -> Order:
-    """The order as it goes to other machines: with what they need of the environment, and nothing else of
-    it."""
-    order = order_of(project, absolute(project, recording), jobs, resume, about)
+    """The order as it is sent to other machines, with only those environment variables that they need."""
+    order = order_of(project, with_absolute_folders(project, recording), jobs, resume, about)
     config = os.path.join(project.root, project.config_file or CONFIG_NAME)
-    operator = replace(order.operator, environ=environ_sent(project, order.operator), config=config)
+    operator = replace(order.operator, environ=environment_to_send(project, order.operator), config=config)
     return replace(order, operator=operator)
 
 
 @contextmanager
-def sending(
+def open_sending(
     place: str,
     project: Project,
     context: RunContext,
@@ -83,7 +82,7 @@ def sending(
     work: Work,
     maxfail: int | None,
 ) -> Iterator[Sending]:
-    """The cluster at a place, for one run. `order`: with how many at once, over all workers."""
+    """Connect to the cluster at a place for one run. `order.jobs`: how many at once, over all workers."""
     with reached(place, is_private(project, order.operator), stop_run) as cluster:
         places = max(1, min(len(cluster.workers()), order.jobs))
         yield Sending(
@@ -92,26 +91,34 @@ def sending(
             work,
             Leases(places, models.limits, maxfail, context.clients.now),
             places,
-            partial(_around, project, context),
+            partial(_known_environment, project, context),
             models.take,
         )
 
 
-def _around(project: Project, context: RunContext) -> dict[str, Json]:
-    """What is known of the place of the run. What cannot be found out is met again by whom it concerns."""
-    here = CaptureEnvironment(project, context.clients)
+def _known_environment(project: Project, context: RunContext) -> dict[str, Json]:
+    """The environment of the run. Errors are ignored here: the baseline that needs it reports them."""
+    environment = CaptureEnvironment(project, context.clients)
     with suppress(BaselinekitError):
-        here.environment()
-    return here.seen
+        environment.environment()
+    return environment.seen
 
 
-# What is sent of the operator's words, and which files all parcels need.
+# Which options and environment variables are sent, and which files all parcels need.
 
 
-def environ_sent(project: Project, operator: Operator) -> dict[str, str]:
-    """Of the environment what the project declares to need, and whether this is CI."""
-    stated = [project.config.variables, *(one.variables for one in project.config.environments.values())]
-    names = {one.from_env for some in stated for one in some.values() if isinstance(one, Variable)}
+def environment_to_send(project: Project, operator: Operator) -> dict[str, str]:
+    """The environment variables that the project declares to need, and whether this is CI."""
+    mappings = [
+        project.config.variables,
+        *(environment.variables for environment in project.config.environments.values()),
+    ]
+    names = {
+        variable.from_env
+        for mapping in mappings
+        for variable in mapping.values()
+        if isinstance(variable, Variable)
+    }
     names |= {name for name, value in operator.secrets.items() if value is None}
     for path in _targets_files(project, operator):
         with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
@@ -123,34 +130,37 @@ def environ_sent(project: Project, operator: Operator) -> dict[str, str]:
 
 
 def is_private(project: Project, sent: Operator) -> bool:
-    """Whether anything of what is sent is for nobody else: secrets, what stands in env files, and what comes
-    from the operator's own environment."""
+    """Whether anything that is sent is confidential: secrets, values from env files, and values from the
+    operator's environment."""
     values = project.scope.secrets or sent.file_values or sent.environ.keys() - {"CI"}
     return bool(values or project.config.http.cert)
 
 
-def absolute(project: Project, recording: RecordingOptions) -> RecordingOptions:
-    """With the folders as they are called from anywhere on this machine."""
+def with_absolute_folders(project: Project, recording: RecordingOptions) -> RecordingOptions:
+    """The options with absolute paths of their folders."""
 
-    def whole(folder: str | None) -> str | None:
-        return None if folder is None else typed(project, folder)
+    def absolute(folder: str | None) -> str | None:
+        return None if folder is None else operator_path(project, folder)
 
-    return replace(recording, offline=whole(recording.offline), record_calls=whole(recording.record_calls))
+    return replace(
+        recording, offline=absolute(recording.offline), record_calls=absolute(recording.record_calls)
+    )
 
 
 def shared(project: Project, context: RunContext, order: Order) -> CommonFiles:
-    """What goes with each chunk: the configuration, what it names for all requests, and kept answers."""
-    stated: dict[str, bytes] = {}
+    """The files sent with each chunk: the configuration, the files it names for all requests, and recorded
+    answers."""
+    contents: dict[str, bytes] = {}
     config = os.path.join(project.root, project.config_file or CONFIG_NAME)
     if project.config_file is None:
-        stated[config] = _NO_CONFIG
+        contents[config] = _NO_CONFIG
     elif project.config_from is not None:
         from baselinekit.programs.git import Git
 
         git = Git(context.clients.execute, project.root)
         tree = git.tree(git.commit(project.config_from, "--config-from"))
         name = project.config_file
-        stated[config] = git.contents({name: tree[name]})[name]
+        contents[config] = git.contents({name: tree[name]})[name]
     http = project.config.http
     files = [config, *_targets_files(project, order.operator)]
     files += [os.path.join(project.root, name) for name in (http.verify, http.cert) if isinstance(name, str)]
@@ -161,17 +171,17 @@ def shared(project: Project, context: RunContext, order: Order) -> CommonFiles:
         from baselinekit.store.journal import files_of, name_of
 
         answers += files_of(project.root, name_of("answers", order.about))
-    return CommonFiles(project, stated, files, answers)
+    return CommonFiles(project, contents, files, answers)
 
 
 def _targets_files(project: Project, operator: Operator) -> list[str]:
-    named = operator.targets if operator.targets is not None else project.config.targets
+    file = operator.targets if operator.targets is not None else project.config.targets
     folder = operator.cwd if operator.targets is not None else project.root
-    return [os.path.normpath(os.path.join(folder, named))] if isinstance(named, str) else []
+    return [os.path.normpath(os.path.join(folder, file))] if isinstance(file, str) else []
 
 
 class ParcelWorker(Protocol):
-    """Whoever works on the chunk of a parcel."""
+    """The worker for the chunk of a parcel."""
 
     cancel: Callable[[], None]
     close: Callable[[], None]
@@ -179,63 +189,66 @@ class ParcelWorker(Protocol):
     def judge(self, chunk: Any, lease: Lease, /) -> ChunkDone[Any]: ...
 
 
-# On a worker. Which runs it works on, so that whoever has begun one can end it.
+# On a worker: how to cancel the runs that it works on, for when the process that started one ends it.
 
-_under_way: dict[str, list[Callable[[], None]]] = {}
-_stopped: deque[str] = deque(maxlen=256)
+_cancels_by_run: dict[str, list[Callable[[], None]]] = {}
+_stopped_runs: deque[str] = deque(maxlen=256)
 
 
 def stop_run(run: str) -> None:
-    """What is under way of a run ends soon, and nothing of it is begun any more."""
-    _stopped.append(run)
-    for cancel in list(_under_way.get(run, ())):
+    """Cancel what is under way of a run, and start nothing more of it."""
+    _stopped_runs.append(run)
+    for cancel in list(_cancels_by_run.get(run, ())):
         cancel()
 
 
 def judge_parcel(run: str, sealed: Sealed) -> Sealed:
-    """What becomes of a chunk of baselines."""
-    return judged(run, sealed, _begun)
+    """Judge a chunk of baselines."""
+    return judge_sealed(run, sealed, _start_worker)
 
 
-def _begun(parcel: Parcel, top: str) -> tuple[ParcelWorker, Any]:
-    order = order_below(parcel.order, top)
+def _start_worker(parcel: Parcel, top: str) -> tuple[ParcelWorker, Any]:
+    order = order_in_folder(parcel.order, top)
     return CompareWorker(order, parcel.policy, parcel.known), parcel.chunk
 
 
-def judged(run: str, sealed: Sealed, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]) -> Sealed:
-    """What becomes of a chunk. `begin`: gives who works on it, and the chunk as it is to be worked on, once
-    its files are laid out below a folder. It raises nothing: what is raised on a worker stands in its log."""
+def judge_sealed(
+    run: str, sealed: Sealed, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]
+) -> Sealed:
+    """Judge a chunk. `begin`: builds its worker, and the chunk as the worker takes it, once its files are
+    written below a folder. Errors are returned, not raised: those raised on a worker only appear in its
+    log."""
     try:
-        return Sealed.of(_judged(run, sealed.unsealed(), begin))
+        return Sealed.of(_run_parcel(run, sealed.unsealed(), begin))
     except BaselinekitError as error:
         return Sealed.of(error.problems[0])
     except Exception as error:
         return Sealed.of(fault_of_ours(error).problems[0])
 
 
-def _judged(
+def _run_parcel(
     run: str, parcel: Parcel, begin: Callable[[Parcel, str], tuple[ParcelWorker, Any]]
 ) -> ChunkDone[Any]:
     with laid_out(parcel.files, parcel.folders, scratch()) as top:
         worker, chunk = begin(parcel, top)
-        cancels = _under_way.setdefault(run, [])
+        cancels = _cancels_by_run.setdefault(run, [])
         cancels.append(worker.cancel)
         try:
-            if run in _stopped:
+            if run in _stopped_runs:
                 worker.cancel()
             return at_home(worker.judge(chunk, parcel.lease), top)
         finally:
             cancels.remove(worker.cancel)
             worker.close()
             if not cancels:
-                _under_way.pop(run, None)
+                _cancels_by_run.pop(run, None)
 
 
-def order_below(order: Order, top: str) -> Order:
-    """The same words, said of what is laid out below a folder."""
+def order_in_folder(order: Order, top: str) -> Order:
+    """The order with its paths moved below the folder that the files are written to."""
     operator, recording = order.operator, order.recording
 
-    def below(path: str | None) -> str | None:
+    def moved_path(path: str | None) -> str | None:
         return None if path is None else moved(os.path.join(operator.cwd, path), top)
 
     return replace(
@@ -243,11 +256,11 @@ def order_below(order: Order, top: str) -> Order:
         operator=replace(
             operator,
             cwd=moved(operator.cwd, top),
-            config=below(operator.config),
+            config=moved_path(operator.config),
             config_from=None,
-            targets=below(operator.targets),
+            targets=moved_path(operator.targets),
         ),
         recording=replace(
-            recording, offline=below(recording.offline), record_calls=below(recording.record_calls)
+            recording, offline=moved_path(recording.offline), record_calls=moved_path(recording.record_calls)
         ),
     )

@@ -58,21 +58,21 @@ class CompareRunsOptions:
 
 def compare_runs(options: CompareRunsOptions) -> int:
     if options.threshold is not None and not options.mean:
-        what = "--threshold belongs to --mean-delta: the exact tests need none"
-        raise InvalidInput(Problem("BK508", what, "add --mean-delta, or leave it out"))
+        message = "--threshold belongs to --mean-delta: the exact tests need none"
+        raise InvalidInput(Problem("BK508", message, "add --mean-delta, or leave it out"))
     if options.mean and (options.across or options.partial):
-        what = "--mean-delta counts every case that both runs have, whatever differs"
-        raise InvalidInput(Problem("BK508", what, "leave --across and --partial out"))
+        message = "--mean-delta counts every case that both runs have, whatever differs"
+        raise InvalidInput(Problem("BK508", message, "leave --across and --partial out"))
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
-    before, now = load_both(options.before, options.now, os.getcwd())
+    earlier, now = load_both(options.before, options.now, os.getcwd())
     style = screen.style_of(options.color, options.verbose)
     if options.mean:
         threshold = _THRESHOLD if options.threshold is None else options.threshold
-        delta = mean_delta(before, now, threshold)
+        delta = mean_delta(earlier, now, threshold)
         deliver(options, delta_document(delta), describe_delta(delta, style), delta_verdict(delta, style))
         return delta.exit_code
-    pairing = pair_runs(before, now, options.across, options.partial)
+    pairing = pair_runs(earlier, now, options.across, options.partial)
     document = EARLIER.write(pairing.earlier) | {"lost": list(pairing.lost), "exit_code": pairing.exit_code}
     deliver(options, document, describe_pairing(pairing, style), verdict(pairing, style))
     return pairing.exit_code
@@ -90,27 +90,27 @@ def deliver(options: CompareRunsOptions, document: Json, lines: Iterator[str], l
 def describe_pairing(pairing: Pairing, style: Style) -> Iterator[str]:
     earlier = pairing.earlier
     yield from describe_earlier(earlier, style)
-    yield from told("only in the earlier run", earlier.gone, style)
-    yield from told("only in the later run", earlier.added, style)
-    yield from told("without a verdict now", pairing.lost, style)
+    yield from list_ids("only in the earlier run", earlier.gone, style)
+    yield from list_ids("only in the later run", earlier.added, style)
+    yield from list_ids("without a verdict now", pairing.lost, style)
 
 
-def told(what: str, ids: Sequence[str], style: Style) -> Iterator[str]:
-    """`  2 only in the earlier run: a, b`, or nothing."""
+def list_ids(label: str, ids: Sequence[str], style: Style) -> Iterator[str]:
+    """Format `  2 only in the earlier run: a, b`, or nothing if there are no ids."""
     if ids:
-        shown = ids if style.verbose else ids[:_MOST_IDS]
-        rest = f" and {len(ids) - len(shown):,} more" if len(ids) > len(shown) else ""
-        yield f"  {len(ids):,} {what}: {', '.join(map(screen.safe_line, shown))}{rest}"
+        listed = ids if style.verbose else ids[:_MOST_IDS]
+        omitted = f" and {len(ids) - len(listed):,} more" if len(ids) > len(listed) else ""
+        yield f"  {len(ids):,} {label}: {', '.join(map(screen.safe_line, listed))}{omitted}"
 
 
 def verdict(pairing: Pairing, style: Style) -> str:
-    """The last line: what the exit code says, in words."""
+    """The last line: the exit code in words."""
     earlier = pairing.earlier
     compared = len(earlier.cases) - len(earlier.those("not comparable"))
     if earlier.regressed:
-        named = [many(number, "case") for number in [len(earlier.those("regressed"))] if number]
-        named += [metric.name for metric in earlier.metrics if metric.verdict == "regressed"]
-        return f"{style.paint('regressed', 'bold red')}: {', '.join(named)}"
+        regressions = [many(number, "case") for number in [len(earlier.those("regressed"))] if number]
+        regressions += [metric.name for metric in earlier.metrics if metric.verdict == "regressed"]
+        return f"{style.paint('regressed', 'bold red')}: {', '.join(regressions)}"
     if earlier.tells_nothing:
         return f"{style.paint('undecided', 'yellow')}: no case can be compared"
     if pairing.exit_code:
@@ -120,23 +120,23 @@ def verdict(pairing: Pairing, style: Style) -> str:
         )
         return f"{style.paint('undecided', 'yellow')}: {', '.join(parts)}"
     unsure = len(earlier.those("insufficient evidence"))
-    unsaid = f"; insufficient evidence in {unsure:,}" if unsure else ""
-    return f"{style.paint('no regression', 'green')} in {many(compared, 'case')}{unsaid}"
+    unsure_note = f"; insufficient evidence in {unsure:,}" if unsure else ""
+    return f"{style.paint('no regression', 'green')} in {many(compared, 'case')}{unsure_note}"
 
 
 def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
     colors = {"win": "green", "loss": "bold red", "tie": "dim"}
-    shown = [pair for pair in delta.pairs if style.verbose or pair.outcome != "tie"]
-    ids = {pair.id: screen.safe_line(pair.id) for pair in shown}
+    pairs = [pair for pair in delta.pairs if style.verbose or pair.outcome != "tie"]
+    ids = {pair.id: screen.safe_line(pair.id) for pair in pairs}
     widest = min(_WIDEST, max(map(len, ids.values()), default=0))
-    for pair in sorted(shown, key=lambda pair: pair.delta):
-        moved = f"{pair.before:.3f} -> {pair.now:.3f}  {float(pair.delta):+.3f}"
-        line = f"  {pair.outcome:<4}  {ids[pair.id]:<{widest}}   {moved}"
+    for pair in sorted(pairs, key=lambda pair: pair.delta):
+        scores = f"{pair.before:.3f} -> {pair.now:.3f}  {float(pair.delta):+.3f}"
+        line = f"  {pair.outcome:<4}  {ids[pair.id]:<{widest}}   {scores}"
         yield style.paint(line, colors[pair.outcome])
-    yield from told("only in the earlier run, not counted", delta.only_before, style)
-    yield from told("only in the later run, not counted", delta.only_now, style)
-    yield from told("without a score, not counted", delta.unscored, style)
-    yield from told("of the errors count with the score that their row states", delta.errors, style)
+    yield from list_ids("only in the earlier run, not counted", delta.only_before, style)
+    yield from list_ids("only in the later run, not counted", delta.only_now, style)
+    yield from list_ids("without a score, not counted", delta.unscored, style)
+    yield from list_ids("of the errors count with the score that their row states", delta.errors, style)
 
 
 def delta_verdict(delta: MeanDelta, style: Style) -> str:
@@ -151,7 +151,7 @@ def delta_verdict(delta: MeanDelta, style: Style) -> str:
 
 
 def delta_document(delta: MeanDelta) -> dict[str, Json]:
-    """In the keys of AgentV's own comparison, and which ids were not counted."""
+    """The comparison with AgentV's own keys, and the ids that were not counted."""
     return {
         "matched": [
             {

@@ -1,4 +1,4 @@
-"""What `baselinekit compare` does: replay, keep, report, and say what to type next."""
+"""What `baselinekit compare` does: replay, store the results, report, and suggest the next commands."""
 
 import os
 from contextlib import closing
@@ -39,15 +39,15 @@ def compare_or_watch(options: CompareOptions) -> int:
 def compare_once(
     options: CompareOptions, among: frozenset[str] | None = None, first: frozenset[str] = frozenset()
 ) -> Report:
-    """One compare. `among` and `first`: the ids that a round of a watch is about."""
+    """One compare. `among` and `first`: the ids of a round of `--watch`."""
     project = project_of(options.project)
-    doing = "" if options.quiet or options.as_json else "comparing"
-    with real_context() as context, with_progress(context, doing, options.color) as context:
+    action = "" if options.quiet or options.as_json else "comparing"
+    with real_context() as context, with_progress(context, action, options.color) as context:
         models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
         context = models.added_to(context)
         with closing(models):
             models.go_on()
-            against = _against(project, context, options)
+            against = _find_weakened(project, context, options)
             policy = _policy(project, options)
             report = compare(
                 project,
@@ -56,12 +56,12 @@ def compare_once(
                 policy,
                 context,
                 command_line(project),
-                _elsewhere(project, options, policy, context, models),
+                _engine(project, options, policy, context, models),
             )
-            report = replace(models.added_up(report), against=against)
+            report = replace(models.with_totals(report), against=against)
     report = mask_report(report, project.redactor)
     remember_not_passed(project.root, report)
-    if not among:  # a round of a watch, which would push real runs out
+    if not among:  # else a round of `--watch`, which would displace real runs from the history
         keep_report(project.root, report)
     report = delivery.deliver(report, options.outputs, project.root)
     if not delivery.show_json(report, options.as_json):
@@ -70,8 +70,8 @@ def compare_once(
     return report
 
 
-def _against(project: Project, context: RunContext, options: CompareOptions) -> Against | None:
-    """What the change does to the baselines themselves; a commit that is none is told before any request."""
+def _find_weakened(project: Project, context: RunContext, options: CompareOptions) -> Against | None:
+    """How the change affects the baselines themselves; an unknown commit is reported before any request."""
     if options.base is not None:
         from baselinekit.programs.git import Git
         from baselinekit.workflow import since
@@ -79,28 +79,30 @@ def _against(project: Project, context: RunContext, options: CompareOptions) -> 
         git = Git(context.clients.execute, project.root)
         return since.find_weakened(project, git, options.base, options.fail_on_weakened)
     if options.fail_on_weakened:
-        what = "--fail-on-weakened needs a commit to compare with"
-        raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
+        message = "--fail-on-weakened needs a commit to compare with"
+        raise InvalidInput(Problem("BK508", message, "add --base origin/main, or another commit"))
     return None
 
 
-def _elsewhere(
+def _engine(
     project: Project, options: CompareOptions, policy: ComparePolicy, context: RunContext, models: LazyModels
 ) -> BaselineEngine | None:
-    """Where else than in threads of this process it is done."""
+    """The engine for a cluster or several processes; None for threads of this process."""
     if options.dask is not None:
-        from baselinekit.cli.cluster import compares_on
+        from baselinekit.cli.cluster import cluster_engine
 
-        models.hold_journal()
-        return compares_on(options.dask, project, context, models, policy, options.recording, options.resume)
-    processes = min(options.processes, options.jobs)  # no more at once than were asked for
+        models.lock_journal()
+        return cluster_engine(
+            options.dask, project, context, models, policy, options.recording, options.resume
+        )
+    processes = min(options.processes, options.jobs)  # no more at once than `--jobs`
     if processes == 1:
         return None
     from baselinekit.cli.worker import CompareWorker, orders_of
     from baselinekit.workflow.leases import Leases
     from baselinekit.workflow.processes import ProcessEngine
 
-    models.hold_journal()
+    models.lock_journal()
     orders = orders_of(project, options.recording, processes, options.jobs, options.resume, "compare")
     builds = [partial(CompareWorker, order, policy.judging) for order in orders]
     leases = Leases(processes, models.limits, policy.maxfail, context.clients.now)
@@ -110,14 +112,14 @@ def _elsewhere(
 def _selection(
     project: Project, options: CompareOptions, among: frozenset[str] | None, first: frozenset[str]
 ) -> Selection:
-    wants = options.last_failed or options.failed_first
-    failed: frozenset[str] = load_not_passed(project.root) if wants else frozenset()
-    chosen = options.selection
+    needs_failed = options.last_failed or options.failed_first
+    failed: frozenset[str] = load_not_passed(project.root) if needs_failed else frozenset()
+    criteria = options.selection
     return Selection(
-        chosen.ids,
-        chosen.tags,
-        chosen.exclude_tags,
-        chosen.expression,
+        criteria.ids,
+        criteria.tags,
+        criteria.exclude_tags,
+        criteria.expression,
         among=among or (failed if options.last_failed else None),
         first=first or (failed if options.failed_first else frozenset()),
         shard=selection.parse_shard(options.shard) if options.shard else None,
@@ -129,21 +131,21 @@ def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = record_policy(project, options.record)
     repeating = Repeating(options.repeat, options.min_pass_rate)
     if repeating.rate < 1 and repeating.times == 1:
-        what = "--min-pass-rate needs several replays"
-        raise InvalidInput(Problem("BK508", what, "say how many: --repeat 5"))
+        message = "--min-pass-rate needs several replays"
+        raise InvalidInput(Problem("BK508", message, "say how many: --repeat 5"))
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
     return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, repeating)
 
 
 def _print(project: Project, report: Report, options: CompareOptions) -> None:
-    """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
+    """Print only what differs, with -v also what passed; then the count and the next commands."""
     style = screen.style_of(options.color, options.verbose)
     if options.verbose:
         screen.show(terminal.format_passed(report, style))
     if options.quiet:
-        shown = replace(report, results=())
-        screen.show(terminal.format_warnings(shown, style) if report.not_recorded else "")
+        no_results = replace(report, results=())
+        screen.show(terminal.format_warnings(no_results, style) if report.not_recorded else "")
         screen.line(terminal.format_summary(report, style))
         return
     screen.show(terminal.format_failures(report, style))

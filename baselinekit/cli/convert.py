@@ -103,7 +103,7 @@ class ImportOptions:
 
 
 def convert(options: ConvertOptions | ImportOptions) -> int:
-    """Both commands: the form of the file says who reads it."""
+    """Run either command: the form of the file decides which reader is used."""
     project, form = project_of(options.project), FORMS[options.to]
     today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
     draft = _draft(options.path, project)
@@ -115,18 +115,18 @@ def convert(options: ConvertOptions | ImportOptions) -> int:
             Problem("BK776", f"{options.path} is no file of promptfoo and no evals.json", hint)
         )
     reader = CaseReader(project.root, project.fetch_file, project.targets, project.redactor.mask_said)
-    stem = stem_of(options.path) if draft is None else _stem(draft, options.path)
+    stem = stem_of(options.path) if draft is None else _draft_stem(draft, options.path)
     place = name_of_place(project.root, _typed_place(options, form, project, stem))
     if draft is None:
         source = name_of_place(project.root, options.path)
-        made = converted(source, reader, form, place, today)
+        conversion = converted(source, reader, form, place, today)
     else:
         wish = Wish((), reader, stem, today=today)
-        made = imported(draft, options.path, wish, form, place)
-    return _Delivery(options, project, form, made, draft).written()
+        conversion = imported(draft, options.path, wish, form, place)
+    return _Delivery(options, project, form, conversion, draft).deliver()
 
 
-def _stem(draft: DraftEvals, path: str) -> str:
+def _draft_stem(draft: DraftEvals, path: str) -> str:
     stem = stem_of(path)
     return draft.name if stem in ("promptfooconfig", "evals", "cases") else stem
 
@@ -134,7 +134,7 @@ def _stem(draft: DraftEvals, path: str) -> str:
 def _typed_place(
     options: ConvertOptions | ImportOptions, form: WrittenForm, project: Project, stem: str
 ) -> str:
-    """The file with the cases: as it was typed, else by its name."""
+    """The file for the cases: the typed path, or by default one named after the source."""
     if options.output is None:
         return os.path.join(project.root, form.place(stem))
     if form.is_folder:
@@ -145,7 +145,7 @@ def _typed_place(
 
 
 def _draft(path: str, project: Project) -> DraftEvals | None:
-    """What a file of another tool gives; None for what is of ours."""
+    """The draft read from a file of another tool; None for a file of our own."""
     if not os.path.isfile(path):
         if not os.path.exists(path):
             raise InvalidInput(
@@ -158,18 +158,18 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
         return None
     folder = os.path.realpath(os.path.dirname(path) or ".")
 
-    def read(way: str) -> str:
-        target = os.path.realpath(os.path.join(folder, way))
-        check_inside(os.path.realpath(project.root), target, way)
+    def read(reference: str) -> str:
+        target = os.path.realpath(os.path.join(folder, reference))
+        check_inside(os.path.realpath(project.root), target, reference)
         if not os.path.isfile(target):
             raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
         return read_text("import", target, "a text")
 
     def fitting(pattern: str) -> Sequence[str]:
-        beginning = re.sub(r"(?s)[*?\[].*", "", pattern)
-        if os.pardir in pattern.removeprefix(beginning).split("/"):
+        prefix = re.sub(r"(?s)[*?\[].*", "", pattern)
+        if os.pardir in pattern.removeprefix(prefix).split("/"):
             return ()
-        start = os.path.realpath(os.path.join(folder, os.path.dirname(beginning)))
+        start = os.path.realpath(os.path.join(folder, os.path.dirname(prefix)))
         try:
             check_inside(os.path.realpath(project.root), start, pattern)
         except Refused:
@@ -180,27 +180,27 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
 
 
 class _Delivery:
-    """A conversion on its way to files and to the screen."""
+    """Writes a conversion to files, and prints what it did."""
 
     def __init__(
         self,
         options: ConvertOptions | ImportOptions,
         project: Project,
         form: WrittenForm,
-        made: Conversion,
+        conversion: Conversion,
         draft: DraftEvals | None,
     ):
         self._options, self._project, self._form = options, project, form
-        self._made, self._draft = made, draft
+        self._conversion, self._draft = conversion, draft
 
-    def written(self) -> int:
-        options, made = self._options, self._made
-        files = dict(self.files()) if options.partial or not made.lost else {}
-        there = [name for name in files if os.path.lexists(os.path.join(self._project.root, name))]
-        if there and not (options.overwrite or options.dry_run):
+    def deliver(self) -> int:
+        options, conversion = self._options, self._conversion
+        files = dict(self.files()) if options.partial or not conversion.lost else {}
+        existing = [name for name in files if os.path.lexists(os.path.join(self._project.root, name))]
+        if existing and not (options.overwrite or options.dry_run):
             hint = "choose another place with -o, or replace it with --overwrite"
             raise InvalidInput(
-                *(Problem("BK775", "it is there already", hint, Place(name)) for name in there)
+                *(Problem("BK775", "it is there already", hint, Place(name)) for name in existing)
             )
         if not options.dry_run:
             for name in files:
@@ -211,10 +211,10 @@ class _Delivery:
             screen.show_json(json.dumps(self.document(files)) + "\n")
         else:
             self.print_files(files)
-        return 1 if made.lost and not options.partial else 0
+        return 1 if conversion.lost and not options.partial else 0
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """The files, with what is lost at the top of the one with the cases."""
+        """The files; the one with the cases starts with a comment on what is lost."""
         header = "".join(
             f"# {line}\n"
             for line in (
@@ -223,8 +223,8 @@ class _Delivery:
             )
         )
         header = screen.redact(header)
-        for number, (name, text) in enumerate(self._made.files.items()):
-            yield name, header + text if number == 0 and self._made.lost else text
+        for number, (name, text) in enumerate(self._conversion.files.items()):
+            yield name, header + text if number == 0 and self._conversion.lost else text
 
     def lost_lines(self) -> list[str]:
         lines = (f"{place}: {lost}" if place else str(lost) for place, lost in self.lost_places)
@@ -232,27 +232,27 @@ class _Delivery:
 
     @cached_property
     def lost_places(self) -> list[tuple[str, LeftBehind]]:
-        """What is lost, each with its place; a file is read once for all that it holds."""
-        sources = {id(lost.case): lost.case.source for lost in self._made.lost if lost.case is not None}
-        found = locate_each([(source, [()]) for source in sources.values()], self._project.root)
-        of_case = {
-            case: str(replace(place, column=None)) for case, (place,) in zip(sources, found, strict=True)
+        """What is lost, each with its place; every file is read only once."""
+        sources = {id(lost.case): lost.case.source for lost in self._conversion.lost if lost.case is not None}
+        places = locate_each([(source, [()]) for source in sources.values()], self._project.root)
+        case_places = {
+            case: str(replace(place, column=None)) for case, (place,) in zip(sources, places, strict=True)
         }
         return [
             (
-                of_case.get(id(lost.case), "")
+                case_places.get(id(lost.case), "")
                 if lost.place is None
                 else str(replace(lost.place, file=self.shown(lost.place.file))),
                 lost,
             )
-            for lost in self._made.lost
+            for lost in self._conversion.lost
         ]
 
     def shown(self, path: str) -> str:
         return os.path.relpath(path) if os.path.isabs(path) else path
 
     def print_files(self, files: Mapping[str, str]) -> None:
-        made, options = self._made, self._options
+        conversion, options = self._conversion, self._options
         if options.dry_run:
             for name, text in files.items():
                 screen.line(screen.safe_line(f"--- {name}"))
@@ -264,15 +264,15 @@ class _Delivery:
                 )
         if files:
             verb = "would be carried over" if options.dry_run else "carried over"
-            screen.line(f"{many(made.count, 'case')} {verb}")
+            screen.line(f"{many(conversion.count, 'case')} {verb}")
             for note in self.notes(files):
                 screen.line(screen.safe_line(f"note: {note}"))
-        if made.lost:
-            screen.line(f"{many(len(made.lost), 'thing')} not carried over:", err=not files)
+        if conversion.lost:
+            screen.line(f"{many(len(conversion.lost), 'thing')} not carried over:", err=not files)
             for text in self.lost_lines():
                 screen.line(f"  {text}", err=not files)
         if not files:
-            hint = ": --partial writes the rest" if made.files else ""
+            hint = ": --partial writes the rest" if conversion.files else ""
             screen.line(f"nothing was written{hint}", err=True)
             return
         self.print_models()
@@ -281,41 +281,47 @@ class _Delivery:
             screen.next_commands([f"baselinekit run {screen.safe_line(first)} --list"])
 
     def notes(self, files: Mapping[str, str]) -> Iterator[str]:
-        """What is said in other words, and where something stands that would be masked on a screen."""
-        yield from self._made.notes
+        """Notes about rewordings, and about texts that look like secrets."""
+        yield from self._conversion.notes
         for name, text in files.items():
             lines = zip(text.split("\n"), screen.redact(text).split("\n"), strict=False)
-            masked = [number for number, (own, shown) in enumerate(lines, 1) if own != shown]
+            masked = [number for number, (original, redacted) in enumerate(lines, 1) if original != redacted]
             if masked:
                 yield f"{name}:{masked[0]} holds what looks like a secret: take it out before you commit it"
 
     def print_models(self) -> None:
-        """Models that the cases ask and nobody has declared yet."""
-        known = self._project.config.models
+        """Print the models that the cases use but the configuration does not declare."""
+        declared = self._project.config.models
         models = self._draft.models if self._draft is not None else {}
-        missing = {name: how for name, how in models.items() if name not in known}
+        missing = {name: entry for name, entry in models.items() if name not in declared}
         if not missing:
             return
         screen.line("baselinekit.yaml has to name whom they ask, below `models:`")
-        for name, how in missing.items():
-            stated = yaml_flow(how) if how is not None else "{…}"
-            screen.line(screen.safe_line(f"  {name}: {stated}"))
+        for name, entry in missing.items():
+            entry_text = yaml_flow(entry) if entry is not None else "{…}"
+            screen.line(screen.safe_line(f"  {name}: {entry_text}"))
         known_keys = {*self._project.config.variables, *self._project.scope.secrets}
-        wanted = [str(how["key"]) for how in missing.values() if isinstance(how, dict) and "key" in how]
-        keys = [key for key in dict.fromkeys(wanted) if key not in known_keys]
+        needed_keys = [
+            str(entry["key"]) for entry in missing.values() if isinstance(entry, dict) and "key" in entry
+        ]
+        keys = [key for key in dict.fromkeys(needed_keys) if key not in known_keys]
         if keys:
             screen.line("and where the keys come from, below `variables:`")
         for key in keys:
-            there = f"{key.removesuffix('_key').upper()}_API_KEY"
-            line = f"  {key}: {yaml_flow({'from_env': there, 'secret': True})}"
+            variable = f"{key.removesuffix('_key').upper()}_API_KEY"
+            line = f"  {key}: {yaml_flow({'from_env': variable, 'secret': True})}"
             screen.line(screen.safe_line(line))
 
     def document(self, files: Mapping[str, str]) -> dict[str, Json]:
         lost = [
-            {"what": one.what, "hint": one.hint, "at": place}
-            | ({"case": one.case.id} if one.case is not None else {})
-            for place, one in self.lost_places
+            {"what": item.what, "hint": item.hint, "at": place}
+            | ({"case": item.case.id} if item.case is not None else {})
+            for place, item in self.lost_places
         ]
         written = [] if self._options.dry_run else [*files]
-        told: dict[str, Json] = {"to": self._form.name, "written": written, "cases": self._made.count}
-        return told | {"lost": lost, "notes": [*self.notes(files)]}
+        result: dict[str, Json] = {
+            "to": self._form.name,
+            "written": written,
+            "cases": self._conversion.count,
+        }
+        return result | {"lost": lost, "notes": [*self.notes(files)]}

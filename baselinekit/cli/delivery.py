@@ -1,6 +1,6 @@
-"""Reports delivered: to files (`-o`), to the runner of a CI job, to `notify:`, to the folder of a suite.
+"""Delivers reports: to files (`-o`), to the runner of a CI job, to `notify:`, to the folder of a suite.
 
-Most runs deliver none, so what makes one is imported by who makes it."""
+Most runs deliver none, so the report modules are imported only by the functions that need them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from baselinekit.workflow.project import Project
 if TYPE_CHECKING:
     from baselinekit.model.evals import Judged
 
-# Reports to whoever wants them: the files of `-o`, and the runner of a CI job where one runs this.
-# GitHub's runner reads commands in what is printed, and shows the summary that a step leaves in a file.
-# Both are given to it unasked, as other tools do: without them a failing job says nothing where people
-# look.
+# Reports to the files of `-o`, and to the runner of a CI job. GitHub's runner reads commands in the output,
+# and shows the summary that a step writes to a file. It gets both without being asked for, as with other
+# tools: otherwise a failing job would show nothing where people look.
 
 
 _LONGEST_SUMMARY = 1_000_000
@@ -33,7 +32,7 @@ _LONGEST_SUMMARY = 1_000_000
 
 
 def check(outputs: Sequence[str]) -> None:
-    """What no report can be written to is refused before anything is replayed."""
+    """Refuse paths that no report can be written to, before anything is replayed."""
     for output in outputs:
         form_of(output)
         if output != ANNOTATIONS:
@@ -41,26 +40,26 @@ def check(outputs: Sequence[str]) -> None:
 
 
 def is_result_file(output: str) -> bool:
-    """Whether a path is that of a result file, and a regular file or none yet."""
+    """Whether a path is that of a result file, and a regular file or not there yet."""
     target = os.path.realpath(output)
     return form_of(output) is form_of("x.json") and (os.path.isfile(target) or not os.path.lexists(target))
 
 
 def deliver(report: Report, outputs: Sequence[str], root: str, is_written: bool = False) -> Report:
-    """Write every report that was asked for, and the summary of the step. The verdict has been paid for: a
-    report that cannot be written keeps no other from it, and what is given back tells of it. `is_written`:
-    they are there already."""
-    report = replace(report, results_file=_artefact(outputs))
-    whole = replace(report, folder=_folder(root))
+    """Write every requested report and the summary of the step. A report that cannot be written does not stop
+    the others, as the results have been paid for: the returned report says so. `is_written`: the files exist
+    already."""
+    report = replace(report, results_file=_artefact_name(outputs))
+    full_report = replace(report, folder=_folder_in_repository(root))
     if any(output.lower().endswith(".html") for output in outputs):
         from baselinekit.workflow.history import with_trends
 
-        whole = with_trends(whole, root)
+        full_report = with_trends(full_report, root)
     lost: list[str] = []
     for output in outputs:
         if output != ANNOTATIONS and not is_written:
-            lost.append(write_report(output, render_report(whole, output), root))
-    summarise(lambda room: _step_summary(whole, room))
+            lost.append(write_report(output, render_report(full_report, output), root))
+    summarise(lambda room: _step_summary(full_report, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
 
@@ -70,9 +69,9 @@ def _step_summary(report: Report, room: int) -> str:
     return format_step_summary(report, room)
 
 
-def _artefact(outputs: Sequence[str]) -> str:
-    """How whoever reads of a CI job elsewhere calls its result file: by the path that was typed, or, where
-    that is a place of the machine, by its name."""
+def _artefact_name(outputs: Sequence[str]) -> str:
+    """The name of the result file for readers of a CI job elsewhere: the typed path, or only the file name if
+    the path is absolute."""
     if not in_ci(os.environ):
         return ""
     from baselinekit.report.typed import result_file
@@ -82,7 +81,7 @@ def _artefact(outputs: Sequence[str]) -> str:
 
 
 def write_report(path: str, text: str, root: str) -> str:
-    """Write a text; why that could not be done, or nothing."""
+    """Write a text; return the error message if that failed, else an empty text."""
     try:
         write_text(path, text, root)
     except BaselinekitError as error:
@@ -92,13 +91,12 @@ def write_report(path: str, text: str, root: str) -> str:
     return ""
 
 
-def show_json(report: Report, wanted: bool = True) -> bool:
-    """Print the result file, where that is wanted. Beside a document on standard output, the other side hears
-    what could not be written down."""
-    if wanted:
+def show_json(report: Report, is_wanted: bool = True) -> bool:
+    """Print the result file if it is wanted. What could not be recorded is then printed on standard error."""
+    if is_wanted:
         screen.show_json(render_report(report, ".json"))
         tell_lost(report)
-    return wanted
+    return is_wanted
 
 
 def tell_lost(report: Report) -> None:
@@ -107,28 +105,29 @@ def tell_lost(report: Report) -> None:
 
 
 def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> None:
-    """Tell the runner what differs, after all that people read. On standard error where standard output is a
+    """Tell the runner what differs, after the output for people. On standard error if standard output is a
     document: the runner reads both."""
-    if ANNOTATIONS in outputs or _by_github():
-        screen.show(render_report(replace(report, folder=_folder(root)), ANNOTATIONS), err)
+    if ANNOTATIONS in outputs or _on_github():
+        screen.show(render_report(replace(report, folder=_folder_in_repository(root)), ANNOTATIONS), err)
 
 
 def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> None:
-    """Tell the runner what is wrong with the files; of the project that the working folder is in, unless
-    somebody knows better."""
-    if _by_github():
+    """Tell the runner what is wrong with the files. `root`: the project, by default that of the working
+    folder."""
+    if _on_github():
         from baselinekit.report.forms.annotations import format_problems
 
         root = root or project_root(nearest_config(os.getcwd()), os.getcwd())
-        screen.show(format_problems(problems, _folder(root)), err=True)
+        screen.show(format_problems(problems, _folder_in_repository(root)), err=True)
 
 
-def _by_github() -> bool:
+def _on_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def _folder(root: str) -> str:
-    """Where the project lies in its repository: the runner, and code scanning, count paths from there."""
+def _folder_in_repository(root: str) -> str:
+    """The project's folder in its repository: the runner and code scanning count paths from the
+    repository."""
     folder = root = os.path.realpath(root)
     while not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
@@ -139,20 +138,20 @@ def _folder(root: str) -> str:
 
 
 def summarise(page_in: Callable[[int], str]) -> None:
-    """Several commands of one step share its summary, so there is as much room as the others left: a page is
-    made for so many bytes."""
-    path = os.environ.get("GITHUB_STEP_SUMMARY") if _by_github() else None
+    """Append to the summary of the step. Several commands of a step share it, so `page_in` is given the
+    number of bytes that are left."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY") if _on_github() else None
     if not path:
         return
     try:
         room = _LONGEST_SUMMARY - (os.path.getsize(path) if os.path.exists(path) else 0)
         if page := page_in(room):
             append_text(path, page)
-    except (BaselinekitError, OSError) as error:  # the verdict does not hang on it
+    except (BaselinekitError, OSError) as error:  # the verdict does not depend on it
         screen.line(screen.safe(f"the summary of the step could not be written: {error}"), err=True)
 
 
-# Whoever the configuration names under `notify:` is told, when a command is done.
+# Notify whom the configuration names under `notify:` when a command is done.
 
 
 def notify(
@@ -162,24 +161,24 @@ def notify(
     judged: Sequence[Judged] = (),
     by_suite: bool | None = None,
 ) -> None:
-    """What could not be told is a warning: the run is what it is. `by_suite`: what the suite says of it."""
+    """Send the notification; a failure to do so is only a warning. `by_suite`: the setting of the suite."""
     from baselinekit.cli.clients import real_context
     from baselinekit.evals import notifying
 
     if not notifying.is_wanted(project, exit_code, by_suite):
         return
-    told = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))
+    notice = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))
     with real_context() as context:
-        warning = notifying.notify(project, told, context.clients)
+        warning = notifying.notify(project, notice, context.clients)
     if warning:
         screen.line(f"warning {screen.safe_line(warning)}", err=True)
 
 
-# What is said of the reports of a run that its suite keeps.
+# The report files of a run, for the output.
 
 
 def describe_files(paths: Sequence[str]) -> str:
-    """`evals/results/2024-01-20/run-143052.{json,md}`: they differ in their endings."""
+    """Format paths that differ only in their endings: `evals/results/2024-01-20/run-143052.{json,md}`."""
     stem = paths[0].partition("/run-")[2].partition(".")[0]
     endings = [path.rpartition(f"/run-{stem}.")[2] for path in paths]
     if not stem or not paths[1:]:

@@ -1,4 +1,4 @@
-"""`baselinekit demo`: the main job against a small service on this machine, with nothing to set up."""
+"""`baselinekit demo`: capture and compare against a small service on this machine, with nothing to set up."""
 
 import errno
 import os
@@ -48,7 +48,7 @@ version: 1
 models:
   default: {openai: demo, base_url: "%s"}
 """
-_ASKED: tuple[list[str], ...] = (
+_MODEL_CAPTURES: tuple[list[str], ...] = (
     [
         *("capture", "prompt", "prompts/extract.md", "--parse", "json"),
         *("--input", "message=My order 4711 never arrived, says ada@example.org"),
@@ -90,27 +90,27 @@ def demo(options: DemoOptions) -> None:
     if options.serve and options.folder is not None:
         raise InvalidInput(Problem("BK508", "--serve writes no files", "leave out --dir"))
     if not options.serve and (port is not None or options.upgrade):
-        named = "--upgrade" if port is None else "--port"
-        raise InvalidInput(Problem("BK508", f"{named} says how to serve", "add --serve"))
+        flag_name = "--upgrade" if port is None else "--port"
+        raise InvalidInput(Problem("BK508", f"{flag_name} says how to serve", "add --serve"))
     if options.serve:
         serve(style, _PORT if port is None else port, options.upgrade)
         return
     folder = options.folder or _FOLDER
     with Service(now=clock()) as service:
         make_folder(folder, service.url)
-        play(style, service, folder, options.color)
+        run_demo(style, service, folder, options.color)
 
 
 def serve(style: Style, port: int, upgrade: bool) -> None:
-    """Both of them, for as long as they are wanted."""
+    """Serve the API and the model until interrupted."""
     try:
         service = Service(port, 2 if upgrade else 1, now=clock())
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE
-        why = "is taken" if is_taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
+        reason = "is taken" if is_taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
         free = _PORT + 1 if port == _PORT else _PORT
         hint = f"baselinekit demo --serve --port {free}, or 0 for a free one"
-        raise InvalidInput(Problem("BK508", f"port {port} of this machine {why}", hint)) from None
+        raise InvalidInput(Problem("BK508", f"port {port} of this machine {reason}", hint)) from None
     with service:
         screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine only")
         screen.line(f"  an API    version {service.version}: {'  '.join(_ENDPOINTS)}")
@@ -121,12 +121,12 @@ def serve(style: Style, port: int, upgrade: bool) -> None:
             service.wait()
 
 
-def play(style: Style, service: Service, folder: str, color: str) -> None:
+def run_demo(style: Style, service: Service, folder: str, color: str) -> None:
     with chdir(folder):
         print_step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
-        for name, endpoint, more in _CAPTURES:
-            run_shown(
-                style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"]
+        for name, endpoint, options in _CAPTURES:
+            run_and_show(
+                style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *options], ["--quiet"]
             )
         screen.line()
         screen.line(
@@ -137,10 +137,10 @@ def play(style: Style, service: Service, folder: str, color: str) -> None:
             2,
             "A model answers there as well. Record a prompt, and a skill (a folder with a SKILL.md):",
         )
-        for words in _ASKED:
-            run_shown(style, words, ["--quiet"])
+        for words in _MODEL_CAPTURES:
+            run_and_show(style, words, ["--quiet"])
         print_step(style, 3, "Are the answers still the same?")
-        run_shown(style, ["compare"], ["--color", color])
+        run_and_show(style, ["compare"], ["--color", color])
         print_step(
             style,
             4,
@@ -148,7 +148,7 @@ def play(style: Style, service: Service, folder: str, color: str) -> None:
         )
         screen.line("   and the newer model says more. Its note is worded differently, which is allowed.")
         service.upgrade()
-        run_shown(style, ["compare"], ["--color", color])
+        run_and_show(style, ["compare"], ["--color", color])
     print_step(style, 5, "The baselines are files that you can read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
     print_step(style, 6, "The demo's API has stopped. With an API of your own:")
@@ -157,11 +157,11 @@ def play(style: Style, service: Service, folder: str, color: str) -> None:
 
 
 def make_folder(folder: str, url: str) -> None:
-    """A fresh folder; one that an earlier demo made is replaced, any other is left alone."""
+    """Create a fresh folder; replace that of an earlier demo, but refuse any other."""
     if os.path.exists(folder):
         if not os.path.exists(os.path.join(folder, _MARKER)):
-            what = f"{folder} already exists, and was not made by the demo"
-            raise InvalidInput(Problem("BK508", what, "choose another: --dir NAME"))
+            message = f"{folder} already exists, and was not made by the demo"
+            raise InvalidInput(Problem("BK508", message, "choose another: --dir NAME"))
         shutil.rmtree(folder)
     texts = {
         _MARKER: "The next demo may remove this folder.\n",
@@ -169,11 +169,11 @@ def make_folder(folder: str, url: str) -> None:
         os.path.join("prompts", "extract.md"): _PROMPT,
         os.path.join("skills", "release-note", "SKILL.md"): _SKILL,
     }
-    for name, text in texts.items():
+    for name, content in texts.items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(content)
 
 
 def print_step(style: Style, number: int, text: str) -> None:
@@ -181,19 +181,20 @@ def print_step(style: Style, number: int, text: str) -> None:
     screen.line(style.paint(f"{number}. {text}", "bold"))
 
 
-def run_shown(style: Style, words: list[str], unsaid: list[str]) -> None:
-    """A command, shown as it is typed and run as it is: the demo has no way of its own."""
+def run_and_show(style: Style, words: list[str], hidden: list[str]) -> None:
+    """Print a command and run exactly that command. `hidden`: options that are not shown."""
     from baselinekit.cli.main import run
 
     for line in format_command(words, style.width):
         screen.line(style.paint(f"    {line}", "cyan"))
     if words == ["compare"]:
         screen.line()
-    run([*words, *unsaid], clock())
+    run([*words, *hidden], clock())
 
 
 def format_command(words: list[str], width: int) -> list[str]:
-    """A command in lines that a terminal holds and a shell takes as one; an option keeps its value."""
+    """Format a command in lines that fit the terminal, joined by backslashes; an option and its value stay
+    together."""
     parts: list[str] = []
     for word in words:
         follows = parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-")

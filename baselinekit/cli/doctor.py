@@ -1,4 +1,4 @@
-"""`baselinekit doctor` and `baselinekit calibrate`: files in order, and judges that agree with people."""
+"""`baselinekit doctor` and `baselinekit calibrate`: check files, and how well judges agree with people."""
 
 import json
 import os
@@ -48,9 +48,9 @@ from baselinekit.workflow.project import Project
 
 
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
-"""What a run ends with where nobody grants it; who runs it may, on the command line."""
+"""Codes of refusals that whoever runs a command can lift on the command line."""
 
-_PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
+_PUBLIC_URLS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 _LONGEST_REASON = 200
 _MOST_CODES = 3
 
@@ -79,55 +79,55 @@ def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
         return probe_judges(project, options)
-    moved, left = move_large_outputs(project, options.paths) if options.fix else ([], [])
+    moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
     with real_context() as context:
         clients = with_models(context, project, RecordingOptions()).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
         findings = examine_all(project, options.paths, clients, sandbox.check)
-        # where a CI system runs this, nobody merges, and each clone is a new one
+        # in CI nobody merges and every clone is new: a missing merge driver does not matter
         git = Git(clients.execute, project.root)
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
-    known = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
-    notes = (*left, *known, *find_short_secrets(project), *([missing] if missing else ()))
+    other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
+    notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
     if options.as_json:
         allowed = {"allowed": all_permissions(project)} if options.ci else {}
-        fixed = {"moved": [asdict(one) for one in moved]} if options.fix else {}
+        fixed = {"moved": [asdict(output) for output in moved]} if options.fix else {}
         screen.show_json(
             json.dumps(_document(findings) | fixed | allowed, indent=2, ensure_ascii=False) + "\n"
         )
     else:
-        for one in moved:
-            line = f"moved the output of {one.id} out of {one.file} into {one.output_file}"
-            screen.line(f"{screen.safe_line(line)} ({one.size:,} bytes)")
+        for output in moved:
+            line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
+            screen.line(f"{screen.safe_line(line)} ({output.size:,} bytes)")
         _print(findings, project, options.ci)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
     return 2 if findings.problems else 1 if findings.shape else 0
 
 
 def _print(findings: Findings, project: Project, ci: bool) -> None:
-    wrong = (*findings.problems, *findings.shape)
-    for problem in wrong:
+    problems = (*findings.problems, *findings.shape)
+    for problem in problems:
         screen.line(screen.safe(str(problem)))
     for note in findings.notes:
         screen.line(f"note: {screen.safe(str(note))}")
     if ci:
         for line in all_permissions(project):
             screen.line(screen.safe_line(line))
-    count = count_of(wrong)
+    count = count_of(problems)
     if count:
         screen.line(many(count, "problem"))
-        codes = sorted({problem.code for problem in wrong})
+        codes = sorted({problem.code for problem in problems})
         screen.next_commands(explain_commands(codes[:_MOST_CODES]))
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
     evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
-    counts = [many(number, what) for what, number in evals.items() if number]
+    counts = [many(number, noun) for noun, number in evals.items() if number]
     if findings.checked or not counts:
         counts.insert(0, many(findings.checked, "baseline"))
     verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
-    listed = f"{', '.join(counts[:-1])}{' and ' if counts[1:] else ''}{counts[-1]}"
-    screen.line(f"{listed} {verb} in order{drafts}")
+    summary = f"{', '.join(counts[:-1])}{' and ' if counts[1:] else ''}{counts[-1]}"
+    screen.line(f"{summary} {verb} in order{drafts}")
     if refused := sorted({note.code for note in findings.notes} & _REFUSALS):
         screen.line(
             f"with the current permissions, a run of all of them is refused (exit 4): {', '.join(refused)}"
@@ -140,11 +140,11 @@ def all_permissions(project: Project) -> list[str]:
         *describe_permissions(project),
         *describe_targets(project.targets, project.config_file or ""),
         *describe_scripts(project),
-        *_judges(project),
+        *_describe_judges(project),
     ]
 
 
-def _judges(project: Project) -> Iterator[str]:
+def _describe_judges(project: Project) -> Iterator[str]:
     try:
         files = eval_files(folders(project), project.root)
         suite, _ = load_partly(files, project.root, project.fetch_file, project.targets)
@@ -155,37 +155,43 @@ def _judges(project: Project) -> Iterator[str]:
 
 
 def describe_permissions(project: Project) -> list[str]:
-    """What a run may do, and who said so."""
+    """Describe what a run may do, and who permits it."""
     by_config = project.config_file or "no configuration"
     by_config += f" as of {project.config_from}" if project.config_from else ""
     hosts = project.trust.allow_hosts
-    where = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
+    destinations = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
     origins = project.trust.named_origins
     secrets = ", ".join(sorted(project.scope.secrets)) or "none"
     commands = ", ".join(sorted(project.config.commands)) or "none"
     skills = ", ".join(sorted(project.config.skills)) or "none"
     models = dict(sorted(project.models.items()))
-    other = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
+    other_programs = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
     argv = {name: command.argv for name, command in project.commands.items()}
-    fed = {name: one.command for name, one in project.config.skills.items() if one.command}
-    told = {f"model {name}": one.command for name, one in models.items() if one.command}
-    shadowed = [name for name, words in told.items() if imports_from_its_folder(words)]
-    full = ", ".join([*full_grants({**fed, **argv}), *shadowed])
-    parts = parts_of_checkout({**fed, **argv, **told}, lambda word: _is_of_checkout(project.root, word))
-    parts |= {name: [one.python] for name, one in project.config.skills.items() if one.python}
-    parts |= {f"model {name}": [one.python] for name, one in models.items() if one.python}
-    ours = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
-    listed = "; ".join(f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env)
-    hosts_named = {host_of(one) for one in origins | project.trust.configured_origins} | {*(hosts or ())}
-    named = ", ".join(sorted(hosts_named)) or "none"
-    most = project.ceilings
+    skill_commands = {name: skill.command for name, skill in project.config.skills.items() if skill.command}
+    model_commands = {f"model {name}": model.command for name, model in models.items() if model.command}
+    shadowed = [name for name, words in model_commands.items() if imports_from_its_folder(words)]
+    full = ", ".join([*full_grants({**skill_commands, **argv}), *shadowed])
+    parts = parts_of_checkout(
+        {**skill_commands, **argv, **model_commands}, lambda word: _is_of_checkout(project.root, word)
+    )
+    parts |= {name: [skill.python] for name, skill in project.config.skills.items() if skill.python}
+    parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
+    checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
+    settable = "; ".join(
+        f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env
+    )
+    named_hosts = {host_of(origin) for origin in origins | project.trust.configured_origins} | {
+        *(hosts or ())
+    }
+    named = ", ".join(sorted(named_hosts)) or "none"
+    limits = project.ceilings
     return [
-        f"requests go to {where}",
+        f"requests go to {destinations}",
         f"in CI, private networks and cloud metadata only where named here (metadata by address): {named}",
-        f"a file may set: timeout {most.timeout} s, max_body {most.max_body:,}, retries {most.retries}, "
-        f"redirects {most.redirects}{'' if most.verify else ', verify: false'}",
+        f"a file may set: timeout {limits.timeout} s, max_body {limits.max_body:,}, "
+        f"retries {limits.retries}, redirects {limits.redirects}{'' if limits.verify else ', verify: false'}",
         f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
-        f"commands named in {by_config}: {commands}; {other}",
+        f"commands named in {by_config}: {commands}; {other_programs}",
         *(
             [
                 f"full grants: with {full} a file can run any code, through the arguments it passes "
@@ -194,8 +200,12 @@ def describe_permissions(project: Project) -> list[str]:
             if full
             else []
         ),
-        *([f"code of the checkout, as a pull request may have changed it: {ours}"] if ours else []),
-        f"variables that files may set: {listed or 'none'}",
+        *(
+            [f"code of the checkout, as a pull request may have changed it: {checkout_files}"]
+            if checkout_files
+            else []
+        ),
+        f"variables that files may set: {settable or 'none'}",
         f"skills named in {by_config}: {skills}",
         f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
@@ -205,20 +215,20 @@ def describe_permissions(project: Project) -> list[str]:
 
 
 def _is_of_checkout(root: str, word: str) -> bool:
-    """Whether a word of the configuration is a file of the project: a path in it starts at the root."""
+    """Whether a word of the configuration is a file of the project; paths start at the root."""
     path = os.path.realpath(os.path.join(root, word))
     return os.path.isfile(path) and os.path.commonpath([os.path.realpath(root), path]) == os.path.realpath(
         root
     )
 
 
-def describe_model(named: tuple[str, Model]) -> str:
-    """Where a question to a model goes: to an address with a key, or to a program of this machine."""
-    name, model = named
+def describe_model(entry: tuple[str, Model]) -> str:
+    """Describe where questions to a model go: to an address with a key, or to a program on this machine."""
+    name, model = entry
     key = f" with the secret {model.key}" if model.key else ""
     if model.openai or model.anthropic:
         form = "openai" if model.openai else "anthropic"
-        return f"{name} at {model.base_url or _PUBLIC[form]}{key}"
+        return f"{name} at {model.base_url or _PUBLIC_URLS[form]}{key}"
     if model.command or model.python:
         variables = f" with {', '.join(model.env)}" if model.env else ""
         return f"{name} runs {shlex.join(model.command) if model.command else model.python}{variables}"
@@ -251,7 +261,7 @@ def _document(findings: Findings) -> dict[str, Json]:
 
 
 def probe_judges(project: Project, options: DoctorOptions) -> int:
-    """3 where a judge fell for a text, or could not tell a wrong answer from a right one."""
+    """Probe the judges; 3 if a text fooled one, or one could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
     with real_context() as context:
         models = with_models(context, project, RecordingOptions()).clients.models
@@ -261,36 +271,36 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
     if options.as_json:
         documents = [
             {
-                "judge": one.judge,
-                "probe": one.probe,
-                "wanted": one.wanted,
-                "outcome": one.grade.outcome,
-                "code": one.grade.code,
-                "reason": one.grade.reason,
-                "holds": one.holds,
+                "judge": result.judge,
+                "probe": result.probe,
+                "wanted": result.wanted,
+                "outcome": result.grade.outcome,
+                "code": result.grade.code,
+                "reason": result.grade.reason,
+                "holds": result.holds,
             }
-            for one in probes
+            for result in probes
         ]
         screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
     else:
         print_probes(probes, [judge.name for judge in judges], project.redactor.mask)
-    return 0 if all(one.holds for one in probes) else 3
+    return 0 if all(result.holds for result in probes) else 3
 
 
 def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
-    widest = max(len(one.probe) for one in probes)
+    widest = max(len(result.probe) for result in probes)
     for judge in judges:
-        own = [one for one in probes if one.judge == judge]
-        right = sum(one.holds for one in own)
-        screen.line(screen.safe_line(f"{judge}: {right} of {len(own)} probes judged correctly"))
-        for one in own:
-            word = "ok  " if one.holds else "FAIL"
-            outcome = "unreadable" if one.grade.code == "BK640" else one.grade.outcome
-            line = f"  {word}  {one.probe:<{widest}}  wanted {one.wanted:<10}  got {outcome}"
-            has_reason = one.grade.reason and not one.holds
-            why = f"  ({clipped(one.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
-            screen.line(screen.safe_line(line) + screen.safe_line(why))
-        if right < len(own):
+        results = [result for result in probes if result.judge == judge]
+        right = sum(result.holds for result in results)
+        screen.line(screen.safe_line(f"{judge}: {right} of {len(results)} probes judged correctly"))
+        for result in results:
+            word = "ok  " if result.holds else "FAIL"
+            outcome = "unreadable" if result.grade.code == "BK640" else result.grade.outcome
+            line = f"  {word}  {result.probe:<{widest}}  wanted {result.wanted:<10}  got {outcome}"
+            has_reason = result.grade.reason and not result.holds
+            reason = f"  ({clipped(result.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
+            screen.line(screen.safe_line(line) + screen.safe_line(reason))
+        if right < len(results):
             screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))
 
 

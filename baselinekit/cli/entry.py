@@ -1,4 +1,4 @@
-"""Where the command begins, before anything is imported that takes its time: signals and standard streams."""
+"""Where the command starts, before any slow imports: signals and standard streams."""
 
 import gc
 import importlib
@@ -18,21 +18,20 @@ Sleep = Callable[[float], None]
 
 
 def main(now: Now | None = None, sleep: Sleep | None = None) -> None:
-    """The console script. For whoever starts it from Python: `now`, another clock than the machine's, and
-    `sleep`, which lets its time go by.
+    """The console script. For callers from Python: `now` is a clock other than the machine's, and `sleep`
+    lets its time pass.
 
-    A standard stream that is closed leads nowhere from then on: the next file that is opened would take its
-    number, for it takes the lowest one that is free, and whatever is printed would land in it."""
+    A standard stream that is closed is replaced by the null device: the next file to be opened would get its
+    number, the lowest free one, and everything printed would end up in that file."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, leave)
-    # who starts us may ignore the end of its children, and we inherit that: nobody would learn how a program
-    # of ours ended
+        signal.signal(signal.SIGINT, exit_on_interrupt)
+    # an ignored SIGCHLD is inherited from the parent process: we would never learn how our programs ended
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             handle = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(handle, True)  # a program that we run is to find it open as well
+            os.set_inheritable(handle, True)  # programs that we run need it open as well
             setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
     try:
         if sys.argv[1:2] in (["git-merge"], ["git-textconv"]):
@@ -42,9 +41,9 @@ def main(now: Now | None = None, sleep: Sleep | None = None) -> None:
         sys.exit(INTERRUPTED)
 
 
-def leave(number: int, frame: FrameType | None) -> None:
-    """End at a Ctrl-C while there is nothing to tidy up. An exception would not do: what is raised in the
-    middle of an import may be dropped, with a trace."""
+def exit_on_interrupt(number: int, frame: FrameType | None) -> None:
+    """Exit at a Ctrl-C while there is nothing to clean up. An exception would not do: one raised during an
+    import may be swallowed, with a traceback."""
     try:
         os.write(2, b"interrupted\n")
     finally:
@@ -52,15 +51,15 @@ def leave(number: int, frame: FrameType | None) -> None:
 
 
 def raise_on_interrupt() -> None:
-    """What takes long to import is there: from now on a Ctrl-C is an exception, for something may have to be
-    tidied up."""
-    if signal.getsignal(signal.SIGINT) is leave:
+    """Let a Ctrl-C raise KeyboardInterrupt from now on: the slow imports are done, and there may be something
+    to clean up."""
+    if signal.getsignal(signal.SIGINT) is exit_on_interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def import_named(path: str) -> Any:
-    """`module.name` of this package. While it is imported there is nothing to collect yet, and to look for it
-    would take a twentieth of the start; nor is there later, for what was imported stays."""
+    """Import `module.name` of this package. Garbage collection is off meanwhile, which saves a twentieth of
+    the start-up time, and never scans the imported objects later, since they stay."""
     module, _, name = path.partition(".")
     before = len(sys.modules)
     gc.disable()
@@ -72,60 +71,62 @@ def import_named(path: str) -> Any:
         gc.enable()
 
 
-# Whoever reads standard output may leave before it ends (`| head`), or take nothing (a full disk).
-_lost: OSError | None = None
+# Standard output may be closed by its reader (`| head`) or fail (a full disk).
+_write_error: OSError | None = None
 
 
 class ReaderLeft(Exception):
-    """Not an OSError: click would take that for its affair, and end with the exit code of a regression."""
+    """The reader of standard output is gone. Not an OSError: click would handle that itself, and exit with
+    the code of a regression."""
 
 
-def lose(stream: TextIO, error: OSError, reported: bool) -> None:
-    """What is printed from now on goes nowhere. The run goes on: there are files to be written, and a
-    verdict. `reported`: whether it is reported in the end."""
-    global _lost
+def record_write_error(stream: TextIO, error: OSError, reported: bool) -> None:
+    """Discard all further output. The run goes on, as there are files to write and a verdict. `reported`:
+    whether the error is reported at the end."""
+    global _write_error
     discard(stream)
     if reported:
-        _lost = _lost or error
+        _write_error = _write_error or error
 
 
-def take_lost() -> OSError | None:
-    """Why what was printed did not reach anybody. Asked once."""
-    global _lost
-    error, _lost = _lost, None
+def take_write_error() -> OSError | None:
+    """The error that stopped the output, if any. It is returned only once."""
+    global _write_error
+    error, _write_error = _write_error, None
     return error
 
 
 def discard(stream: TextIO | None) -> None:
-    """What could not be written stays in the stream's buffer: the interpreter must not try again at exit."""
+    """Redirect a stream to the null device: unwritten text stays in its buffer, and the interpreter must not
+    try to write it again at exit."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-# The time of day is read here alone: whoever starts a command may hand it another clock (`main(now=…)`).
+# The time of day is read only here: callers may pass another clock (`main(now=…)`).
 
 
 class HandedClock:
-    """The object that click gives to every command below this one."""
+    """A clock passed by the caller; click hands the object to every subcommand."""
 
     def __init__(self, now: Now, sleep: Sleep | None = None):
         self.now, self.sleep = now, sleep
 
 
 def clock() -> Now:
-    """The clock of the command that runs. Asked for in its main thread, and then handed on."""
-    handed = _handed()
+    """The clock of the running command. Call it in the main thread, and pass it on from there."""
+    handed = _handed_clock()
     return time.time if handed is None else handed.now
 
 
 def sleep() -> Sleep | None:
-    """How the command that runs waits between two requests, where its clock came with a way of its own."""
-    handed = _handed()
+    """The sleep function that was passed with the clock of the running command, if any."""
+    handed = _handed_clock()
     return None if handed is None else handed.sleep
 
 
-def _handed() -> HandedClock | None:
-    click = sys.modules.get("click")  # which every command has loaded, and a test that compares has not
+def _handed_clock() -> HandedClock | None:
+    click = sys.modules.get("click")  # loaded by every command, but not by a test that compares
     if click is None:
         return None
     context = click.get_current_context(silent=True)

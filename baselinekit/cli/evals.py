@@ -26,15 +26,15 @@ _PLANS = (".yaml", ".yml")
 
 
 def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of the cases of what has been typed so far. Files that cannot be read offer nothing."""
+    """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
     from baselinekit.errors import BaselinekitError
     from baselinekit.escape import one_line
     from baselinekit.evals.selection import load, name_of_case
 
-    typed = ctx.params  # with the name still missing, what stands between the options is in ctx.args
+    params = ctx.params  # while the name is incomplete, the arguments are in ctx.args
     try:
-        project = project_of_files(config=typed.get("config"), environment=typed.get("environment"))
-        suite = load(project, typed.get("paths") or ctx.args, typed.get("suite"))
+        project = project_of_files(config=params.get("config"), environment=params.get("environment"))
+        suite = load(project, params.get("paths") or ctx.args, params.get("suite"))
     except (BaselinekitError, OSError):
         return []
     names = {case: None for case in map(name_of_case, suite.cases) if case is not None}

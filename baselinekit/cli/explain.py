@@ -27,26 +27,26 @@ class ExplainOptions:
     compared, and which values the placeholders accept.
     """
 
-    what: str = argument(metavar="CODE|ID", shell_complete=complete_ids)
+    subject: str = argument(metavar="CODE|ID", shell_complete=complete_ids)
     project: ProjectOptions = including(ProjectOptions)
 
 
 def explain(options: ExplainOptions) -> None:
-    what = options.what
-    code = meaning_of(what)
+    subject = options.subject
+    code = meaning_of(subject)
     if code is not None:
-        screen.line(f"{what.upper()}: {code.title}\n\n{code.text}")
+        screen.line(f"{subject.upper()}: {code.title}\n\n{code.text}")
         return
-    if what.upper().startswith("BK") and what[2:].isdigit():
+    if subject.upper().startswith("BK") and subject[2:].isdigit():
         hint = "codes are at the start of messages"
-        raise InvalidInput(Problem("BK508", f"there is no code {what}", hint))
+        raise InvalidInput(Problem("BK508", f"there is no code {subject}", hint))
     from baselinekit.cli.clients import real_context, with_models
     from baselinekit.workflow.doctor import describe_baseline
     from baselinekit.workflow.loading import load
     from baselinekit.workflow.selection import Selection, select
 
     project = project_of(options.project)
-    baseline = select(load(project, ()), Selection(ids=(what,)))[0]
+    baseline = select(load(project, ()), Selection(ids=(subject,)))[0]
     with real_context() as context:
         for line in describe_baseline(project, baseline, with_models(context, project).clients):
             screen.line(screen.safe_line(line))

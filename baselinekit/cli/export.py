@@ -74,14 +74,14 @@ def export(options: ExportOptions) -> int:
             screen.line(screen.safe(str(problem)), err=True)
             return 1
         screen.line(screen.safe_line(f"note: {folder.id} is {status}, not ready"), err=True)
-    skill = _as_skill(folder, project)
+    skill = _build_skill(folder, project)
     base = os.path.join(project.root, _SKILLS) if options.into is None else options.into
     target = os.path.join(base, skill.name)
-    there = dict(_there(skill, target))
-    changed = [path for path, text in there.items() if text != skill.files[path]]
+    existing = dict(_existing_files(skill, target))
+    changed = [path for path, text in existing.items() if text != skill.files[path]]
     if changed and not options.overwrite:
-        _refuse(skill, there, changed, target, options)
-    new = [path for path in skill.files if there.get(path) != skill.files[path]]
+        _refuse(skill, existing, changed, target, options)
+    new = [path for path in skill.files if existing.get(path) != skill.files[path]]
     for path in new:
         check_place(os.path.join(target, path))
     for path in new:
@@ -91,7 +91,7 @@ def export(options: ExportOptions) -> int:
 
 
 def prompt_folder(project: Project, name: str) -> PromptFolder:
-    """The folder that the operator means, if nothing is wrong with it."""
+    """The prompt folder that the operator names; refused if anything is wrong with it."""
     path = found_by_operator(project, name)
     if os.path.isfile(os.path.join(project.root, path)):
         path = os.path.dirname(path)
@@ -101,8 +101,8 @@ def prompt_folder(project: Project, name: str) -> PromptFolder:
     return sound_folder(project.root, path)
 
 
-def _as_skill(folder: PromptFolder, project: Project) -> SkillFolder:
-    """With the line of meta.yml that keeps it from being one."""
+def _build_skill(folder: PromptFolder, project: Project) -> SkillFolder:
+    """The skill folder of a prompt folder; an error names the line of meta.yml that prevents it."""
     template = decode(read(project.root, folder.template), folder.template).body
     try:
         return as_skill(folder, template, dict(_examples(project.root, folder)))
@@ -110,24 +110,28 @@ def _as_skill(folder: PromptFolder, project: Project) -> SkillFolder:
         source = Source(folder.meta_file)
         raise type(error)(
             *(
-                replace(one, place=locate(source, one.at or (), project.root), at=None)
-                for one in error.problems
+                replace(problem, place=locate(source, problem.at or (), project.root), at=None)
+                for problem in error.problems
             )
         ) from None
 
 
 def _examples(root: str, folder: PromptFolder) -> Iterator[tuple[str, str]]:
-    """The inputs of each of its examples."""
-    above = os.path.join(folder.path, _EXAMPLES)
-    names = os.listdir(os.path.join(root, above)) if os.path.isdir(os.path.join(root, above)) else []
+    """The inputs of each example in a prompt folder."""
+    examples_folder = os.path.join(folder.path, _EXAMPLES)
+    names = (
+        os.listdir(os.path.join(root, examples_folder))
+        if os.path.isdir(os.path.join(root, examples_folder))
+        else []
+    )
     for name in sorted(names):
-        file = os.path.join(above, name, INPUTS)
+        file = os.path.join(examples_folder, name, INPUTS)
         if os.path.isfile(os.path.join(root, file)):
             yield name, decode(read(root, file), file).body
 
 
-def _there(skill: SkillFolder, target: str) -> Iterator[tuple[str, str]]:
-    """Those of its files that are there already."""
+def _existing_files(skill: SkillFolder, target: str) -> Iterator[tuple[str, str]]:
+    """The files of the skill that exist already, with their texts."""
     for path in skill.files:
         try:
             with open(os.path.join(target, path), encoding="utf-8", newline="") as file:
@@ -139,13 +143,13 @@ def _there(skill: SkillFolder, target: str) -> Iterator[tuple[str, str]]:
 
 
 def _refuse(
-    skill: SkillFolder, there: Mapping[str, str], changed: list[str], target: str, options: ExportOptions
+    skill: SkillFolder, existing: Mapping[str, str], changed: list[str], target: str, options: ExportOptions
 ) -> None:
     style = screen.style_of(options.color)
     for path in changed:
-        shown = os.path.relpath(os.path.join(target, path))
-        screen.line(style.paint(screen.safe_line(shown), "bold"), err=options.as_json)
-        screen.show(format_lines(unified(there[path], skill.files[path])), err=options.as_json)
+        shown_path = os.path.relpath(os.path.join(target, path))
+        screen.line(style.paint(screen.safe_line(shown_path), "bold"), err=options.as_json)
+        screen.show(format_lines(unified(existing[path], skill.files[path])), err=options.as_json)
     hint = "take what was changed there into the prompt folder; --overwrite replaces it"
     raise InvalidInput(
         *(
@@ -161,13 +165,15 @@ def _refuse(
 
 
 def _print(skill: SkillFolder, target: str, new: list[str], options: ExportOptions) -> None:
-    shown = os.path.relpath(target)
+    shown_path = os.path.relpath(target)
     if options.as_json:
         states = {path: "written" if path in new else "unchanged" for path in skill.files}
-        files = [{"path": os.path.join(shown, path), "state": state} for path, state in states.items()]
-        screen.show_json(json.dumps({"id": skill.name, "folder": shown, "files": files}) + "\n")
+        files = [{"path": os.path.join(shown_path, path), "state": state} for path, state in states.items()]
+        screen.show_json(json.dumps({"id": skill.name, "folder": shown_path, "files": files}) + "\n")
         return
     for path in new:
-        screen.line(screen.safe_line(f"wrote {os.path.join(shown, path)}"))
+        screen.line(screen.safe_line(f"wrote {os.path.join(shown_path, path)}"))
     if not new:
-        screen.line(screen.safe_line(f"{shown} is as it would be written: {many(len(skill.files), 'file')}"))
+        screen.line(
+            screen.safe_line(f"{shown_path} is as it would be written: {many(len(skill.files), 'file')}")
+        )

@@ -53,7 +53,7 @@ def gate(options: GateOptions) -> int:
 
 @dataclass(slots=True)
 class Gating:
-    """`notes`: what became of reports and archives, and which gates were finished before."""
+    """`notes`: about written reports and archives, and about gates that an earlier run finished."""
 
     project: Project
     options: GateOptions
@@ -67,7 +67,7 @@ class Gating:
         if options.files:
             report = mask_report(self.load_report(), project.redactor)
             judged = [
-                gating.judge(one, report, options.partial) for one in gates or [self.stated_gate(report)]
+                gating.judge(gate, report, options.partial) for gate in gates or [self.default_gate(report)]
             ]
         elif gates:
             judged = self.run_gates(gates)
@@ -84,49 +84,53 @@ class Gating:
         self.print_gates(judged)
         for text in lost.values():
             screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
-        stopped = [
-            one.decision if one.report.interrupted and options.files else one.exit_code for one in judged
+        codes = [
+            judged_gate.decision
+            if judged_gate.report.interrupted and options.files
+            else judged_gate.exit_code
+            for judged_gate in judged
         ]
-        code = worst([*stopped, 3 if lost else 0])
-        # a gate that is not met is worth telling even where it blocks nothing; a trigger says whether it is
-        unmet = [one for one in judged if one.state != "met"]
-        loud = [one for one in unmet if one.gate.notification]
-        if loud or not unmet:
-            delivery.notify(project, (loud or judged)[0].report, code or int(bool(loud)), judged)
+        code = worst([*codes, 3 if lost else 0])
+        # an unmet gate is notified even if it does not block, if its trigger wants that
+        unmet = [judged_gate for judged_gate in judged if judged_gate.state != "met"]
+        notified = [judged_gate for judged_gate in unmet if judged_gate.gate.notification]
+        if notified or not unmet:
+            delivery.notify(project, (notified or judged)[0].report, code or int(bool(notified)), judged)
         return code
 
     def load_gates_of_plans(self) -> list[Gate]:
-        """The gates of the plans, with what the options add."""
-        least = self.stated_thresholds()
+        """The gates of the plans, combined with the options."""
+        thresholds = self.option_thresholds()
         gates: list[Gate] = []
         for path in self.options.plans:
-            shown = selection.named_by_operator(self.project, path)
-            gates += [gating.with_more(one, least) for one in load_gates(shown, self.project.root)]
-        return [self.narrow(one) for one in gates]
+            plan = selection.named_by_operator(self.project, path)
+            gates += [gating.with_more(gate, thresholds) for gate in load_gates(plan, self.project.root)]
+        return [self.narrow(gate) for gate in gates]
 
-    def stated_thresholds(self) -> dict[str, float]:
+    def option_thresholds(self) -> dict[str, float]:
         options = self.options
         return gating.stated(options.preset, options.required, options.required_pass_rate)
 
-    def narrow(self, one: Gate) -> Gate:
+    def narrow(self, gate: Gate) -> Gate:
         return replace(
-            one,
-            blocking=one.blocking and not self.options.warn,
-            categories=self.options.categories or one.categories,
-            tags=self.options.tags or one.tags,
+            gate,
+            blocking=gate.blocking and not self.options.warn,
+            categories=self.options.categories or gate.categories,
+            tags=self.options.tags or gate.tags,
         )
 
-    def stated_gate(self, report: Report) -> Gate:
-        """The gate that the options state; else that of the suite; else everything has to pass."""
-        least = self.stated_thresholds()
-        if not least and report.suite is not None:
+    def default_gate(self, report: Report) -> Gate:
+        """The gate given by the options, else that of the suite, else one for which everything has to
+        pass."""
+        thresholds = self.option_thresholds()
+        if not thresholds and report.suite is not None:
             metrics = report.suite.metrics
-            least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
+            thresholds = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
         name = self.options.preset or (report.suite.name if report.suite else "all baselines")
-        return self.narrow(Gate(name, least or {RATE: 1.0}))
+        return self.narrow(Gate(name, thresholds or {RATE: 1.0}))
 
     def load_report(self) -> Report:
-        """All files as one report, `-` being standard input, with what its reader should know of it."""
+        """All files as one report, with a warning if the run was narrowed; `-` is standard input."""
         files = self.options.files
         parts = history.load_parts([path for path in files if path != "-"], os.getcwd(), self.project.root)
         if "-" in files:
@@ -137,30 +141,30 @@ class Gating:
         return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
 
     def run_gates(self, gates: Sequence[Gate]) -> list[Judged]:
-        """Run the suites of the gates, one after the other, until the operator wants no more of it."""
-        lasting = PlanJournals() if len(gates) > 1 else None
-        if lasting is not None:
+        """Run the suites of the gates one after the other, until the operator interrupts."""
+        journals = PlanJournals() if len(gates) > 1 else None
+        if journals is not None:
             self.check_suites(gates)
         judged: list[Judged] = []
-        for one in gates:
-            report = self.run_gate(one, lasting)
-            judged.append(gating.judge(one, report))
+        for gate in gates:
+            report = self.run_gate(gate, journals)
+            judged.append(gating.judge(gate, report))
             if report.interrupted:
-                unseen = [left.name for left in gates[len(judged) :]]
+                unseen = [remaining.name for remaining in gates[len(judged) :]]
                 self.notes += [f"never run: {', '.join(unseen)}"] if unseen else []
                 return judged
-        if lasting is not None and all(one.report.complete for one in judged):
-            lasting.forget()
+        if journals is not None and all(judged_gate.report.complete for judged_gate in judged):
+            journals.forget()
         return judged
 
     def check_suites(self, gates: Sequence[Gate]) -> None:
-        """What is wrong with any of their suites is told before the first of them is paid for."""
+        """Report the errors of all suites before the first one is run."""
         project, errors = self.project, list[BaselinekitError]()
-        for one in gates:
+        for gate in gates:
             try:
-                suite, asked = self.suite_of(one)
-                check_reachable(suite, one.least, asked.attempts, project.root, one.name)
-                plan_suite(project, suite, asked)
+                suite, run_options = self.suite_of(gate)
+                check_reachable(suite, gate.least, run_options.attempts, project.root, gate.name)
+                plan_suite(project, suite, run_options)
             except (InvalidInput, Refused) as error:
                 errors.append(error)
         if errors:
@@ -168,14 +172,14 @@ class Gating:
             problems = dict.fromkeys(problem for error in errors for problem in error.problems)
             raise (Refused if refused else InvalidInput)(*problems)
 
-    def suite_of(self, one: Gate) -> tuple[Suite, RunOptions]:
+    def suite_of(self, gate: Gate) -> tuple[Suite, RunOptions]:
         """The suite of a gate, and the options of a run of the gate's cases."""
         options = self.options
-        suite = selection.load(self.project, [path_from_here(self.project)(one.suite or "")], None)
+        suite = selection.load(self.project, [path_from_here(self.project)(gate.suite or "")], None)
         return suite, RunOptions(
-            categories=one.categories,
-            tags=one.tags,
-            attempts=options.attempts or gating.attempts_for(one, suite),
+            categories=gate.categories,
+            tags=gate.tags,
+            attempts=options.attempts or gating.attempts_for(gate, suite),
             jobs=options.jobs,
             resume=options.resume,
             quiet=options.quiet,
@@ -183,70 +187,73 @@ class Gating:
             recording=options.recording,
         )
 
-    def run_gate(self, one: Gate, lasting: PlanJournals | None) -> Report:
+    def run_gate(self, gate: Gate, journals: PlanJournals | None) -> Report:
         project = self.project
-        suite, asked = self.suite_of(one)
-        report = mask_report(run_suite(project, suite, asked, lasting), project.redactor)
-        if lasting is not None and lasting.taken:  # its reports are kept already
+        suite, run_options = self.suite_of(gate)
+        report = mask_report(run_suite(project, suite, run_options, journals), project.redactor)
+        if journals is not None and journals.taken:  # its reports are kept already
             number = len(report.results)
             cases = "its one case is" if number == 1 else f"its {number:,} cases are"
-            self.notes.append(f"{one.name} had already finished: {cases} reused")
+            self.notes.append(f"{gate.name} had already finished: {cases} reused")
             return report
-        report, kept = keep_run(project, suite, report)
-        self.notes += [f"kept: {delivery.describe_files(kept)}"] if kept else []
+        report, kept_files = keep_run(project, suite, report)
+        self.notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
         return report
 
     def write_reports(self, judged: Sequence[Judged]) -> dict[str, str]:
-        """Write what was asked for; why that could not be done, by the path."""
+        """Write the requested reports; return the errors by path."""
         page = format_gates_markdown(judged)
         delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
         texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in self.options.outputs}
         root = self.project.root
         lost = {path: delivery.write_report(path, text, root) for path, text in texts.items()}
-        return {path: why for path, why in lost.items() if why}
+        return {path: reason for path, reason in lost.items() if reason}
 
     def keep_files(self, judged: Sequence[Judged]) -> list[str]:
-        """What plans want to be kept, and a line for each file."""
+        """Write the phase reports and archives that plans ask for; return a note for each."""
         notes = []
-        for one in judged:
-            path = gating.report_path(one.gate, self.options.phase_id, one.report, self.project.root)
-            if one.state != "met" and path is not None:
-                notes.append(self.keep_phase_report(path, one))
-            if one.state == "met" and one.gate.archive:
-                notes.append(self.archive(one))
+        for judged_gate in judged:
+            path = gating.report_path(
+                judged_gate.gate, self.options.phase_id, judged_gate.report, self.project.root
+            )
+            if judged_gate.state != "met" and path is not None:
+                notes.append(self.keep_phase_report(path, judged_gate))
+            if judged_gate.state == "met" and judged_gate.gate.archive:
+                notes.append(self.archive(judged_gate))
         return notes
 
-    def keep_phase_report(self, path: str, one: Judged) -> str:
-        """In the form that its ending says."""
-        root, shown = self.project.root, os.path.relpath(path, self.project.cwd)
-        check_inside(
-            os.path.realpath(root), os.path.realpath(path), shown
-        )  # a checkout can bring links along
+    def keep_phase_report(self, path: str, judged_gate: Judged) -> str:
+        """Write the phase report in the form of its file ending."""
+        root, shown_path = self.project.root, os.path.relpath(path, self.project.cwd)
+        # a checkout may contain links
+        check_inside(os.path.realpath(root), os.path.realpath(path), shown_path)
         ending = os.path.splitext(path)[1]
-        text = _FORMS[ending]([one]) if ending in _FORMS else render_report(one.report, path)
+        text = _FORMS[ending]([judged_gate]) if ending in _FORMS else render_report(judged_gate.report, path)
         try:
             write_text(path, text, root)
         except NotRecorded as error:
             return f"the phase report could not be written: {error.problems[0].message}"
-        return f"report: {shown}"
+        return f"report: {shown_path}"
 
-    def archive(self, one: Judged) -> str:
-        root, file = self.project.root, one.gate.suite or one.gate.file
+    def archive(self, judged_gate: Judged) -> str:
+        root, file = self.project.root, judged_gate.gate.suite or judged_gate.gate.file
         texts = {
-            ".gate.json": format_gates_json([one]),
-            ".phase.md": format_gates_markdown([one]),
-            ".json": render_report(one.report, ".json"),
+            ".gate.json": format_gates_json([judged_gate]),
+            ".phase.md": format_gates_markdown([judged_gate]),
+            ".json": render_report(judged_gate.report, ".json"),
         }
         try:
             folder = settings.results_of(root, file, None)
-            written, why = settings.keep_run(folder, one.report.started, texts, settings.root_of(root, file))
+            paths, reason = settings.keep_run(
+                folder, judged_gate.report.started, texts, settings.root_of(root, file)
+            )
         except NotRecorded as error:
             return f"the results could not be archived: {error.problems[0].message}"
-        files = [os.path.relpath(path, self.project.cwd) for path in written]
-        return f"archived: {delivery.describe_files(files)}" + (f"; {why}" if why else "")
+        files = [os.path.relpath(path, self.project.cwd) for path in paths]
+        return f"archived: {delivery.describe_files(files)}" + (f"; {reason}" if reason else "")
 
     def print_gates(self, judged: Sequence[Judged]) -> None:
-        """The gates, what they hang on, and in the last line whether the work goes on."""
+        """Print the gates, their metrics, and in the last line whether the work may go on."""
         options, style = self.options, screen.style_of(self.options.color, self.options.verbose)
         if options.as_json:
             screen.show_json(format_gates_json(judged))
@@ -254,22 +261,27 @@ class Gating:
         if options.quiet:
             screen.line(describe_verdict(judged, style))
             return
-        for one in judged:
-            screen.show(format_gate(one, style))
-            for warning in one.report.warnings:
+        for judged_gate in judged:
+            screen.show(format_gate(judged_gate, style))
+            for warning in judged_gate.report.warnings:
                 screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
         for note in self.notes:
             screen.line(style.paint(screen.safe_line(note), "dim"))
         screen.line(describe_verdict(judged, style))
         files = [path for path in options.files if path != "-"]
-        here = path_from_here(self.project)
-        screen.next_commands(next_commands.after_gate(judged, sys.argv[1:], not options.files, files, here))
+        from_here = path_from_here(self.project)
+        screen.next_commands(
+            next_commands.after_gate(judged, sys.argv[1:], not options.files, files, from_here)
+        )
 
 
 def describe_verdict(judged: Sequence[Judged], style: Style) -> str:
-    unmet = [one for one in judged if one.state != "met"]
-    blocking = [one for one in unmet if one.gate.blocking]
-    states = "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in blocking or unmet)
+    unmet = [judged_gate for judged_gate in judged if judged_gate.state != "met"]
+    blocking = [judged_gate for judged_gate in unmet if judged_gate.gate.blocking]
+    states = "; ".join(
+        f"{screen.safe_line(judged_gate.gate.name)} is {judged_gate.state}"
+        for judged_gate in blocking or unmet
+    )
     if blocking:
         return f"{style.paint('blocked', 'bold red')}: {states}"
     if unmet:

@@ -1,4 +1,4 @@
-"""`baselinekit generate rubrics`: what a model drafts for the cases of an eval file."""
+"""`baselinekit generate rubrics`: a model drafts rubrics for the cases of an eval file."""
 
 from collections.abc import Sequence
 
@@ -75,7 +75,7 @@ def rubrics(options: RubricsOptions) -> int:
     project = project_of(options.project, options.recording.offline is not None, options.targets)
     states = load_states(project, options.files, lambda file: decode(read(project.root, file), file).body)
     style = screen.style_of(options.color, options.verbose)
-    lacking = [one for state in states for one in state.lacking]
+    lacking = [case for state in states for case in state.lacking]
     if options.verbose or not lacking:
         print_skipped(states)
     if options.check:
@@ -86,32 +86,40 @@ def rubrics(options: RubricsOptions) -> int:
     with real_context() as context:
         drafts = ask_for_drafts(project, with_models(context, project, options.recording), lacking, options)
         interrupted = context.stop.is_set()
-    for one in drafts:
-        print_draft(one, style)
-    done = 0
+    for rubric_draft in drafts:
+        print_draft(rubric_draft, style)
+    written_count = 0
     for state in states:
-        ready = [one for one in drafts if one.items is not None and one.lacking in state.lacking]
+        ready = [
+            rubric_draft
+            for rubric_draft in drafts
+            if rubric_draft.items is not None and rubric_draft.lacking in state.lacking
+        ]
         try:
             if ready and options.dry_run:
                 screen.show(screen.safe(diff(state, ready)))
             elif ready:
                 write(project, state.file, ready)
                 screen.line(style.paint(f"written: {screen.safe_line(state.file)}", "dim"))
-            done += len(ready)
-        except BaselinekitError as error:  # the drafts for other files are not lost by it
+            written_count += len(ready)
+        except BaselinekitError as error:  # the drafts for other files are still written
             screen.line(f"{style.paint('error', 'bold red')}    {screen.safe_line(str(error))}")
-    what = "would get rubrics" if options.dry_run else "got rubrics"
-    undone = len(lacking) - done
-    screen.line(f"{many(done, 'case')} {what}" + (f", {many(undone, 'case')} did not" if undone else ""))
-    return INTERRUPTED if interrupted else 3 if undone else 0
+    action = "would get rubrics" if options.dry_run else "got rubrics"
+    missing_count = len(lacking) - written_count
+    screen.line(
+        f"{many(written_count, 'case')} {action}"
+        + (f", {many(missing_count, 'case')} did not" if missing_count else "")
+    )
+    return INTERRUPTED if interrupted else 3 if missing_count else 0
 
 
 def check_model(project: Project, name: str) -> None:
-    """A target may be meant that is none, or that is wrong; what is no name at all the models tell."""
+    """Refuse a target that is invalid or not a model. An unknown name is reported by the models."""
     if name in project.models:
         return
     target, problems = project.targets.find(name)
-    if placed := [problem for problem in problems if problem.place is not None]:  # else it is none
+    # a problem without a place means that there is no such target
+    if placed := [problem for problem in problems if problem.place is not None]:
         raise InvalidInput(*placed)
     if target is not None and target.model is None and target.name != DEFAULT:
         hint = "name one of `models:`, or a target of a provider of models"
@@ -121,17 +129,17 @@ def check_model(project: Project, name: str) -> None:
 def ask_for_drafts(
     project: Project, context: RunContext, lacking: Sequence[Lacking], options: RubricsOptions
 ) -> list[Draft]:
-    """All that were drafted before the run was interrupted, if it was."""
+    """Ask the model for drafts; if the run is interrupted, return those that are done."""
     models, mask = context.clients.models, project.redactor.mask_declared
     check_model(project, options.model)
     models.check(options.model)
 
-    def work(one: Lacking) -> Draft:
-        return draft(one, options.model, models.ask, mask)
+    def work(case: Lacking) -> Draft:
+        return draft(case, options.model, models.ask, mask)
 
     pool = ThreadPool(options.jobs or _JOBS, work, context.cancel, context.stop)
-    done = pool.run(lacking, lambda one: True)
-    return [one for one in done if one is not None]
+    results = pool.run(lacking, lambda result: True)
+    return [result for result in results if result is not None]
 
 
 def print_skipped(states: Sequence[EvalFileState]) -> None:
@@ -143,22 +151,22 @@ def print_skipped(states: Sequence[EvalFileState]) -> None:
 
 
 def print_check(states: Sequence[EvalFileState], style: Style) -> int:
-    missing = [(state.file, one) for state in states for one in state.lacking]
-    for file, one in missing:
-        screen.line(f"{style.paint('missing', 'yellow')}  {screen.safe_line(f'{one.name}   {file}')}")
+    missing = [(state.file, case) for state in states for case in state.lacking]
+    for file, case in missing:
+        screen.line(f"{style.paint('missing', 'yellow')}  {screen.safe_line(f'{case.name}   {file}')}")
     have = sum(len(state.having) for state in states)
     screen.line(f"{many(len(missing), 'case')} without rubrics, {have:,} with them")
     return 1 if missing else 0
 
 
-def print_draft(one: Draft, style: Style) -> None:
-    name = screen.safe_line(one.lacking.name)
-    if one.items is None:
-        reason = one.error.message if one.error else "nothing was drafted"
+def print_draft(rubric_draft: Draft, style: Style) -> None:
+    name = screen.safe_line(rubric_draft.lacking.name)
+    if rubric_draft.items is None:
+        reason = rubric_draft.error.message if rubric_draft.error else "nothing was drafted"
         screen.line(f"{style.paint('error', 'bold red')}    {name}: {screen.safe_line(reason)}")
         return
-    screen.line(f"{style.paint('drafted', 'green')}  {name}: {many(len(one.items), 'item')}")
-    for item in one.items if style.verbose else ():
+    screen.line(f"{style.paint('drafted', 'green')}  {name}: {many(len(rubric_draft.items), 'item')}")
+    for item in rubric_draft.items if style.verbose else ():
         screen.line(f"           {screen.safe_line(item.line)}")
 
 

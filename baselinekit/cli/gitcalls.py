@@ -1,8 +1,9 @@
-"""What git calls, and nobody types: `git-merge` settles what the tool wrote itself and leaves the rest to
-git's own merge of texts; `git-textconv` shows a file without it. `init --git` tells git of them.
+"""The commands that git calls: `git-merge` merges the records that the tool writes and leaves the rest to
+git's own merge of texts; `git-textconv` shows a file without those records. `init --git` registers them with
+git.
 
-Git calls once a file, and waits: their words are read here, without the library that reads those of people,
-and nothing is imported that a merge of two records does not need."""
+Git calls them once per file and waits, so their arguments are parsed here without click, and nothing is
+imported that a merge of two records does not need."""
 
 import gc
 import os
@@ -12,14 +13,14 @@ from typing import NoReturn
 
 from baselinekit.store import recordmerge
 
-_CONFLICTS_AT_MOST = 127
-_OWN_WORDS = ("ours", "base", "theirs")
+_MAX_CONFLICTS = 127
+_SIDES = ("ours", "base", "theirs")
 _FAILED = 255
 
 
 def answer(name: str, words: Sequence[str]) -> NoReturn:
-    """Call, and end: nothing is collected meanwhile, and nothing is tidied up in the end, which would take a
-    quarter of the time."""
+    """Run a command and exit, without garbage collection and clean-up, which would take a quarter of the
+    time."""
     gc.disable()
     code = call(name, words)
     sys.stdout.flush()
@@ -28,7 +29,7 @@ def answer(name: str, words: Sequence[str]) -> NoReturn:
 
 
 def call(name: str, words: Sequence[str]) -> int:
-    """The exit code. Whoever types one of them without its files is told what it is."""
+    """Run a command and return its exit code. Without its files it prints its usage."""
     work, count, usage = CALLS[name]
     if len(words) < count or words[:1] == ["--help"]:
         sys.stderr.write(f"usage: baselinekit {name} {usage}\ngit calls this: baselinekit init --git\n")
@@ -36,9 +37,9 @@ def call(name: str, words: Sequence[str]) -> int:
     try:
         return work(words)
     except OSError as error:
-        shown = f" {error.filename}" if error.filename else ""
-        what = (error.strerror or str(error)).lower()
-        sys.stderr.write(f"BK120{shown}: {what}: fix that and run again\n")
+        file = f" {error.filename}" if error.filename else ""
+        message = (error.strerror or str(error)).lower()
+        sys.stderr.write(f"BK120{file}: {message}: fix that and run again\n")
         return _FAILED
 
 
@@ -47,27 +48,28 @@ def git_merge(words: Sequence[str]) -> int:
     number of conflicts, which are marked in the file."""
     files, labels = words[:3], words[5:]
     marker, name = (*words[3:5], *("7", "baseline.yaml")[max(len(words[:5]) - 3, 0) :])
-    before = [_read(file) for file in files]
-    texts = _settled(before, name)
-    finished = _merged(files, texts, marker, labels)
-    if 0 < finished <= _CONFLICTS_AT_MOST and (disjoint := _disjoint(texts, name)):
+    originals = [_read(file) for file in files]
+    texts = _settle(originals, name)
+    status = _merge_texts(files, texts, marker, labels)
+    if 0 < status <= _MAX_CONFLICTS and (disjoint := _merge_outputs(texts, name)):
         texts = disjoint
-        finished = _merged(files, texts, marker, labels)
-    if finished > _CONFLICTS_AT_MOST:  # no text, say: ours stays, and git says that it is in conflict
+        status = _merge_texts(files, texts, marker, labels)
+    if status > _MAX_CONFLICTS:  # not a text, for example: ours stays, and git reports a conflict
         return 1
-    return finished or _checked(_read(files[1]), before, texts, name)
+    return status or _check_merged(_read(files[1]), originals, texts, name)
 
 
-def _settled(before: Sequence[bytes], name: str) -> Sequence[bytes]:
-    """Whatever goes wrong with us, git is to get its merge."""
+def _settle(originals: Sequence[bytes], name: str) -> Sequence[bytes]:
+    """Merge the records; if that fails, leave the texts to git's own merge."""
     try:
-        return recordmerge.settle(before[0], before[1], before[2], name)
+        return recordmerge.settle(originals[0], originals[1], originals[2], name)
     except Exception:
-        return before
+        return originals
 
 
-def _disjoint(texts: Sequence[bytes], name: str) -> Sequence[bytes] | None:
-    """The same with one output in each baseline, where the two sides changed different places of it."""
+def _merge_outputs(texts: Sequence[bytes], name: str) -> Sequence[bytes] | None:
+    """The texts with the outputs of each baseline merged, if the two sides changed different places of
+    them."""
     from baselinekit.store.outputmerge import merge_outputs
 
     try:
@@ -76,9 +78,9 @@ def _disjoint(texts: Sequence[bytes], name: str) -> Sequence[bytes] | None:
         return None
 
 
-def _merged(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: Sequence[str]) -> int:
-    """Git's own merge of three texts, into the second file. Where at most one side differs from the ancestor,
-    there is nothing to ask git, and a process less to start."""
+def _merge_texts(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: Sequence[str]) -> int:
+    """Merge three texts with git into the second file. If at most one side differs from the ancestor, git is
+    not needed, which saves a process."""
     base, ours, theirs = texts
     if base in (ours, theirs) or ours == theirs:
         with open(files[1], "wb") as target:
@@ -87,42 +89,44 @@ def _merged(files: Sequence[str], texts: Sequence[bytes], marker: str, labels: S
     for file, text in zip(files, texts, strict=True):
         with open(file, "wb") as target:
             target.write(text)
-    named = dict(zip(("base", "ours", "theirs"), labels, strict=False))  # older versions of git give none
-    shown = (named.get(word, "") for word in _OWN_WORDS)
+    # older versions of git pass no labels
+    label_by_side = dict(zip(("base", "ours", "theirs"), labels, strict=False))
+    given_labels = (label_by_side.get(word, "") for word in _SIDES)
     sides = (
         word if label in ("", "%S", "%X", "%Y") else label
-        for word, label in zip(_OWN_WORDS, shown, strict=True)
+        for word, label in zip(_SIDES, given_labels, strict=True)
     )
     argv = ["git", "merge-file", "-q", *(word for label in sides for word in ("-L", label))]
     argv += [f"--marker-size={marker}"] * marker.isdigit()
     argv += ["--", files[1], files[0], files[2]]
-    started = os.posix_spawnp("git", argv, os.environ)
-    return os.waitstatus_to_exitcode(os.waitpid(started, 0)[1]) % 256
+    process = os.posix_spawnp("git", argv, os.environ)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) % 256
 
 
-def _checked(merged: bytes, before: Sequence[bytes], texts: Sequence[bytes], name: str) -> int:
-    """Two changes that go together as texts need not make a file; one change alone does."""
+def _check_merged(merged: bytes, originals: Sequence[bytes], texts: Sequence[bytes], name: str) -> int:
+    """Check that the merged file is readable: two changes that merge as texts need not form a valid file,
+    unlike one change alone."""
     base, ours, theirs = texts
     if base in (ours, theirs) or ours == theirs:
         return 0
-    wrong = recordmerge.why_unreadable(merged, name)
-    if not wrong or any(recordmerge.why_unreadable(data, name) for data in before[1:]):
+    reason = recordmerge.why_unreadable(merged, name)
+    if not reason or any(recordmerge.why_unreadable(data, name) for data in originals[1:]):
         return 0
     from baselinekit.cli import screen
 
-    screen.line(f"baselinekit: the two sides were merged, but: {screen.safe(wrong)}", err=True)
+    screen.line(f"baselinekit: the two sides were merged, but: {screen.safe(reason)}", err=True)
     return 1
 
 
 def git_textconv(words: Sequence[str]) -> int:
-    """Print a file as a diff is to show it. Whatever goes wrong with us, git is to show it."""
+    """Print a file as a diff should show it; if folding it fails, as it is."""
     data = _read(words[0])
     try:
-        shown = recordmerge.folded(data, os.path.basename(words[0]))
+        output = recordmerge.folded(data, os.path.basename(words[0]))
     except Exception:
-        shown = data
+        output = data
     sys.stdout.flush()
-    sys.stdout.buffer.write(shown)
+    sys.stdout.buffer.write(output)
     return 0
 
 
@@ -135,4 +139,4 @@ CALLS: dict[str, tuple[Callable[[Sequence[str]], int], int, str]] = {
     "git-merge": (git_merge, 3, "BASE OURS THEIRS [MARKER_SIZE [NAME [LABEL]…]]"),
     "git-textconv": (git_textconv, 1, "FILE"),
 }
-"""What is called, with how many files at least."""
+"""Each command: its function, the least number of files, and its usage."""

@@ -1,4 +1,4 @@
-"""What `baselinekit grade` does: list, export, import, finish; or ask one rating after the other."""
+"""What `baselinekit grade` does: list, export, import, finish; or ask for one rating after the other."""
 
 import getpass
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from baselinekit.cli import delivery, screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.evals import GradeOptions
-from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
+from baselinekit.cli.keys import REDRAW, RESUMED, Keyboard, Region, keyboard
 from baselinekit.cli.options import (
     project_of,
     read_text,
@@ -54,29 +54,29 @@ _MOST_NAMED = 5
 
 
 def grade(options: GradeOptions) -> int:
-    deeds = [
+    actions = [
         name
         for name in ("value", "export", "imported", "finish", "listed", "drop")
         if getattr(options, name) not in (None, False)
     ]
-    if len(deeds) > 1 or (options.as_json and deeds not in ([], ["listed"])):
+    if len(actions) > 1 or (options.as_json and actions not in ([], ["listed"])):
         raise InvalidInput(
             Problem("BK508", "these options cannot be combined", "run the command once for each")
         )
     grading = Grading(Queue(project_of(options.project), clock()), options)
-    if not deeds and not options.as_json and screen.can_ask():
+    if not actions and not options.as_json and screen.can_ask():
         return grading.ask()
     if options.drop:
         return grading.drop()
     work = {
         "value": grading.enter,
         "export": grading.export,
-        "imported": grading.take_in,
+        "imported": grading.import_ratings,
         "finish": grading.finish,
     }
-    for name, do in work.items():
-        if (text := getattr(options, name)) is not None:
-            return do(text)
+    for option_name, action in work.items():
+        if (text := getattr(options, option_name)) is not None:
+            return action(text)
     return grading.list_queue()
 
 
@@ -89,27 +89,27 @@ class Grading:
         name = self.options.rater or os.environ.get("BASELINEKIT_RATER")
         try:
             return check_rater(name if name is not None else getpass.getuser())
-        except (KeyError, OSError):  # in a container nobody may have a name
+        except (KeyError, OSError):  # in a container the user may have no name
             raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME")) from None
 
     def list_queue(self) -> int:
-        """Without a terminal nobody can be asked: what waits, and how to enter it."""
+        """Without a terminal: print what waits, and how to enter a rating."""
         options = self.options
         standings = self.queue.standings(options.cases)
-        waits = [one for one in standings if one.grade.outcome == "unscored"]
+        waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
         agreements = self.queue.agreements(standings)
         if options.as_json:
-            words = [describe_choices(one.queued.item) for one in standings]
-            screen.show_json(format_queue_json(standings, words, agreements))
-            return _PENDING if waits else 0
-        screen.show(format_queue(standings if options.listed else waits, screen.style_of(options.color)))
+            choices = [describe_choices(standing.queued.item) for standing in standings]
+            screen.show_json(format_queue_json(standings, choices, agreements))
+            return _PENDING if waiting else 0
+        screen.show(format_queue(standings if options.listed else waiting, screen.style_of(options.color)))
         for agreement in agreements if options.listed else ():
             values = (f"{name} {'not defined' if v is None else v}" for name, v in agreement.items())
             screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
-        if not waits:
+        if not waiting:
             screen.line("nothing waits for people")
             return 0
-        items = [one.queued.item for one in waits if one.is_open]
+        items = [standing.queued.item for standing in waiting if standing.is_open]
         screen.next_commands(
             f"baselinekit grade {shlex.quote(item.case)} --as NAME --value VALUE   ({describe_choices(item)})"
             for item in items[:1]
@@ -117,7 +117,7 @@ class Grading:
         return _PENDING
 
     def enter(self, value: str) -> int:
-        """One rating, as a script gives it."""
+        """Enter one rating, for scripts."""
         options = self.options
         if not (options.rater or os.environ.get("BASELINEKIT_RATER")):
             raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
@@ -128,23 +128,31 @@ class Grading:
         rating = Rating(rater, parse_typed(item, value), self.queue.stamp(), options.note)
         standing = self.queue.rate(item, rating, options.change)
         state = standing.grade.verdict or standing.grade.outcome
-        least = item.method.evaluators.min_required
-        rated = f"{describe_count(len(standing.queued.ratings), least)} it"
-        line = f"{rating.rater} rates {item.case} {describe_rating(item, rating.value)}: {state}, {rated}"
+        required = item.method.evaluators.min_required
+        progress = f"{describe_count(len(standing.queued.ratings), required)} it"
+        line = f"{rating.rater} rates {item.case} {describe_rating(item, rating.value)}: {state}, {progress}"
         screen.line(screen.safe_line(line))
         return 0
 
     def select_standing(self, rater: str) -> Standing:
-        """The one that is meant: of several, that which this person can still rate."""
-        found = self.queue.standings(self.options.cases)
-        if len(found) > 1:
-            mine = [one for one in found if rated_by(one, rater) == self.options.change and one.is_open]
-            if len(mine) != 1:
-                keys = ", ".join(one.queued.item.key[:8] for one in (mine or found)[:_MOST_NAMED])
-                what = f"{len(mine or found)} outputs of {self.options.cases[0]} are in the queue"
-                raise InvalidInput(Problem("BK745", what, f"name one by its key: {keys}"))
-            found = mine
-        return found[0]
+        """The item to rate: if several match, the one that this person can still rate."""
+        standings = self.queue.standings(self.options.cases)
+        if len(standings) > 1:
+            own_standings = [
+                standing
+                for standing in standings
+                if rated_by(standing, rater) == self.options.change and standing.is_open
+            ]
+            if len(own_standings) != 1:
+                keys = ", ".join(
+                    standing.queued.item.key[:8] for standing in (own_standings or standings)[:_MOST_NAMED]
+                )
+                message = (
+                    f"{len(own_standings or standings)} outputs of {self.options.cases[0]} are in the queue"
+                )
+                raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
+            standings = own_standings
+        return standings[0]
 
     def export(self, name: str) -> int:
         rater = None if self.options.rater is None else self.name_rater()
@@ -171,28 +179,28 @@ class Grading:
             )
         return 0
 
-    def take_in(self, name: str) -> int:
+    def import_ratings(self, name: str) -> int:
         text = read_text("--import", name, "what baselinekit grade --export wrote")
-        done = ratingfiles.import_ratings(self.queue, text, "standard input" if name == "-" else name)
-        parts = [many(done.ratings, "new rating")]
-        parts += [f"{done.known:,} known already"] if done.known else []
-        parts += [f"{done.empty:,} not filled in"] if done.empty else []
-        parts += [many(done.items, "new item")] if done.items else []
+        imported = ratingfiles.import_ratings(self.queue, text, "standard input" if name == "-" else name)
+        parts = [many(imported.ratings, "new rating")]
+        parts += [f"{imported.known:,} known already"] if imported.known else []
+        parts += [f"{imported.empty:,} not filled in"] if imported.empty else []
+        parts += [many(imported.items, "new item")] if imported.items else []
         screen.line(", ".join(parts))
         return 0
 
     def finish(self, name: str) -> int:
         delivery.check(self.options.outputs)
         text = read_text("--finish", name, "what baselinekit run -o results.json wrote")
-        done = finish(resultfile.read(text, name), self.queue)
+        outcome = finish(resultfile.read(text, name), self.queue)
         root = self.queue.project.root
-        report = done.report
+        report = outcome.report
         if self.options.outputs:
             report = delivery.deliver(report, self.options.outputs, root)
-        elif done.decided and name != "-":
+        elif outcome.decided and name != "-":
             write_text(name, render_report(report, ".json"), root)
-        screen.line(f"{done.decided:,} decided by people, {done.left:,} still wait")
-        for result in done.report.results:
+        screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
+        for result in outcome.report.results:
             if result.outcome not in ("passed", "skipped"):
                 screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
         delivery.tell_lost(report)
@@ -200,11 +208,11 @@ class Grading:
 
     def drop(self) -> int:
         standings = self.queue.standings(self.options.cases)
-        unrated = [one.queued.item.key for one in standings if not one.queued.ratings]
-        gone = self.queue.ratings.drop(unrated) if unrated else 0
-        left = len(standings) - len(unrated)
-        more = f", {left:,} kept: they have ratings" if left else ""
-        screen.line(f"{gone:,} dropped{more}")
+        unrated = [standing.queued.item.key for standing in standings if not standing.queued.ratings]
+        dropped = self.queue.ratings.drop(unrated) if unrated else 0
+        kept_count = len(standings) - len(unrated)
+        note = f", {kept_count:,} kept: they have ratings" if kept_count else ""
+        screen.line(f"{dropped:,} dropped{note}")
         return 0
 
     def ask(self) -> int:
@@ -213,11 +221,15 @@ class Grading:
         waiting = self.queue.waiting(self.options.cases, rater)
         if not waiting:
             screen.line(screen.safe_line(f"nothing waits for {rater}"))
-            return _PENDING if any(one.is_open for one in self.queue.standings(self.options.cases)) else 0
+            return (
+                _PENDING
+                if any(standing.is_open for standing in self.queue.standings(self.options.cases))
+                else 0
+            )
         return Session(self.queue, rater, waiting, screen.style_of(self.options.color)).run()
 
 
-# Ratings one after the other in a terminal: one key, or a few, and each is kept at once.
+# Ratings one after the other in a terminal: each takes one key or a few, and is saved at once.
 
 
 _RATING_PENDING = 3
@@ -231,24 +243,24 @@ class RaterLeft(Exception):
 
 @dataclass(slots=True)
 class TypedAnswer:
-    """What was entered so far of the item in sight."""
+    """What was entered so far for the item on the screen."""
 
     typed: str = ""
     values: list[int] = field(default_factory=list)
     note: str = ""
-    said: str = ""
+    message: str = ""
 
 
 @dataclass(slots=True)
 class Session:
-    """One person's ratings. What was entered last can be taken back."""
+    """One person's ratings in a terminal. The last one can be undone."""
 
     queue: Queue
     rater: str
     waiting: Sequence[Standing]
     style: Style
     region: Region = field(default_factory=Region)
-    kept: list[int] = field(default_factory=list)
+    rated: list[int] = field(default_factory=list)
 
     def run(self) -> int:
         number = 0
@@ -261,29 +273,33 @@ class Session:
             self.region.say("\n")
         except (KeyboardInterrupt, EOFError):
             self.region.say("\n")
-            screen.line(f"interrupted: {self.describe_kept()}", err=True)
+            screen.line(f"interrupted: {self.describe_rated()}", err=True)
             return _INTERRUPTED
-        screen.line(self.describe_kept())
-        return _RATING_PENDING if len({*self.kept}) < len(self.waiting) else 0
+        screen.line(self.describe_rated())
+        return _RATING_PENDING if len({*self.rated}) < len(self.waiting) else 0
 
-    def describe_kept(self) -> str:
-        left = len(self.waiting) - len(self.kept)
-        kept = f"{many(len(self.kept), 'rating')} kept"
-        return f"{kept}, {left:,} still wait for {screen.safe_line(self.rater)}" if left else kept
+    def describe_rated(self) -> str:
+        remaining = len(self.waiting) - len(self.rated)
+        summary = f"{many(len(self.rated), 'rating')} kept"
+        return (
+            f"{summary}, {remaining:,} still wait for {screen.safe_line(self.rater)}"
+            if remaining
+            else summary
+        )
 
     def rate_next(self, keys: Keyboard, number: int) -> int:
-        """Ask about one item; which is the next to be asked about."""
+        """Ask about one item; return the number of the next one."""
         standing = self.waiting[number]
-        if number in self.kept:
+        if number in self.rated:
             return number + 1
-        shown, answer = sheet(standing), TypedAnswer()
-        self.show_item(shown, number)
+        rating_sheet, answer = sheet(standing), TypedAnswer()
+        self.show_item(rating_sheet, number)
         began = time.monotonic()
         while True:
-            self.draw_question(shown, answer)
+            self.draw_question(rating_sheet, answer)
             key = keys.key()
-            answer.said = ""
-            if key == AGAIN:
+            answer.message = ""
+            if key == RESUMED:
                 self.region.leave()
             elif key == "s":
                 self.region.say(f"skipped  {screen.safe_line(standing.queued.item.case)}\n")
@@ -291,46 +307,50 @@ class Session:
             elif key == "q":
                 raise RaterLeft
             elif key == "v":
-                self.show_item(shown, number)
+                self.show_item(rating_sheet, number)
             elif key == "n":
                 answer.note = self._note(keys, standing.queued.item.case, answer.note)
             elif key == "N":
-                answer.said = self.note_last(keys)
-            elif key == "u" and not (answer.values or answer.typed) and self.kept:
+                answer.message = self.note_last(keys)
+            elif key == "u" and not (answer.values or answer.typed) and self.rated:
                 return self.withdraw_last()
             elif key != REDRAW:
-                value = enter_key(key, shown, answer)
-                if value is not None and self.keep_rating(number, value, answer, time.monotonic() - began):
+                value = enter_key(key, rating_sheet, answer)
+                if value is not None and self.save_rating(number, value, answer, time.monotonic() - began):
                     return number + 1
 
-    def show_item(self, shown: Sheet, number: int) -> None:
+    def show_item(self, rating_sheet: Sheet, number: int) -> None:
         place = f"{number + 1} of {len(self.waiting)}"
-        self.region.say(format_sheet(shown, place, self._style()))
+        self.region.say(format_sheet(rating_sheet, place, self._style()))
 
-    def draw_question(self, shown: Sheet, answer: TypedAnswer) -> None:
-        number = min(len(answer.values), len(shown.questions) - 1)
-        told = " > ".join(map(str, answer.values)) if shown.item.shown.items else ""
-        entered = f"{told} > {answer.typed}" if told else answer.typed
+    def draw_question(self, rating_sheet: Sheet, answer: TypedAnswer) -> None:
+        number = min(len(answer.values), len(rating_sheet.questions) - 1)
+        ranked = " > ".join(map(str, answer.values)) if rating_sheet.item.shown.items else ""
+        entered = f"{ranked} > {answer.typed}" if ranked else answer.typed
         lines = format_question(
-            shown, 0 if shown.item.shown.items else number, entered, answer.said, self._style()
+            rating_sheet,
+            0 if rating_sheet.item.shown.items else number,
+            entered,
+            answer.message,
+            self._style(),
         )
         self.region.draw(lines)
 
     def _style(self) -> Style:
         return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
 
-    def keep_rating(self, number: int, value: Json, answer: TypedAnswer, seconds: float) -> bool:
-        """Write it down. What cannot be kept is said, and the question stays."""
+    def save_rating(self, number: int, value: Json, answer: TypedAnswer, seconds: float) -> bool:
+        """Save a rating. If that fails, the error is shown and the question stays."""
         item = self.waiting[number].queued.item
         rating = Rating(self.rater, value, self.queue.stamp(), answer.note, round(seconds, 3))
         try:
             self.queue.rate(item, rating)
         except BaselinekitError as error:
-            answer.said = error.problems[0].message
+            answer.message = error.problems[0].message
             answer.values.clear()
             answer.typed = ""
             return False
-        self.kept.append(number)
+        self.rated.append(number)
         late = "  (took longer than the limit: marked)" if is_late(item, rating) else ""
         note = "  with a note" if answer.note else ""
         self.region.say(
@@ -339,20 +359,24 @@ class Session:
         return True
 
     def withdraw_last(self) -> int:
-        number = self.kept.pop()
+        number = self.rated.pop()
         item = self.waiting[number].queued.item
         self.queue.ratings.withdraw(item.key, self.rater)
         self.region.say(f"undone      {screen.safe_line(item.case)}\n")
         return number
 
     def note_last(self, keys: Keyboard) -> str:
-        """What comes to mind when the rating is kept already; what is to be said of it."""
-        if not self.kept:
+        """Add a note to the last rating; return the message to show."""
+        if not self.rated:
             return "nothing has been rated yet"
-        item = self.waiting[self.kept[-1]].queued.item
-        known = self.queue.ratings.find(item.key)
-        mine = (one for one in known.ratings if one.rater == self.rater) if known else iter(())
-        rating = next(mine, None)
+        item = self.waiting[self.rated[-1]].queued.item
+        queued = self.queue.ratings.find(item.key)
+        own_ratings = (
+            (own_rating for own_rating in queued.ratings if own_rating.rater == self.rater)
+            if queued
+            else iter(())
+        )
+        rating = next(own_ratings, None)
         if rating is None:
             return f"your rating of {item.case} no longer exists"
         note = self._note(keys, item.case, rating.note)
@@ -363,7 +387,7 @@ class Session:
         return f"note added to {item.case}"
 
     def _note(self, keys: Keyboard, case: str, note: str) -> str:
-        """A line that is typed; Escape leaves what was there before."""
+        """Read a line; Escape keeps the previous note."""
         text = note
         while True:
             self.region.draw(format_note(case, text, self._style()))
@@ -380,9 +404,9 @@ class Session:
                 text += key
 
 
-def enter_key(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
-    """What a key does to the answer; the value, as soon as it is whole."""
-    item = shown.item
+def enter_key(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
+    """Apply a key to the answer; return the value as soon as it is complete."""
+    item = rating_sheet.item
     scale = item.method.rating_scale
     if key in _ERASE or key == "u":
         if answer.typed:
@@ -390,14 +414,14 @@ def enter_key(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
         elif answer.values:
             answer.values.pop()
         return None
-    if key in _ENTER and not answer.typed:  # after a number that one key was enough for
+    if key in _ENTER and not answer.typed:  # after a number that needed only one key
         return None
     if scale.type == "ranking":
-        return enter_rank(key, shown, answer)
+        return enter_rank(key, rating_sheet, answer)
     if scale.type == "binary":
         if key in ("1", "2"):
             return option_value(item, int(key))
-        answer.said = "1 or 2"
+        answer.message = "1 or 2"
         return None
     low, high = scale.range
     if key.isdecimal() or (key == "-" and low < 0 and not answer.typed):
@@ -405,7 +429,7 @@ def enter_key(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
         if high > 9 or low < 0:
             return None
     elif key not in _ENTER:
-        answer.said = f"a number from {low} to {high}"
+        answer.message = f"a number from {low} to {high}"
         return None
     try:
         number = int(answer.typed)
@@ -413,29 +437,30 @@ def enter_key(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
         number = low - 1
     answer.typed = ""
     if not low <= number <= high:
-        answer.said = f"a number from {low} to {high}"
+        answer.message = f"a number from {low} to {high}"
         return None
     answer.values.append(number)
-    if len(answer.values) < len(shown.questions):
+    if len(answer.values) < len(rating_sheet.questions):
         return None
     return list(answer.values) if scale.criteria else number
 
 
-def enter_rank(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
-    """A ranking grows by a key at a time. Where ties are allowed it is typed, and Enter ends it."""
-    item, count = shown.item, len(shown.item.shown.items)
+def enter_rank(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
+    """Apply a key to a ranking, which grows key by key. If ties are allowed it is typed, and Enter ends
+    it."""
+    item, count = rating_sheet.item, len(rating_sheet.item.shown.items)
     if item.method.rating_scale.tie_allowed:
         if key in _ENTER:
             try:
                 return parse_typed(item, answer.typed)
             except BaselinekitError as error:
-                answer.said = error.problems[0].hint
+                answer.message = error.problems[0].hint
         elif key.isdecimal() or key in ("=", ">", " ", ","):
             answer.typed += key
         return None
     if not key.isdecimal() or not 1 <= int(key) <= count or int(key) in answer.values:
-        left = [str(number) for number in range(1, count + 1) if number not in answer.values]
-        answer.said = f"one of {', '.join(left)}"
+        remaining = [str(number) for number in range(1, count + 1) if number not in answer.values]
+        answer.message = f"one of {', '.join(remaining)}"
         return None
     answer.values.append(int(key))
     if len(answer.values) < count - 1:

@@ -1,4 +1,4 @@
-"""`baselinekit history`, `merge` and `orphans`: what earlier runs have left."""
+"""`baselinekit history`, `merge` and `orphans`: the results of earlier runs, and unused files."""
 
 import json
 import os
@@ -66,9 +66,13 @@ def history(options: HistoryOptions) -> int:
     project = project_of(ProjectOptions(config=options.config))
     if options.imported:
         parts = past.load_parts(options.imported, os.getcwd())
-        kept = past.add(project.root, parts)
-        old = "" if kept == len(parts) else f"; {len(parts) - kept} are older than the runs that are kept"
-        screen.line(f"imported {many(kept, 'run')}{old}", err=options.as_json)
+        kept_count = past.add(project.root, parts)
+        old_note = (
+            ""
+            if kept_count == len(parts)
+            else f"; {len(parts) - kept_count} are older than the runs that are kept"
+        )
+        screen.line(f"imported {many(kept_count, 'run')}{old_note}", err=options.as_json)
         if not (options.ids or options.as_json or options.html):
             return 0
     runs = past.load(project.root, options.ids, options.last)
@@ -80,8 +84,8 @@ def history(options: HistoryOptions) -> int:
     elif not options.html:
         style = screen.style_of(options.color)
         encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
-        can_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
-        screen.show(format_history(runs, style, can_bars, options.verbose))
+        with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
+        screen.show(format_history(runs, style, with_bars, options.verbose))
     return 0
 
 
@@ -113,16 +117,18 @@ class MergeOptions:
 
 def merge(options: MergeOptions) -> int:
     delivery.check(options.outputs)
-    report, is_written = _streamed(options), True
+    report, is_written = _merge_streaming(options), True
     if report is None:
         report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
         is_written = False
     redactor = Redactor({})
-    for result in report.results:  # what looks random and is no secret where it stands is shown: an id, a tag
+    for (
+        result
+    ) in report.results:  # the redactor learns which random-looking values are not secrets: an id, a tag
         redactor.mask_value(result.resolved)
-        for spot in result.differences:
-            redactor.mask_value(spot.expected, spot.path)
-            redactor.mask_value(spot.actual, spot.path)
+        for difference in result.differences:
+            redactor.mask_value(difference.expected, difference.path)
+            redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
     report = delivery.deliver(report, options.outputs, os.getcwd(), is_written)
     if not delivery.show_json(report, options.as_json):
@@ -140,9 +146,9 @@ def merge(options: MergeOptions) -> int:
     return report.exit_code
 
 
-def _streamed(options: MergeOptions) -> Report | None:
-    """The report of files that are as they were written, with the result file of it, where nothing else is
-    wanted for which all results have to be in memory."""
+def _merge_streaming(options: MergeOptions) -> Report | None:
+    """Merge result files as streams and write the merged file; None if an option needs all results in memory
+    or a file is not as it was written."""
     files = [output for output in options.outputs if delivery.is_result_file(output)]
     if options.as_json or options.verbose or files != list(options.outputs) or files[1:]:
         return None
@@ -151,17 +157,17 @@ def _streamed(options: MergeOptions) -> Report | None:
         pieces = merged.pieces()
         if files:
             write_pieces(files[0], pieces)
-        for _ in pieces:  # what nobody wants written is looked at all the same
+        for _ in pieces:  # without an output file the pieces still have to be read
             pass
     except (NotStreamableError, BaselinekitError, OSError):
-        return None  # the ordinary way says what is wrong
+        return None  # the ordinary merge reports the error
     return merged.report()
 
 
 # `baselinekit orphans`.
 
 
-_WORDS = {
+_KIND_NAMES = {
     "baseline": "source gone",
     "output": "output file without a baseline",
     "pending": "pending without a baseline",
@@ -208,11 +214,13 @@ def orphans(options: OrphansOptions) -> int:
 
 def _print(orphans: Orphans) -> None:
     for orphan in orphans.found:
-        screen.line(screen.safe_line(f"{_WORDS[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}"))
+        screen.line(
+            screen.safe_line(f"{_KIND_NAMES[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}")
+        )
     for note in orphans.notes:
         screen.line(f"note: {screen.safe_line(note)}")
-    number, of = len(orphans.found), orphans.looked_at
-    screen.line(f"{many(number, 'orphan')}; {many(of, 'baseline')} checked")
+    count, total = len(orphans.found), orphans.looked_at
+    screen.line(f"{many(count, 'orphan')}; {many(total, 'baseline')} checked")
 
 
 def _document(orphans: Orphans) -> dict[str, Json]:
@@ -232,14 +240,14 @@ def _document(orphans: Orphans) -> dict[str, Json]:
     }
 
 
-def _delete(project: Project, chosen: list[Orphan], options: OrphansOptions) -> None:
-    """Remove them one by one, and say so: what git tracks can be had back, what it does not cannot."""
-    files = many(len(chosen), "file")
+def _delete(project: Project, orphans: list[Orphan], options: OrphansOptions) -> None:
+    """Remove the files, and print each: those that git tracks can be restored, others cannot."""
+    files = many(len(orphans), "file")
     if not options.yes:
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            what = f"--delete would remove {files}, and there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", what, "say --yes"))
+            message = f"--delete would remove {files}, and there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", message, "say --yes"))
         click.confirm(f"Remove {files}?", abort=True, err=True)
-    for orphan in chosen:
+    for orphan in orphans:
         remove(project.root, orphan.file)
         screen.line(f"removed {screen.safe_line(orphan.file)}", err=options.as_json)

@@ -1,5 +1,5 @@
-"""What `baselinekit capture` does with several requests: with URLs that are typed, and with files of other
-tools. What can be captured is, and what cannot is told with its line."""
+"""What `baselinekit capture` does with several requests: typed URLs, and files of other tools. Requests that
+cannot be captured are reported with their lines, and do not stop the others."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from baselinekit.cli.capture import DraftOptions, HttpOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
-from baselinekit.cli.requests import http_id, open_typed, with_files
+from baselinekit.cli.requests import http_id, open_request, with_files
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile
 from baselinekit.kinds.table import kind_of
@@ -41,23 +41,23 @@ Files = dict[str, ImportedFile]
 
 
 def capture_http(options: HttpOptions) -> int:
-    """One request, or several URLs that share their method and their options."""
-    method, urls = _parted(options.words)
+    """Capture one request, or several URLs that share their method and their options."""
+    method, urls = _split_words(options.words)
     if len(urls) < 2:
         return capturing.capture_http(options)
     if options.new.id:
-        what = f"--id names one baseline, and these are {len(urls)}"
-        raise InvalidInput(Problem("BK508", what, "leave it out: each is named by its URL"))
+        message = f"--id names one baseline, and these are {len(urls)}"
+        raise InvalidInput(Problem("BK508", message, "leave it out: each is named by its URL"))
     rules = parse_rules(options.new.rules)
 
     def read() -> tuple[Project, Files]:
         files: Files = {}
-        project, _ = open_typed(replace(options, words=(*method, urls[0])))
+        project, _ = open_request(replace(options, words=(*method, urls[0])))
         for url in urls:
-            request = open_typed(replace(options, words=(*method, url)))[1]
+            request = open_request(replace(options, words=(*method, url)))[1]
             current = request.current
-            project = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
-            notes = tuple(f"left out: {what}" for what in request.dropped)
+            project = project.naming(str(current["execution"].get("base_url", "")))  # the operator typed it
+            notes = tuple(f"left out: {part}" for part in request.dropped)
             files[url] = ImportedFile((DraftRecipe(http_id(current), current, 0, notes=notes),))
         return project, files
 
@@ -69,30 +69,32 @@ def capture_http(options: HttpOptions) -> int:
     return ManyCaptures(options, options.new.group, read, record).run()
 
 
-def _parted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """`[METHOD] URL URL …`: what does not look so is for a single request to refuse."""
-    first, rest = words[0], list(words[1:])
-    method = [first] if rest and first.isalpha() and first.isupper() else []
-    urls = rest if method else list(words)
+def _split_words(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Split `[METHOD] URL URL …`; anything else is left to the capture of a single request, which refuses
+    it."""
+    first, others = words[0], list(words[1:])
+    method = [first] if others and first.isalpha() and first.isupper() else []
+    urls = others if method else list(words)
     if len(urls) > 1 and all("://" in url or url.startswith("/") for url in urls):
         return method, list(dict.fromkeys(urls))
     return method, [" ".join(urls)]
 
 
 def capture_from(options: DraftOptions) -> int:
-    """Files of other tools, each told by its content; the other paths hold recipes of ours."""
+    """Capture files of other tools, recognised by their content; the other paths hold our own recipes."""
     params = parse_pairs("--param", options.params, "NAME=VALUE")
-    from baselinekit.cli.casecapture import capture_from_cases, told_apart  # evals, which no request needs
+    # imported here, as requests need no evals
+    from baselinekit.cli.casecapture import capture_from_cases, split_prompt_paths
 
-    prompts, others = told_apart(options.paths, project_of(options.project))
+    prompts, other_paths = split_prompt_paths(options.paths, project_of(options.project))
     if prompts:
-        if others:
-            what = f"{prompts[0]} is a prompt folder, and {others[0]} is none"
-            raise InvalidInput(Problem("BK508", what, "capture them by two commands"))
+        if other_paths:
+            message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"
+            raise InvalidInput(Problem("BK508", message, "capture them by two commands"))
         return capture_from_cases(options)
     if options.cases:
-        what = f"--case names a case of a prompt folder, and {others[0]} is none"
-        raise InvalidInput(Problem("BK508", what, "leave it out"))
+        message = f"--case names a case of a prompt folder, and {other_paths[0]} is none"
+        raise InvalidInput(Problem("BK508", message, "leave it out"))
     texts, paths = {}, []
     for path in options.paths:
         text = _text(path)
@@ -123,8 +125,8 @@ def capture_from(options: DraftOptions) -> int:
 
 
 def _text(path: str) -> str | None:
-    """What stands in a file, or comes from standard input; None where the reader of baselines has to say what
-    is wrong with it."""
+    """The text of a file or of standard input; None if the reader of baselines should report what is wrong
+    with it."""
     if path != "-" and not os.path.isfile(path):
         return None
     try:
@@ -138,19 +140,20 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _text_beside(document: str, way: str) -> str:
-    """A file that a document refers to, from its folder or, in a git repository, from all of that."""
+def _text_beside(document: str, reference: str) -> str:
+    """Read a file that a document refers to. It must be in the document's folder or, in a git repository, in
+    the repository."""
     folder = os.path.realpath("." if document == "-" else os.path.dirname(document) or ".")
-    target = os.path.realpath(os.path.join(folder, way))
-    check_inside(os.path.realpath(project_root(None, folder)), target, way)
+    target = os.path.realpath(os.path.join(folder, reference))
+    check_inside(os.path.realpath(project_root(None, folder)), target, reference)
     if not os.path.isfile(target):
         raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
     return read_text("capture from", target, "a JSON or YAML file")
 
 
 def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict[str, Any]:
-    """The new record as far as the file and the command line say it. Files that it sends are named from
-    where its own file will stand."""
+    """The new record from the file and the command line. Paths of files that it sends are relative to its own
+    future folder."""
     tags = list(dict.fromkeys([*options.tags, *draft.tags]))
     record: dict[str, Any] = {"id": draft.id} | ({"name": draft.name} if draft.name else {})
     record |= {"current": draft.current, "comparison": {}, "metadata": {"tags": tags} if tags else {}}
@@ -161,7 +164,7 @@ def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict
 
 
 class ManyCaptures:
-    """A capture of several requests, from what is asked to what is told of it."""
+    """A capture of several requests, from reading them to printing the result."""
 
     def __init__(
         self,
@@ -175,122 +178,127 @@ class ManyCaptures:
         self._silent = options.storing.is_silent
 
     def run(self) -> int:
-        summary = self._summary()
-        if not self._options.many.dry_run and self._is_configured(summary):
-            summary = self._summary()
+        summary = self._summarize()
+        if not self._options.many.dry_run and self._write_config(summary):
+            summary = self._summarize()
         if not summary.new:
             if summary.known and summary.problems and not self._silent:
                 screen.line(f"{summary.known:,} captured already")
-            raise self._nothing(summary)
+            raise self._nothing_error(summary)
         if self._options.many.dry_run:
             self._show(summary)
-            found = CapturedTogether((), [])
+            outcome = CapturedTogether((), [])
         else:
-            found = self._captured(summary)
-        errors = [*summary.problems, *found.errors, *capturing.refusals(found.done)]
-        capturing.end_if_interrupted(found, errors)
+            outcome = self._capture(summary)
+        errors = [*summary.problems, *outcome.errors, *capturing.refusals(outcome.done)]
+        capturing.raise_if_interrupted(outcome, errors)
         if errors:
             raise worst_of(errors)
         return 0
 
-    def _summary(self) -> ImportSummary:
+    def _summarize(self) -> ImportSummary:
         project, files = self._read()
         summary = summarize(project, files, lambda draft: self._record(draft, project), self._wanted)
         if self._options.allow:
-            asked = [new.draft.current for _, _, new in summary.new]
-            for url in capturing.unnamed_origins(project, asked):
+            asked_recipes = [new.draft.current for _, _, new in summary.new]
+            for url in capturing.unnamed_origins(project, asked_recipes):
                 summary = replace(summary, project=summary.project.allowing(url))
         return summary
 
-    def _is_configured(self, summary: ImportSummary) -> bool:
-        """Whether the configuration was written first, where the operator wants that."""
-        project, chosen = summary.project, self._options.many.write_config
-        base, given = summary.shared_base(), self._options.project.secrets
-        if chosen and not project.config.base_url:
+    def _write_config(self, summary: ImportSummary) -> bool:
+        """Write the base_url and the variables into the configuration if the operator wants that; return
+        whether anything was written."""
+        project, is_requested = summary.project, self._options.many.write_config
+        base, secret_names = summary.shared_base(), self._options.project.secrets
+        if is_requested and not project.config.base_url:
             base = base or project.override_base_url
-        names = [name for name in _undeclared(summary) if chosen or name in given]
-        written = []
-        if base and (chosen or self._is_confirmed(base, sum(summary.sharing(base)))):
-            written.append(f"base_url: {base} in {state_base_url(project.root, project.config_file, base)}")
+        names = [name for name in _undeclared(summary) if is_requested or name in secret_names]
+        changes = []
+        if base and (is_requested or self._confirm(base, sum(summary.sharing(base)))):
+            changes.append(f"base_url: {base} in {state_base_url(project.root, project.config_file, base)}")
         if names:
-            stated = {name: _declared(name, summary) for name in names}
-            file = declare_variables(project.root, project.config_file, stated)
-            written.append(f"variables: {', '.join(names)} in {file}")
+            declarations = {name: _declaration(name, summary) for name in names}
+            file = declare_variables(project.root, project.config_file, declarations)
+            changes.append(f"variables: {', '.join(names)} in {file}")
         if not self._silent:
-            for text in written:
+            for text in changes:
                 screen.line(screen.safe_line(f"wrote {text}"))
-        return bool(written)
+        return bool(changes)
 
-    def _is_confirmed(self, base: str, count: int) -> bool:
+    def _confirm(self, base: str, count: int) -> bool:
         if self._silent or not screen.can_ask():
             return False
         question = f"{many(count, 'request')} go to {base}: write it to baselinekit.yaml as base_url?"
         return bool(click.confirm(screen.safe_line(question), default=True))
 
-    def _nothing(self, summary: ImportSummary) -> BaselinekitError:
+    def _nothing_error(self, summary: ImportSummary) -> BaselinekitError:
         if summary.problems:
             return worst_of(summary.problems)
         if summary.known:
-            what = f"{many(summary.known, 'request')} there, and each is captured already"
+            message = f"{many(summary.known, 'request')} there, and each is captured already"
             return InvalidInput(
-                Problem("BK520", what, "to accept new answers: baselinekit refresh --all-failed")
+                Problem("BK520", message, "to accept new answers: baselinekit refresh --all-failed")
             )
         if summary.unsafe:
-            what = f"only requests that may write stand there ({summary.unsafe})"
-            return NothingSelected(Problem("BK509", what, "--unsafe sends them"))
+            message = f"only requests that may write stand there ({summary.unsafe})"
+            return NothingSelected(Problem("BK509", message, "--unsafe sends them"))
         hint = "choose others with --host and --type, such as --type text"
         return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
 
-    def _captured(self, summary: ImportSummary) -> CapturedTogether:
+    def _capture(self, summary: ImportSummary) -> CapturedTogether:
         project, options = summary.project, self._options
-        doing = "" if self._silent else "replaying"
-        with real_context() as context, with_progress(context, doing) as context:
-            found = capture_many(summary, self._wanted, with_models(context, project))
-        captured, errors = found.done, found.errors
-        done = {one.id for one in captured}
-        asked = [new.draft.current for _, _, new in summary.new if new.draft.id in done]
+        action = "" if self._silent else "replaying"
+        with real_context() as context, with_progress(context, action) as context:
+            outcome = capture_many(summary, self._wanted, with_models(context, project))
+        captured, errors = outcome.done, outcome.errors
+        done_ids = {baseline.id for baseline in captured}
+        asked_recipes = [new.draft.current for _, _, new in summary.new if new.draft.id in done_ids]
         if options.storing.as_json:
-            told = {"captured": [capturing.document(one) for one in captured]}
+            result = {"captured": [capturing.document(baseline) for baseline in captured]}
             counts = self._counts(summary, [*summary.problems, *errors])
-            self._show_json(told | counts | ({"not_reached": found.left} if found.left else {}))
+            self._show_json(result | counts | ({"not_reached": outcome.left} if outcome.left else {}))
         elif captured:
-            bases = [recipe.execution.base_url for recipe in asked]
-            recipes_asked = [new.record["current"] for _, _, new in summary.new if new.draft.id in done]
-            words = capturing.compare_words(project, recipes_asked, bases)
+            bases = [recipe.execution.base_url for recipe in asked_recipes]
+            raw_recipes = [new.record["current"] for _, _, new in summary.new if new.draft.id in done_ids]
+            words = capturing.compare_arguments(project, raw_recipes, bases)
             capturing.print_captured(project, captured, options.storing, words)
             if not self._silent:
                 for text in self._notes(summary, len(captured), len(summary.problems) + len(errors)):
                     screen.line(screen.safe_line(text))
-            if not found.left:
-                capturing.offer(project, asked, options.allow, options.storing)
-        capturing.tell_left(project, found, options.storing)
-        return found
+            if not outcome.left:
+                capturing.offer_to_name(project, asked_recipes, options.allow, options.storing)
+        capturing.print_remaining(project, outcome, options.storing)
+        return outcome
 
     def _show(self, summary: ImportSummary) -> None:
-        """What would be captured."""
+        """Print what would be captured."""
         if self._options.storing.as_json:
-            told = {
+            result = {
                 "would_capture": [
-                    {"id": new.draft.id, "request": _request(summary, new.draft.current), "at": str(place)}
+                    {
+                        "id": new.draft.id,
+                        "request": _describe_request(summary, new.draft.current),
+                        "at": str(place),
+                    }
                     for _, place, new in summary.new
                 ]
             }
-            self._show_json(told | self._counts(summary, summary.problems))
+            self._show_json(result | self._counts(summary, summary.problems))
             return
         for draft, place, new in summary.new:
-            given = {*summary.project.scope.secrets, *summary.project.scope.values}
-            names = sorted(set(names_in(draft.current)) & given)
-            needs = f", with {', '.join(f'{{{{{name}}}}}' for name in names)}" if names else ""
-            target = _request(summary, new.draft.current)
-            screen.line(screen.safe_line(f"{new.draft.id}   {target}{needs}   ({place})"))
+            available = {*summary.project.scope.secrets, *summary.project.scope.values}
+            names = sorted(set(names_in(draft.current)) & available)
+            needed_note = f", with {', '.join(f'{{{{{name}}}}}' for name in names)}" if names else ""
+            target = _describe_request(summary, new.draft.current)
+            screen.line(screen.safe_line(f"{new.draft.id}   {target}{needed_note}   ({place})"))
             for note in draft.notes:
                 screen.line(f"  note: {screen.safe(note)}")
         for text in self._notes(summary, len(summary.new), len(summary.problems)):
             screen.line(screen.safe_line(text))
 
-    def _notes(self, summary: ImportSummary, count: int, left: int) -> Iterator[str]:
+    def _notes(self, summary: ImportSummary, count: int, failed_count: int) -> Iterator[str]:
         verb = "would be captured" if self._options.many.dry_run else "captured"
-        parts = [f"{count:,} {verb}"] + ([f"{left:,} not"] if left else [])
+        parts = [f"{count:,} {verb}"] + ([f"{failed_count:,} not"] if failed_count else [])
         parts += [f"{summary.known:,} captured already"] if summary.known else []
         yield ", ".join(parts)
         if summary.unsafe:
@@ -298,15 +306,15 @@ class ManyCaptures:
         if summary.unselected:
             yield f"note: {summary.unselected:,} of another host or type left out: see --host and --type"
         if names := _undeclared(summary):
-            what = f"note: {', '.join(f'{{{{{name}}}}}' for name in names)}, in place of secrets"
-            yield f"{what}: --write-config declares them in baselinekit.yaml, taken from the environment"
-        if not self._options.many.dry_run and (unset := _unset(summary)):
+            replaced = f"note: {', '.join(f'{{{{{name}}}}}' for name in names)}, in place of secrets"
+            yield f"{replaced}: --write-config declares them in baselinekit.yaml, taken from the environment"
+        if not self._options.many.dry_run and (unset := _unset_variables(summary)):
             yield f"note: before the next compare: export {' '.join(f'{name}=…' for name in unset)}"
         if base := summary.shared_base():
-            _, there = summary.sharing(base)
-            also = f" with {many(there, 'file')} of the project" if there else ""
-            how = "--write-config puts it into baselinekit.yaml instead"
-            yield f"note: they share base_url: {base}{also}; {how}"
+            _, file_count = summary.sharing(base)
+            files_note = f" with {many(file_count, 'file')} of the project" if file_count else ""
+            hint = "--write-config puts it into baselinekit.yaml instead"
+            yield f"note: they share base_url: {base}{files_note}; {hint}"
 
     def _counts(self, summary: ImportSummary, errors: Sequence[BaselinekitError]) -> dict[str, Json]:
         problems = [problem for error in errors for problem in error.problems]
@@ -327,39 +335,40 @@ class ManyCaptures:
         }
 
     @staticmethod
-    def _show_json(told: dict[str, Json]) -> None:
-        screen.show_json(json.dumps(told, default=str) + "\n")
+    def _show_json(document: dict[str, Json]) -> None:
+        screen.show_json(json.dumps(document, default=str) + "\n")
 
 
 def _undeclared(summary: ImportSummary) -> list[str]:
-    """The secrets in what is new that no configuration declares."""
+    """The secrets in new recipes that the configuration does not declare."""
     used = {name for draft, _, _ in summary.new for name in names_in(draft.current)}
     return sorted(used & set(summary.project.scope.secrets) - set(summary.project.config.variables))
 
 
-def _unset(summary: ImportSummary) -> list[str]:
-    """The environment variables that a compare of what is new needs for its secrets, and that are not set."""
+def _unset_variables(summary: ImportSummary) -> list[str]:
+    """The environment variables that a compare of the new recipes needs for its secrets but that are not
+    set."""
     project = summary.project
     used = {name for draft, _, _ in summary.new for name in names_in(draft.current)}
-    found = []
+    variables = []
     for name in sorted(used & set(project.scope.secrets)):
-        stated = project.config.variables.get(name)
-        where = name if stated is None else getattr(stated, "from_env", None)
-        found += [where] if where and not os.environ.get(where) else []
-    return found
+        declaration = project.config.variables.get(name)
+        variable = name if declaration is None else getattr(declaration, "from_env", None)
+        variables += [variable] if variable and not os.environ.get(variable) else []
+    return variables
 
 
-def _declared(name: str, summary: ImportSummary) -> dict[str, Json]:
-    """How the configuration declares a secret: where its value comes from, and which hosts it goes to."""
+def _declaration(name: str, summary: ImportSummary) -> dict[str, Json]:
+    """The configuration entry of a secret: where its value comes from, and which hosts it may be sent to."""
     users = (draft.current for draft, _, _ in summary.new if name in names_in(draft.current))
     project = summary.project
-    ours = project.override_base_url or project.base_url
-    bases = (current["execution"].get("base_url") or ours for current in users)
+    default_base = project.override_base_url or project.base_url
+    bases = (current["execution"].get("base_url") or default_base for current in users)
     hosts = sorted({urlsplit(base).netloc for base in bases if base})
     return {"from_env": name, "secret": True} | ({"hosts": hosts} if hosts else {})
 
 
-def _request(summary: ImportSummary, recipe: Any) -> str:
+def _describe_request(summary: ImportSummary, recipe: Any) -> str:
     project = summary.project
     base = project.override_base_url or recipe.execution.base_url or project.base_url
     return kind_of(recipe).target(recipe, project.redactor.mask, base)

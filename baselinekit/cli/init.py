@@ -1,4 +1,4 @@
-"""`baselinekit init`, and the two commands that git calls afterwards."""
+"""`baselinekit init`: write a configuration, and set up git and evals."""
 
 import os
 import shutil
@@ -80,8 +80,8 @@ class InitOptions:
 def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
-        what = "--git and --undo-git cannot be combined"
-        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+        message = "--git and --undo-git cannot be combined"
+        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     if dry_run and not (with_git or options.undo_git):
         raise InvalidInput(Problem("BK508", "--dry-run needs --git or --undo-git", "add one of them"))
     is_known = with_git or options.undo_git or options.with_evals
@@ -95,16 +95,15 @@ def init(options: InitOptions) -> None:
         if base_url:
             check_base_url(base_url)
         if with_git:
-            gitsetup.plan_setup(
-                git, ["baselines"], find_program()
-            )  # where it cannot be done, nothing is begun
+            gitsetup.plan_setup(git, ["baselines"], find_program())  # fails before anything is written
         write_config(base_url, SKILLS if options.with_evals else "")
     config = load_config(file) if file else Config()
-    # the folders whose files runs write a record into: of baselines, and of evals, once there are any
+    # the folders whose files get a record of runs: those of baselines, and of evals if there are any
     baselines, evals = (
-        [stated] if isinstance(stated, str) else list(stated) for stated in (config.baselines, config.evals)
+        [setting] if isinstance(setting, str) else list(setting)
+        for setting in (config.baselines, config.evals)
     )
-    evals = [one for one in evals if options.with_evals or os.path.isdir(os.path.join(root, one))]
+    evals = [folder for folder in evals if options.with_evals or os.path.isdir(os.path.join(root, folder))]
     folders = list(dict.fromkeys([*baselines, *evals]))
     if with_git:
         set_up_git(git, folders, dry_run)
@@ -117,37 +116,39 @@ def init(options: InitOptions) -> None:
 
 
 def suggest_first(folders: list[str], root: str, base_url: str | None, with_git: bool) -> None:
-    """A first capture; where there are baselines already (they need no configuration), a compare, unless git
-    has been set up: then there is something to commit, which was said."""
+    """Suggest a first capture, or a compare if there are baselines already (they need no configuration).
+    After a set-up of git nothing: then there is something to commit, which has been suggested."""
     if discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root):
         screen.next_commands([] if with_git else ["baselinekit compare"])
     else:
-        where = "/users" if base_url else "http://127.0.0.1:8000/users"
-        screen.next_commands([f"baselinekit capture http GET {where} --id users"])
+        url = "/users" if base_url else "http://127.0.0.1:8000/users"
+        screen.next_commands([f"baselinekit capture http GET {url} --id users"])
 
 
-def write_config(base_url: str | None, more: str) -> None:
+def write_config(base_url: str | None, sections: str) -> None:
     if os.path.exists("baselinekit.yaml"):
-        what = "baselinekit.yaml already exists"
-        raise InvalidInput(Problem("BK508", what, "edit it, or remove it and run init again"))
-    stated = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
-    write_text("baselinekit.yaml", _CONFIG.format(base_url=stated) + (f"\n{more}" if more else ""))
+        message = "baselinekit.yaml already exists"
+        raise InvalidInput(Problem("BK508", message, "edit it, or remove it and run init again"))
+    base_url_line = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
+    write_text(
+        "baselinekit.yaml", _CONFIG.format(base_url=base_url_line) + (f"\n{sections}" if sections else "")
+    )
     is_there = os.path.isdir("baselines")
     os.makedirs("baselines", exist_ok=True)
     screen.line(f"wrote baselinekit.yaml{'' if is_there else ' and baselines/'}")
 
 
 def make_evals(root: str) -> None:
-    """The suite to go on from. A configuration that is there already is not touched: what the example needs
-    of it is said."""
+    """Write the example suite. An existing configuration is not changed: what the example needs in it is
+    printed."""
     config = load_config(os.path.join(root, CONFIG_NAME))
     folder = config.evals if isinstance(config.evals, str) else config.evals[0]
-    shown = os.path.relpath(os.path.join(root, folder))
-    written, left = scaffold(folder, root)
+    shown_folder = os.path.relpath(os.path.join(root, folder))
+    written, unchanged = scaffold(folder, root)
     for name in written:
-        screen.line(f"wrote {os.path.join(shown, os.path.relpath(name, folder))}")
-    if left:
-        screen.line(f"left unchanged: {', '.join(left)}")
+        screen.line(f"wrote {os.path.join(shown_folder, os.path.relpath(name, folder))}")
+    if unchanged:
+        screen.line(f"left unchanged: {', '.join(unchanged)}")
     if SKILL not in config.skills and written:
         screen.line("the example uses a skill that does not exist yet; add to baselinekit.yaml:")
         for line in SKILLS.splitlines():
@@ -156,7 +157,7 @@ def make_evals(root: str) -> None:
 
 
 def offer_git(git: Git, folders: list[str]) -> None:
-    """Plain init changes nothing of git's without a yes; where nobody can say it, it says how."""
+    """Ask before changing git's settings; without a terminal, print how to do it."""
     plan = gitsetup.plan_setup(git, folders, find_program())
     if not plan:
         return
@@ -218,9 +219,9 @@ def _show(plan: gitsetup.GitSetupPlan) -> None:
 
 
 def find_program() -> list[str]:
-    """How git finds us again, also where nobody has activated our environment."""
+    """The command with which git calls us, even if our virtual environment is not activated."""
     started = sys.argv[0]
     if os.path.basename(started) != "baselinekit":
         started = "baselinekit"
-    found = shutil.which(started)
-    return [os.path.abspath(found)] if found else [sys.executable, "-P", "-m", "baselinekit"]
+    path = shutil.which(started)
+    return [os.path.abspath(path)] if path else [sys.executable, "-P", "-m", "baselinekit"]

@@ -1,7 +1,7 @@
-"""One key at a time from a terminal, and a region at its end that is drawn again in place.
+"""One key at a time from a terminal, and a region at its end that is redrawn in place.
 
-The terminal is in this state for all of a review: a key that comes early waits for its turn, and is not lost.
-Ctrl-C stays what it is."""
+The terminal stays in this mode for a whole review, so that keys typed early are not lost. Ctrl-C still
+works."""
 
 import codecs
 import os
@@ -16,16 +16,16 @@ from types import FrameType
 
 from baselinekit.cli import screen
 
-REDRAW, AGAIN = "redraw", "again"
-"""No keys: the terminal has another size; it is ours again, and somebody else has written on it."""
+REDRAW, RESUMED = "redraw", "again"
+"""Not keys but events: the terminal was resized, or the program was resumed and other output may be on it."""
 
-_AT_ONCE = 0.05
-_MOST = 1024
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ESCAPE_SECONDS = 0.05
+_READ_SIZE = 1024
+_END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Keyboard:
-    """Where keys come from. `wake` becomes readable when the terminal has something else to say."""
+    """Reads keys. `wake` is a file descriptor that becomes readable after a signal."""
 
     def __init__(self, fd: int, wake: int):
         self._fd = fd
@@ -34,12 +34,12 @@ class Keyboard:
         self._waiting: list[str] = []
 
     def key(self) -> str:
-        """The next one; "" is one that means nothing here. EOFError: there will be none."""
+        """The next key; "" for a key without a meaning here. EOFError at the end of input."""
         while not self._waiting:
             ready, _, _ = select.select([self._fd, self._wake], [], [])
             if self._wake in ready:
-                return AGAIN if signal.SIGCONT in os.read(self._wake, _MOST) else REDRAW
-            data = os.read(self._fd, _MOST)
+                return RESUMED if signal.SIGCONT in os.read(self._wake, _READ_SIZE) else REDRAW
+            data = os.read(self._fd, _READ_SIZE)
             if not data:
                 raise EOFError
             self._waiting += self._keys(data)
@@ -49,14 +49,15 @@ class Keyboard:
         return key
 
     def forget(self) -> None:
-        """What was typed before a question was in sight is no answer to it."""
+        """Discard keys that were typed before a question was visible: they do not answer it."""
         self._waiting.clear()
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def _keys(self, data: bytes) -> list[str]:
-        """The keys of a read. An arrow comes as several characters at once, the escape key alone."""
-        if data == b"\x1b" and select.select([self._fd], [], [], _AT_ONCE)[0]:
-            data += os.read(self._fd, _MOST)
+        """The keys in the bytes read. An arrow key sends several characters at once, the escape key only
+        one."""
+        if data == b"\x1b" and select.select([self._fd], [], [], _ESCAPE_SECONDS)[0]:
+            data += os.read(self._fd, _READ_SIZE)
         if data.startswith(b"\x1b") and len(data) > 1:
             return [""]
         return list(self._decoder.decode(data))
@@ -64,67 +65,71 @@ class Keyboard:
 
 @contextmanager
 def keyboard() -> Iterator[Keyboard]:
-    """The keyboard of standard input, key by key; the terminal is left as it was found, whatever ends it."""
+    """Read standard input key by key; the terminal's settings are always restored."""
     fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
+    attributes = termios.tcgetattr(fd)
     read, write = os.pipe()
     os.set_blocking(write, False)
 
-    def again(number: int, frame: FrameType | None) -> None:
+    def notice_resize(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGCONT:
             tty.setcbreak(fd, termios.TCSADRAIN)
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    handlers = {signal.SIGWINCH: again, signal.SIGCONT: again, **dict.fromkeys(_ENDING, end)}
-    heard = {
+    handlers = {
+        signal.SIGWINCH: notice_resize,
+        signal.SIGCONT: notice_resize,
+        **dict.fromkeys(_END_SIGNALS, end),
+    }
+    previous = {
         number: signal.signal(number, handler)
         for number, handler in handlers.items()
         if signal.getsignal(number) != signal.SIG_IGN
     }
-    woken = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    previous_fd = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     try:
         tty.setcbreak(fd, termios.TCSADRAIN)
         yield Keyboard(fd, read)
     finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
-        signal.set_wakeup_fd(woken)
-        for number, handler in heard.items():
+        termios.tcsetattr(fd, termios.TCSADRAIN, attributes)
+        signal.set_wakeup_fd(previous_fd)
+        for number, handler in previous.items():
             signal.signal(number, handler)
         os.close(read)
         os.close(write)
 
 
 class Region:
-    """The last lines of the screen. What was drawn there is replaced; what was said before it stays, and can
-    be scrolled back to. A terminal that cannot move its cursor is shown one after the other."""
+    """The last lines of the screen, which are redrawn in place. Lines printed before stay and can be scrolled
+    back to. A terminal that cannot move its cursor gets one version after the other."""
 
     def __init__(self) -> None:
         self._moves = os.environ.get("TERM", "dumb") != "dumb"
         self._lines: Sequence[str] = ()
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Without a line break at the end: so the last line stays in sight, with the cursor behind it."""
-        screen.show(self._erased() + "\n".join(lines) + " ")
+        """Draw the lines without a final line break: the last line stays visible, with the cursor after
+        it."""
+        screen.show(self._erase_codes() + "\n".join(lines) + " ")
         self._lines = lines
         sys.stdout.flush()
 
     def leave(self) -> None:
-        """What was drawn stays where it is."""
+        """Keep what was drawn, and continue below it."""
         self._lines = ()
 
     def say(self, text: str = "") -> None:
-        """Lines that stay, in the place of the region."""
-        screen.show(self._erased() + text)
+        """Print lines that stay, in place of the region."""
+        screen.show(self._erase_codes() + text)
         self._lines = ()
 
-    def _erased(self) -> str:
+    def _erase_codes(self) -> str:
         if not self._lines:
             return ""
         if not self._moves:
             return "\n"
-        up = (
-            len(self._lines) - 1
-        )  # of a terminal made narrower some rows may stay: none that is not ours goes
+        # after the terminal was made narrower some old rows may stay, but no others are erased
+        up = len(self._lines) - 1
         return "\r" + (f"\x1b[{up}A" if up else "") + "\x1b[J"

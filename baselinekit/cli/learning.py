@@ -1,4 +1,5 @@
-"""What `baselinekit refresh --learn` does: ask again, show what varies, ask whether to store placeholders."""
+"""What `baselinekit refresh --learn` does: replay, show what varies, and ask whether to store
+placeholders."""
 
 import json
 import shlex
@@ -20,7 +21,7 @@ from baselinekit.approval.lesson import ACCEPT
 from baselinekit.approval.planning import compare_command
 from baselinekit.cli import approving, screen
 from baselinekit.cli.approve import RefreshOptions
-from baselinekit.cli.approving import complain, parse_wanted, suggest_checks
+from baselinekit.cli.approving import complain, parse_scope, suggest_checks
 from baselinekit.cli.capturing import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import project_of
@@ -41,20 +42,20 @@ _LEFT = 3
 
 
 def refresh(options: RefreshOptions) -> int:
-    """Both forms of the command: what it approves without --learn stands in `approving`."""
+    """Run `refresh`, with or without --learn."""
     options.check()
     return refresh_by_learning(options) if options.learn else approving.refresh(options)
 
 
 def refresh_by_learning(options: RefreshOptions) -> int:
-    wanted = parse_wanted(options, options.all_failed)
+    scope = parse_scope(options, options.all_failed)
     project = project_of(options.project)
     with real_context() as context:
         context = with_models(context, project, options.recording)
         with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
             proposal = propose_learning(
                 project,
-                wanted,
+                scope,
                 options.repeat or REPLAYS,
                 asking,
                 options.drop_placeholders,
@@ -65,7 +66,7 @@ def refresh_by_learning(options: RefreshOptions) -> int:
 
 @dataclass(slots=True)
 class LearningScreen:
-    """One `refresh --learn`, as its user sees it."""
+    """One `refresh --learn` as the user sees it."""
 
     project: Project
     context: RunContext
@@ -91,7 +92,7 @@ class LearningScreen:
             elif plans and (options.yes or self.is_confirmed(plans)):
                 applied = apply_learning(self.project, plans, stamp)
                 screen.line(f"wrote {count(plans)} in {many(len(applied.files), 'file')}")
-                suggest_checks(self.project, self.context, applied, [one.baseline for one in plans])
+                suggest_checks(self.project, self.context, applied, [plan.baseline for plan in plans])
             elif plans:
                 screen.line("nothing was written")
         complain(self.proposal.failures)
@@ -101,41 +102,46 @@ class LearningScreen:
         return self.exit_code(applied)
 
     def show(self) -> None:
-        """What varies, and what differs and stays."""
+        """Print what varies, and which differences stay."""
         for plan in self.proposal.plans:
             for line in describe(plan):
                 screen.line(line)
-        told = [one for plan in self.proposal.plans for one in plan.stays if one.hint == ACCEPT]
-        if told and not self.options.unchanged:
+        acceptable = [
+            difference
+            for plan in self.proposal.plans
+            for difference in plan.stays
+            if difference.hint == ACCEPT
+        ]
+        if acceptable and not self.options.unchanged:
             screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
 
     def is_confirmed(self, plans: Sequence[LearnPlan]) -> bool:
         if not screen.can_ask():
-            what = f"{count(plans)}; nothing was written: there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", what, f"{self.repeat_command('--yes')} (or --dry-run)"))
+            message = f"{count(plans)}; nothing was written: there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", message, f"{self.repeat_command('--yes')} (or --dry-run)"))
         return bool(click.confirm(f"store {count(plans)}?", default=False))
 
-    def repeat_command(self, *more: str) -> str:
+    def repeat_command(self, *arguments: str) -> str:
         words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--json")]
-        more = more or (() if {"-y", "--yes"} & set(words) else ("--yes",))
-        return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
+        arguments = arguments or (() if {"-y", "--yes"} & set(words) else ("--yes",))
+        return screen.safe_line(shlex.join(["baselinekit", *words, *arguments]))
 
     def suggest_refresh(self) -> None:
-        """What stays is decided by a compare and a refresh."""
-        left = [plan for plan in self.proposal.plans if plan.stays]
-        if left and not self.options.as_json:
+        """Suggest a compare for the differences that stay, to be followed by a refresh."""
+        undecided = [plan for plan in self.proposal.plans if plan.stays]
+        if undecided and not self.options.as_json:
             screen.next_commands(
-                [compare_command(self.project, left[0].baseline)]
-                if len(left) == 1
+                [compare_command(self.project, undecided[0].baseline)]
+                if len(undecided) == 1
                 else ["baselinekit compare"]
             )
 
     def exit_code(self, applied: Applied | None) -> int:
-        wrong = self.proposal.failures or (applied and applied.failures)
-        return _LEFT if wrong or any(plan.stays for plan in self.proposal.plans) else 0
+        has_failures = self.proposal.failures or (applied and applied.failures)
+        return _LEFT if has_failures or any(plan.stays for plan in self.proposal.plans) else 0
 
     def print_json(self, applied: Applied | None) -> None:
-        written = set(applied.ids) if applied else set()
+        written_ids = set(applied.ids) if applied else set()
         document: dict[str, Json] = {
             "format": FORMAT,
             "baselines": [
@@ -144,14 +150,19 @@ class LearningScreen:
                     "file": plan.baseline.source.file,
                     "replays": plan.replays,
                     "kept": plan.kept,
-                    "learnt": [learnt_as_json(found) for found in plan.volatile],
+                    "learnt": [learnt_as_json(volatile) for volatile in plan.volatile],
                     "ordered": list(plan.ordered),
-                    "lists": [{"path": render(one.path), "rule": str(one.mode)} for one in plan.lists],
+                    "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lists],
                     "stays": [
-                        {"path": render(one.path), "kind": one.kind, "what": one.what, "hint": one.hint}
-                        for one in plan.stays
+                        {
+                            "path": render(difference.path),
+                            "kind": difference.kind,
+                            "what": difference.what,
+                            "hint": difference.hint,
+                        }
+                        for difference in plan.stays
                     ],
-                    "written": plan.baseline.id in written,
+                    "written": plan.baseline.id in written_ids,
                 }
                 for plan in self.proposal.plans
             ],
@@ -160,26 +171,27 @@ class LearningScreen:
 
 
 def count(plans: Sequence[LearnPlan]) -> str:
-    number = sum(len(found.places) for plan in plans for found in plan.volatile)
+    number = sum(len(volatile.places) for plan in plans for volatile in plan.volatile)
     rules = sum(len(plan.lists) for plan in plans)
     lists = f" and {many(rules, 'rule')} for lists" if rules else ""
     return f"{many(number, 'placeholder')}{lists} of {many(len(plans), 'baseline')}"
 
 
-def say_rule(rule: ListRule) -> tuple[str, str]:
-    """How a list is compared from now on, and why."""
+def describe_rule(rule: ListRule) -> tuple[str, str]:
+    """Describe how a list is compared from now on, and why."""
     least, most = rule.sizes
-    seen = f"{least} to {most} rows" if least < most else f"{many(least, 'row')}, not always the same"
-    said = "the same rows in another order: their order does not count"
+    rows = f"{least} to {most} rows" if least < most else f"{many(least, 'row')}, not always the same"
+    description = "the same rows in another order: their order does not count"
     if rule.mode == "subset":
-        said = f"{seen}: {len(rule.rows or ())} are always there, and any others may be"
+        description = f"{rows}: {len(rule.rows or ())} are always there, and any others may be"
     elif rule.rows is not None:
-        said = f"{seen}: one row describes all, and there may be any number of them but none"
-    return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {said}"
+        description = f"{rows}: one row describes all, and there may be any number of them but none"
+    return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {description}"
 
 
 def describe(plan: LearnPlan) -> list[str]:
-    """One baseline: its paths that vary, with their placeholders, and what stays as it is on file."""
+    """The lines about one baseline: the paths that vary, with their placeholders, and the differences that
+    stay."""
     replays = many(plan.replays, "replay")
     if plan.kept:
         replays += f" and the answer of the compare of {plan.kept}"
@@ -187,19 +199,21 @@ def describe(plan: LearnPlan) -> list[str]:
         return [screen.safe_line(f"{plan.baseline.id}   {replays}: as on file, there is nothing to learn")]
     paths = many(len(plan.volatile), "path")
     facts = f"{paths} var{'ies' if len(plan.volatile) == 1 else 'y'}"
-    stays = f", {many(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
+    differences = f", {many(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
     lines = [
-        screen.safe_line(f"{plan.baseline.id}   {plan.baseline.source.file}   {replays}: {facts}{stays}")
+        screen.safe_line(
+            f"{plan.baseline.id}   {plan.baseline.source.file}   {replays}: {facts}{differences}"
+        )
     ]
-    for found in plan.volatile[:_MOST_PATHS]:
-        lines += describe_learnt(found, None)
+    for volatile in plan.volatile[:_MOST_PATHS]:
+        lines += describe_learnt(volatile, None)
     if len(plan.volatile) > _MOST_PATHS:
         lines.append(f"  … and {len(plan.volatile) - _MOST_PATHS:,} more")
     lines += [f"  note: {screen.safe(path)} holds one element and stays `ordered`" for path in plan.ordered]
-    lines += [screen.safe_line(line) for rule in plan.lists for line in say_rule(rule)]
-    for one in plan.stays[:_MOST_STAYS]:
-        hint = "" if one.hint == ACCEPT else f": {one.hint}"
-        lines.append(screen.safe_line(f"  stays: {render(one.path)}: {one.what}{hint}"))
+    lines += [screen.safe_line(line) for rule in plan.lists for line in describe_rule(rule)]
+    for difference in plan.stays[:_MOST_STAYS]:
+        hint = "" if difference.hint == ACCEPT else f": {difference.hint}"
+        lines.append(screen.safe_line(f"  stays: {render(difference.path)}: {difference.what}{hint}"))
     if len(plan.stays) > _MOST_STAYS:
         lines.append(f"  … and {len(plan.stays) - _MOST_STAYS:,} more that stay")
     return lines

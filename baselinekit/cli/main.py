@@ -1,6 +1,6 @@
-"""The group of commands, and the one boundary where an error becomes a message and an exit code.
+"""The group of commands, and the boundary where errors become messages and exit codes.
 
-A command is imported when it is called: `--help` and `--version` load click and nothing heavier."""
+A command is imported only when it is called: `--help` and `--version` load nothing heavier than click."""
 
 import io
 import os
@@ -39,10 +39,10 @@ COMMANDS = {
     "init": ("init.InitOptions", "init.init"),
     "schema": ("explain.SchemaOptions", "explain.schema"),
 }
-"""Each command with its options, whose docstring is its help, and the function that does it. Both are
-imported when they are needed."""
+"""Each command with its options, whose docstring is its help, and its function. Both are imported when they
+are needed."""
 
-_TITLES = {
+_SUMMARIES = {
     "compare": "Replay baselines and report what differs.",
     "capture": "Record a known-good output as a new baseline.",
     "run": "Run eval cases: grade the answers, and compute metrics.",
@@ -66,25 +66,29 @@ _TITLES = {
     "init": "Set up a project: write a configuration to fill in.",
     "schema": "Print the JSON Schema of the files, for editors.",
 }
-"""One line about each, but for those that only git calls."""
+"""One line about each command."""
 
 _SIGPIPE = 141
 
 
 class Commands(click.Group):
-    """Knows every command's name and one line about it; imports the one that is asked for."""
+    """Knows the name and summary of every command, and imports only the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_TITLES)
+        return list(_SUMMARIES)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        path, work = COMMANDS[name]
-        found: Any = entry.import_named(path)
-        make = entry.import_named("options.command")
-        command: click.Command = make(name, found, work, hidden=name not in _TITLES) if work else found
-        command.short_help = _TITLES.get(name)
+        path, function = COMMANDS[name]
+        options_class: Any = entry.import_named(path)
+        build_command = entry.import_named("options.command")
+        command: click.Command = (
+            build_command(name, options_class, function, hidden=name not in _SUMMARIES)
+            if function
+            else options_class
+        )
+        command.short_help = _SUMMARIES.get(name)
         return command
 
     def resolve_command(
@@ -94,13 +98,13 @@ class Commands(click.Group):
         if name and not name.startswith("-") and name not in COMMANDS:
             from baselinekit.errors import nearest
 
-            near = nearest(name, list(_TITLES))
+            near = nearest(name, list(_SUMMARIES))
             ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_TITLES.items()))
+            formatter.write_dl(list(_SUMMARIES.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -119,14 +123,15 @@ def cli() -> None:
 def main(
     args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
 ) -> None:
-    """The console script. `now`: another clock than the machine's; `sleep`: lets its time go by."""
+    """The console script. `now`: a clock other than the machine's; `sleep`: lets its time pass."""
     try:
         code = run(args, now, sleep)
-        # nothing is left to be kept: a late signal ends it without a word, and a second one changes nothing
+        # everything is saved: a late signal may end the process silently; after an interrupt, ignore more
+        # signals
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, signal.SIG_IGN if code == entry.INTERRUPTED else signal.SIG_DFL)
-    except KeyboardInterrupt:  # everything is done and reported, but the shell is to know
+    except KeyboardInterrupt:  # everything is done and reported; the exit code tells the shell
         code = entry.INTERRUPTED
     sys.exit(code)
 
@@ -136,25 +141,27 @@ def run(
 ) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
-        handed = None if now is None else entry.HandedClock(now, sleep)
-        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False, obj=handed)
+        handed_clock = None if now is None else entry.HandedClock(now, sleep)
+        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False, obj=handed_clock)
         if sys.stdout is not None:
             sys.stdout.flush()
         code = outcome if isinstance(outcome, int) else 0
-        lost = entry.take_lost()
-        if lost is None:
+        failure = entry.take_write_error()
+        if failure is None:
             return code
-        complain(f"BK120 standard output: {(lost.strerror or str(lost)).lower()}: fix that and run again")
-        return 3 if code in (0, 5) else code  # a verdict that nobody could read is no pass
+        complain(
+            f"BK120 standard output: {(failure.strerror or str(failure)).lower()}: fix that and run again"
+        )
+        return 3 if code in (0, 5) else code  # a verdict that nobody could read is not a pass
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as wrong:
+    except click.ClickException as usage_error:
         from baselinekit.cli import screen
 
         with io.StringIO() as message:
-            wrong.show(message)
+            usage_error.show(message)
             click.echo(screen.redact(message.getvalue()), nl=False, err=True)
-        return wrong.exit_code
+        return usage_error.exit_code
     except BaselinekitError as error:
         complain(str(error))
         if os.environ.get("GITHUB_ACTIONS"):
@@ -170,12 +177,12 @@ def run(
         entry.discard(sys.stdout)
         return _SIGPIPE
     except OSError as error:
-        shown = f" {error.filename}" if error.filename else ""
-        complain(f"BK120{shown}: {(error.strerror or str(error)).lower()}: fix that and run again")
+        file = f" {error.filename}" if error.filename else ""
+        complain(f"BK120{file}: {(error.strerror or str(error)).lower()}: fix that and run again")
         entry.discard(sys.stdout)
         return 3
-    except Exception as fault:
-        if interrupt_in(fault):
+    except Exception as unexpected:
+        if interrupt_in(unexpected):
             complain("interrupted")
             return entry.INTERRUPTED
         if os.environ.get("BASELINEKIT_TRACEBACK"):
@@ -183,13 +190,14 @@ def run(
 
             complain(traceback.format_exc())
             return 3
-        where = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
-        complain(f"BK399 internal error: {type(fault).__name__}: {fault}: {where}")
+        hint = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
+        complain(f"BK399 internal error: {type(unexpected).__name__}: {unexpected}: {hint}")
         return 3
 
 
 def complain(text: str) -> None:
-    """What ends the command, on standard error. The exit code still says it where nobody can read that."""
+    """Print the error that ends the command on standard error. If that fails, the exit code still tells
+    it."""
     from baselinekit.cli import screen
 
     try:

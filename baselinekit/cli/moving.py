@@ -1,4 +1,4 @@
-"""`baselinekit import`: the eval file of another tool, or what another tool of pytest keeps."""
+"""`baselinekit import`: the eval file of another tool, or the snapshots and cassettes of pytest plugins."""
 
 import json
 import os
@@ -34,7 +34,7 @@ from baselinekit.workflow.movingin import (
 )
 from baselinekit.workflow.project import Project
 
-_PASSED_OVER = frozenset(
+_SKIPPED_FOLDERS = frozenset(
     (
         ".git",
         ".hg",
@@ -48,10 +48,10 @@ _PASSED_OVER = frozenset(
         ".mypy_cache",
     )
 )
-_SHOWN = 10
+_MAX_SHOWN = 10
 
-_PLAIN = ("baseline", "assert … == baseline")
-"""What the line above says of all tests."""
+_USUAL_CHANGE = ("baseline", "assert … == baseline")
+"""The usual change, which the line in _IN_TESTS describes for all tests."""
 
 _IN_TESTS = {
     "syrupy": "in the tests, `== snapshot` becomes `== baseline`",
@@ -61,7 +61,7 @@ _IN_TESTS = {
 
 
 def import_files(options: ImportOptions) -> int:
-    """By the first word: a tool with its paths, or one file that says what it is."""
+    """Import by the first argument: a tool with its paths, or one file that is recognised by its content."""
     tool, *paths = options.words
     if tool not in (*TOOLS, VCR):
         if paths:
@@ -70,13 +70,13 @@ def import_files(options: ImportOptions) -> int:
         return convert(options)
     if options.output is not None or options.to != "cases":
         flag = "-o" if options.output is not None else "--to"
-        what = f"{flag} is for eval files: baselines of {tool} have their places by their tests"
-        raise InvalidInput(Problem("BK508", what, "leave it out"))
+        message = f"{flag} is for eval files: baselines of {tool} have their places by their tests"
+        raise InvalidInput(Problem("BK508", message, "leave it out"))
     return _Import(options, tool, paths or ["."]).run()
 
 
 class _Import:
-    """One import, from the paths to the screen."""
+    """One import, from the paths to the output."""
 
     def __init__(self, options: ImportOptions, tool: str, paths: Sequence[str]):
         self._options, self._tool, self._paths = options, tool, paths
@@ -85,16 +85,16 @@ class _Import:
 
     def run(self) -> int:
         moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        moved, seen = self.cassettes(moment) if self._tool == VCR else self.values(moment)
-        if not seen:
-            what = f"{' '.join(self._paths)}: nothing of {self._tool} there"
-            hint = f"name {_KEPT[self._tool]}"
-            raise InvalidInput(Problem("BK776", what, hint))
-        return MovedDelivery(self._options, self._tool, moved, self._changes).delivered()
+        moved, seen_count = self.cassettes(moment) if self._tool == VCR else self.values(moment)
+        if not seen_count:
+            message = f"{' '.join(self._paths)}: nothing of {self._tool} there"
+            hint = f"name {_EXPECTED_FILES[self._tool]}"
+            raise InvalidInput(Problem("BK776", message, hint))
+        return MovedDelivery(self._options, self._tool, moved, self._changes).deliver()
 
     def values(self, moment: str) -> tuple[MovedIn, int]:
         moving = Moving()
-        files = FilesOfTests(self.files, self.read, partial(_below, self._project.root, OUTSIDE))
+        files = FilesOfTests(self.files, self.read, partial(_files_in_folders, self._project.root, OUTSIDE))
         TOOLS[self._tool](files, moving)
         self._changes = moving.changes
         return moved_values(self._project, moving, moment), moving.seen + len(moving.left_out)
@@ -105,7 +105,7 @@ class _Import:
             try:
                 text = self.read(file).decode("utf-8-sig")
             except (UnicodeDecodeError, BaselinekitError):
-                continue  # of another kind, or a link that leads out of the project
+                continue  # not a text, or a link that leads out of the project
             if vcr.recognises(file, text):
                 texts[file] = text
         choices = ImportChoices(
@@ -121,28 +121,28 @@ class _Import:
 
     @cached_property
     def files(self) -> list[str]:
-        """All files below the paths, from the project's root. No link is followed into another folder."""
+        """All files below the paths, relative to the project's root. Links to folders are not followed."""
         root = os.path.realpath(self._project.root)
-        found: dict[str, None] = {}
-        most = limits_of(root).files
+        files: dict[str, None] = {}
+        limit = limits_of(root).files
         for path in self._paths:
-            here = os.path.realpath(path)
-            check_inside(root, here, path)
-            if os.path.isfile(here):
-                found[os.path.relpath(here, root)] = None
+            full_path = os.path.realpath(path)
+            check_inside(root, full_path, path)
+            if os.path.isfile(full_path):
+                files[os.path.relpath(full_path, root)] = None
                 continue
-            if not os.path.isdir(here):
-                what = f"there is no {path}"
-                raise InvalidInput(Problem("BK776", what, f"name {_KEPT[self._tool]}"))
-            for file in _walked(here):
-                found[os.path.relpath(file, root)] = None
-                if len(found) > most:
-                    what = f"more than {most:,} files below {path}"
-                    raise InvalidInput(Problem("BK106", what, "name a folder with fewer"))
-        return [*found]
+            if not os.path.isdir(full_path):
+                message = f"there is no {path}"
+                raise InvalidInput(Problem("BK776", message, f"name {_EXPECTED_FILES[self._tool]}"))
+            for file in _walk_files(full_path):
+                files[os.path.relpath(file, root)] = None
+                if len(files) > limit:
+                    message = f"more than {limit:,} files below {path}"
+                    raise InvalidInput(Problem("BK106", message, "name a folder with fewer"))
+        return [*files]
 
 
-_KEPT = {
+_EXPECTED_FILES = {
     "syrupy": "a test folder with __snapshots__ in it, such as tests",
     "pytest-regressions": "a folder of test files with their data folders, such as tests",
     "inline-snapshot": "test files with `snapshot(…)` in them, such as tests",
@@ -150,38 +150,38 @@ _KEPT = {
 }
 
 
-def _walked(folder: str) -> Iterator[str]:
+def _walk_files(folder: str) -> Iterator[str]:
     for above, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _PASSED_OVER)
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         yield from (os.path.join(above, name) for name in sorted(names))
 
 
-def _below(root: str, folders: Sequence[str]) -> list[str]:
-    """The files of a project in the folders that are called so."""
+def _files_in_folders(root: str, folders: Sequence[str]) -> list[str]:
+    """The files of a project in folders with these names."""
     return [
         os.path.relpath(file, root)
-        for file in _walked(root)
+        for file in _walk_files(root)
         if {*folders} & {*os.path.relpath(file, root).split(os.sep)}
     ]
 
 
 class MovedDelivery:
-    """What was moved in, on its way to files and to the screen."""
+    """Writes the imported baselines, and prints what was done."""
 
     def __init__(self, options: ImportOptions, tool: str, moved: MovedIn, changes: Sequence[CodeChange]):
         self._options, self._tool, self._moved, self._changes = options, tool, moved, changes
-        self._lost = [(str(Place(one.file, one.line or None)), one) for one in moved.left_out]
+        self._lost = [(str(Place(item.file, item.line or None)), item) for item in moved.left_out]
 
-    def delivered(self) -> int:
+    def deliver(self) -> int:
         options, moved = self._options, self._moved
         files = moved.new if options.partial or not self._lost else []
-        in_the_way = [one.file for one in files if one.file in moved.there]
-        if in_the_way and not (options.overwrite or options.dry_run):
+        existing = [baseline.file for baseline in files if baseline.file in moved.there]
+        if existing and not (options.overwrite or options.dry_run):
             hint = "it holds another value: keep it, or replace it with --overwrite"
             raise InvalidInput(
-                *(Problem("BK775", "it is there already", hint, Place(name)) for name in in_the_way)
+                *(Problem("BK775", "it is there already", hint, Place(name)) for name in existing)
             )
-        written = [one.file for one in files]
+        written = [baseline.file for baseline in files]
         if not options.dry_run:
             written = [*write_moved(moved, files, options.overwrite)]
         if options.as_json:
@@ -193,11 +193,11 @@ class MovedDelivery:
     def _print(self, written: Sequence[str]) -> None:
         moved, options = self._moved, self._options
         if options.dry_run:
-            for one in moved.new if written else ():
-                screen.line(screen.safe_line(f"--- {one.file}"))
-                screen.line(screen.safe(dump_yaml(one.record).removesuffix("\n")))
+            for baseline in moved.new if written else ():
+                screen.line(screen.safe_line(f"--- {baseline.file}"))
+                screen.line(screen.safe(dump_yaml(baseline.record).removesuffix("\n")))
         else:
-            for text in _told(written):
+            for text in _describe_files(written):
                 screen.line(screen.safe_line(f"wrote {text}"))
         is_stopped = bool(self._lost) and not options.partial
         if not is_stopped:
@@ -225,30 +225,34 @@ class MovedDelivery:
         moved = self._moved
         yield from moved.notes
         if moved.writes:
-            what = f"{many(moved.writes, 'request')} may write: compare sends them, as it sends the others"
-            yield what
+            message = f"{many(moved.writes, 'request')} may write: compare sends them, as it sends the others"
+            yield message
         names = sorted(
-            {name for one in moved.new for name in names_in(one.record["current"])} & {*moved.secrets}
+            {name for baseline in moved.new for name in names_in(baseline.record["current"])}
+            & {*moved.secrets}
         )
         if names:
-            told = ", ".join(f"{{{{{name}}}}}" for name in names)
+            placeholders = ", ".join(f"{{{{{name}}}}}" for name in names)
             verb = "stands" if len(names) == 1 else "stand"
-            yield f"{told} {verb} for what was a credential: baselinekit compare --secret {names[0]} gives it"
+            yield (
+                f"{placeholders} {verb} for what was a credential: "
+                f"baselinekit compare --secret {names[0]} gives it"
+            )
 
     def _lost_lines(self) -> Iterator[str]:
-        for place, one in self._lost:
-            hint = f" ({one.hint})" if one.hint else ""
-            yield screen.safe_line(f"{place}: {one.what}{hint}")
+        for place, item in self._lost:
+            hint = f" ({item.hint})" if item.hint else ""
+            yield screen.safe_line(f"{place}: {item.what}{hint}")
 
     def _print_changes(self) -> None:
         if self._tool not in _IN_TESTS:
             return
         screen.line(_IN_TESTS[self._tool])
-        special = [one for one in self._changes if one.new not in _PLAIN]
-        for one in islice(special, _SHOWN):
-            screen.line(screen.safe_line(f"  {one.place}: {one.old} → {one.new}"))
-        if len(special) > _SHOWN:
-            screen.line(f"  … and {len(special) - _SHOWN:,} more: --dry-run --json lists all")
+        unusual = [change for change in self._changes if change.new not in _USUAL_CHANGE]
+        for change in islice(unusual, _MAX_SHOWN):
+            screen.line(screen.safe_line(f"  {change.place}: {change.old} → {change.new}"))
+        if len(unusual) > _MAX_SHOWN:
+            screen.line(f"  … and {len(unusual) - _MAX_SHOWN:,} more: --dry-run --json lists all")
 
     def _next(self, written: Sequence[str]) -> str:
         if self._tool == VCR:
@@ -257,14 +261,14 @@ class MovedDelivery:
         return f"pytest {' '.join(self._moved.tests[:3])}"
 
     def _document(self, written: Sequence[str]) -> dict[str, Json]:
-        lost: list[Json] = [{"what": one.what, "hint": one.hint, "at": place} for place, one in self._lost]
+        lost: list[Json] = [{"what": item.what, "hint": item.hint, "at": place} for place, item in self._lost]
         changes: list[Json] = [
-            {"at": str(one.place), "old": one.old, "new": one.new} for one in self._changes
+            {"at": str(change.place), "old": change.old, "new": change.new} for change in self._changes
         ]
         return {
             "from": self._tool,
             "written": [] if self._options.dry_run else [*written],
-            "would_write": [one.file for one in self._moved.new] if self._options.dry_run else [],
+            "would_write": [baseline.file for baseline in self._moved.new] if self._options.dry_run else [],
             "there_already": self._moved.known,
             "lost": lost,
             "notes": [*self._notes()],
@@ -272,9 +276,9 @@ class MovedDelivery:
         }
 
 
-def _told(files: Sequence[str]) -> Iterator[str]:
-    """A few files by their names, many by their folders."""
-    if len(files) <= _SHOWN:
+def _describe_files(files: Sequence[str]) -> Iterator[str]:
+    """List a few files by their names, many by their folders."""
+    if len(files) <= _MAX_SHOWN:
         yield from files
         return
     by_folder: dict[str, int] = {}

@@ -1,8 +1,8 @@
-"""Options as typed objects: a field of a dataclass says how it is typed and what it means. Here stand those
-that several commands share, and what the operator says with them.
+"""Options as typed objects: a field of a dataclass defines an option and its help. This module has the
+options that several commands share, and builds the operator and the project from them.
 
-A command imports this before it runs, and `--help` nothing else: whatever takes long to import is imported in
-the functions that need it."""
+Every command imports this module, and `--help` nothing else, so slow imports are in the functions that need
+them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ Options = TypeVar("Options")
 
 
 class Number(click.FloatRange):
-    """A finite number. NaN is none: no comparison with it holds, so it would be within any bounds."""
+    """A finite number. NaN is refused: every comparison with it is false, so it would be within any
+    bounds."""
 
     name = "number"
 
@@ -47,32 +48,32 @@ class Number(click.FloatRange):
         return number
 
     def _describe_range(self) -> str:
-        """For the help; without bounds there is nothing to say, where click says `x<=None`."""
+        """The range for the help; nothing without bounds, for which click would print `x<=None`."""
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 def option(
     *flags: str,
     also: Mapping[str, str | dict[str, str]] | None = None,
-    told_apart: bool = False,
+    with_flags: bool = False,
     **attributes: Any,
 ) -> Any:
-    """A field that an option fills. Without flags of its own it is called as the field is. `also`: other
-    flags with their help (and what else is theirs) whose values go into the same field, as all are typed;
-    `told_apart`: each value together with the flag by which it was typed."""
+    """A field that is filled by an option, which by default has the name of the field. `also`: further flags
+    for the same field, with their help and other attributes; the values keep the order in which they were
+    typed. `with_flags`: store each value together with its flag."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
-    metadata = {"flags": flags, "attributes": attributes, "also": also or {}, "told_apart": told_apart}
+    metadata = {"flags": flags, "attributes": attributes, "also": also or {}, "with_flags": with_flags}
     return dataclasses.field(default=attributes.get("default", default), metadata=metadata)
 
 
 def argument(**attributes: Any) -> Any:
-    """A field that is filled by what stands between the options."""
+    """A field that is filled by positional arguments."""
     default = () if attributes.get("nargs") else attributes.get("default")
     return dataclasses.field(default=default, metadata={"argument": attributes})
 
 
 def including(kind: type[Any]) -> Any:
-    """A field with the options of another class, which several commands share."""
+    """A field that holds the options of another class, to share them between commands."""
     return dataclasses.field(default_factory=kind, metadata={"group": kind})
 
 
@@ -82,8 +83,8 @@ def color_option() -> Any:
 
 
 def jobs_option(help: str, default: int | None = None) -> Any:
-    shown: dict[str, Any] = {"default": default, "show_default": True} if default else {}
-    return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **shown)
+    default_attributes: dict[str, Any] = {"default": default, "show_default": True} if default else {}
+    return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **default_attributes)
 
 
 def processes_option(help: str) -> Any:
@@ -96,63 +97,66 @@ def flag(*flags: str, help: str) -> Any:
 
 
 def several(*flags: str, **attributes: Any) -> Any:
-    """An option that may be given again."""
+    """An option that may be repeated."""
     return option(*flags, multiple=True, **attributes)
 
 
 def command(
     name: str, kind: type[Options], work: str | Callable[[Options], object], **attributes: Any
 ) -> click.Command:
-    """The command that a class of options describes: its fields are the options, its docstring is the help.
-    `work` gets what click has read as one object; as `module.function` it is imported when the command runs,
-    and not for `--help`."""
+    """Build the command of a class of options: its fields are the options, its docstring is the help. `work`
+    is called with an object of that class; given as `module.function` it is imported only when the command
+    runs, not for `--help`."""
 
     def callback(**values: Any) -> object:
         flags = click.get_current_context().meta.get(_FLAGS, {})
-        options: Options = _filled(kind, values, flags)
+        options: Options = _build_options(kind, values, flags)
         function = entry.import_named(work) if isinstance(work, str) else work
         entry.raise_on_interrupt()
         return function(options)
 
-    return _InOrder(name, callback=callback, params=[*_parameters(kind)], help=kind.__doc__, **attributes)
+    return _FlagOrderCommand(
+        name, callback=callback, params=[*_click_parameters(kind)], help=kind.__doc__, **attributes
+    )
 
 
 _FLAGS = "baselinekit.flags"
 
 
-class _InOrder(click.Command):
-    """Keeps which flags were typed, by the name of their field and in their order."""
+class _FlagOrderCommand(click.Command):
+    """A command that stores the flags as typed, by the name of their field and in their order."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
             flags: dict[str, list[str]] = {}
-            for typed in self.make_parser(ctx).parse_args(list(args))[2]:
-                flags.setdefault(typed.name or "", []).append(typed.opts[0])
+            for parameter in self.make_parser(ctx).parse_args(list(args))[2]:
+                flags.setdefault(parameter.name or "", []).append(parameter.opts[0])
             ctx.meta[_FLAGS] = flags
         return super().parse_args(ctx, args)
 
 
-def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
+def _click_parameters(kind: type[Any]) -> Iterator[click.Parameter]:
     inherited = {field.name for base in kind.__bases__ if is_dataclass(base) for field in fields(base)}
-    for field in sorted(fields(kind), key=lambda field: field.name in inherited):  # its own come first
+    # the fields of the class itself come first
+    for field in sorted(fields(kind), key=lambda field: field.name in inherited):
         if "group" in field.metadata:
-            yield from _parameters(field.metadata["group"])
+            yield from _click_parameters(field.metadata["group"])
         elif "argument" in field.metadata:
             yield click.Argument([field.name], **field.metadata["argument"])
         elif "flags" in field.metadata:
             flags = field.metadata["flags"] or (f"--{field.name.replace('_', '-')}",)
             yield click.Option([*flags, field.name], **field.metadata["attributes"])
-            for other, own in field.metadata["also"].items():
-                own = {"help": own} if isinstance(own, str) else own
-                yield click.Option([other, field.name], **{**field.metadata["attributes"], **own})
+            for flag, attributes in field.metadata["also"].items():
+                attributes = {"help": attributes} if isinstance(attributes, str) else attributes
+                yield click.Option([flag, field.name], **{**field.metadata["attributes"], **attributes})
 
 
-def _filled(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -> Any:
+def _build_options(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -> Any:
     filled = {}
     for field in fields(kind):
         if "group" in field.metadata:
-            filled[field.name] = _filled(field.metadata["group"], values, flags)
-        elif field.metadata.get("told_apart"):
+            filled[field.name] = _build_options(field.metadata["group"], values, flags)
+        elif field.metadata.get("with_flags"):
             filled[field.name] = tuple(zip(flags.get(field.name, ()), values[field.name], strict=True))
         elif field.metadata:
             filled[field.name] = values[field.name]
@@ -160,7 +164,7 @@ def _filled(kind: Any, values: dict[str, Any], flags: Mapping[str, list[str]]) -
 
 
 def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What the shell offers after a TAB. Files that cannot be read offer nothing, silently."""
+    """Complete ids in the shell. Files that cannot be read are ignored."""
     from click.shell_completion import CompletionItem
 
     from baselinekit.escape import one_line
@@ -177,12 +181,12 @@ def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: st
 
     from baselinekit.escape import one_line
 
-    known = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
-    return [CompletionItem(tag) for tag in known if tag.startswith(incomplete) and one_line(tag) == tag]
+    tags = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
+    return [CompletionItem(tag) for tag in tags if tag.startswith(incomplete) and one_line(tag) == tag]
 
 
 def project_of_files(config: str | None = None, environment: str | None = None) -> Project:
-    """The project as a completion looks at it: nothing is installed or told."""
+    """The project for a completion: without installing the redactor or printing notes."""
     from baselinekit.workflow.project import open_project
 
     return open_project(operator_of(ProjectOptions(config=config, environment=environment)))
@@ -215,7 +219,7 @@ class ProjectOptions:
                 "help": "Set it to the text of a file, or several from a file of YAML or JSON.",
             }
         },
-        told_apart=True,
+        with_flags=True,
         metavar="NAME=VALUE",
         help="Set the variable {{NAME}}, or the input of a prompt.",
     )
@@ -235,7 +239,7 @@ class ProjectOptions:
 
 @frozen
 class RecordingOptions:
-    """What is kept of the answers of models, and how much may be asked."""
+    """Recording of model answers, and limits on asking models."""
 
     record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
     offline: str | None = option(metavar="DIR", help="Ask no model: use only recorded answers.")
@@ -245,13 +249,13 @@ class RecordingOptions:
     max_tokens: int | None = option(type=click.IntRange(1), help="The most tokens to use.")
 
     def __post_init__(self) -> None:
-        if self.max_cost is not None and not 0 <= self.max_cost < math.inf:  # nor is it no number at all
-            what = f"--max-cost {self.max_cost:g} is not an amount in dollars"
-            raise InvalidInput(Problem("BK508", what, "0 or more, such as --max-cost 2.5"))
+        if self.max_cost is not None and not 0 <= self.max_cost < math.inf:  # also refuses NaN
+            message = f"--max-cost {self.max_cost:g} is not an amount in dollars"
+            raise InvalidInput(Problem("BK508", message, "0 or more, such as --max-cost 2.5"))
         if self.offline is not None and (self.record_calls is not None or self.cache):
-            what = "--offline asks no model, so there is nothing to record or cache"
-            raise InvalidInput(Problem("BK508", what, "leave one of them out"))
-        if self.record_calls is not None:  # before anybody pays for what is to stand there
+            message = "--offline asks no model, so there is nothing to record or cache"
+            raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+        if self.record_calls is not None:  # check the folder before any model is paid for
             from baselinekit.store.results import check_place
 
             check_place(os.path.join(self.record_calls, "calls"))
@@ -259,7 +263,7 @@ class RecordingOptions:
 
 @frozen
 class SelectionOptions:
-    """Which baselines."""
+    """Which baselines are selected."""
 
     expression: str | None = option(
         "-k", metavar="EXPR", help='Expression on words of id, name or tag: "users and not slow".'
@@ -274,7 +278,8 @@ class SelectionOptions:
 
 
 def operator_of(options: ProjectOptions) -> Operator:
-    """What the command line says; where it is silent, BASELINEKIT_CONFIG, _ENVIRONMENT and _BASE_URL do."""
+    """The operator's settings from the command line, else from BASELINEKIT_CONFIG, _ENVIRONMENT and
+    _BASE_URL."""
     import time
 
     from baselinekit.workflow.project import Operator
@@ -294,9 +299,9 @@ def operator_of(options: ProjectOptions) -> Operator:
         config=options.config or environ.get("BASELINEKIT_CONFIG"),
         environment=options.environment or environ.get("BASELINEKIT_ENVIRONMENT"),
         base_url=base_url,
-        variables=_variables(options.variables),
+        variables=_parse_variables(options.variables),
         env_files=options.env_files,
-        secrets=dict(map(_secret, options.secrets)),
+        secrets=dict(map(_parse_secret, options.secrets)),
         allow_hosts=options.allow_hosts,
         allow_exec=options.allow_exec,
         now=clock()(),
@@ -307,7 +312,7 @@ def operator_of(options: ProjectOptions) -> Operator:
 
 
 def check_base_url(url: str) -> None:
-    """Reported of the option, and not of each file that its address is put into."""
+    """Check the URL once, so that an error is reported for the option and not for each file that uses it."""
     from baselinekit.kinds.http import check_base
 
     if not url.startswith(("http://", "https://")):
@@ -324,9 +329,9 @@ def project_of(
     targets: str | None = None,
     target: str | None = None,
 ) -> Project:
-    """The project that these options describe; from now on nothing of its secrets is printed. `offline`:
-    files of git repositories are those that were fetched before. `targets`: the file of those whom eval
-    files can ask by a name, and `target` whom to ask of them."""
+    """Open the project of these options; from now on its secrets are masked in all output. `offline`: use
+    only files of git repositories that were fetched before. `targets`: the file of named targets for eval
+    files; `target`: the one to ask."""
     from baselinekit.cli import screen
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.workflow.project import open_project
@@ -336,19 +341,19 @@ def project_of(
 
     @cache
     def remote_files() -> RemoteFiles:
-        from baselinekit.cli.remotefiles import RemoteFiles  # most commands read none
+        from baselinekit.cli.remotefiles import RemoteFiles  # most commands need none
 
         return RemoteFiles(project, offline)
 
     project = dataclasses.replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
     screen.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
-        there = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"
-        screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)
+        note = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"
+        screen.line(screen.safe_line(f"note: {note}, until it is merged"), err=True)
     return project
 
 
-def _pair(option: str, text: str) -> tuple[str, str]:
+def _parse_pair(option: str, text: str) -> tuple[str, str]:
     from baselinekit.variables import NAME
 
     name, equals, value = text.partition("=")
@@ -359,37 +364,37 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _variables(typed: tuple[tuple[str, str], ...]) -> dict[str, Json]:
-    """What is typed later goes before what is typed earlier, whichever way it is."""
+def _parse_variables(options: tuple[tuple[str, str], ...]) -> dict[str, Json]:
+    """Parse `--var` and `--var-file`; a later one overrides an earlier one."""
     values: dict[str, Json] = {}
-    for flag, text in typed:
+    for flag, text in options:
         name, equals, file = text.partition("=")
         if flag == "--var":
-            values |= [_pair(flag, text)]
+            values |= [_parse_pair(flag, text)]
         elif equals and _is_name(name):
             values[name] = read_text(flag, file, "a text file")
         else:
-            values |= _values_of(flag, text)
+            values |= _read_values(flag, text)
     return values
 
 
-def _values_of(flag: str, path: str) -> dict[str, Json]:
-    """The values in a file of YAML or JSON, by their names."""
+def _read_values(flag: str, path: str) -> dict[str, Json]:
+    """The values in a YAML or JSON file, by name."""
     from baselinekit.documents.languages import language
 
     if not path.lower().endswith((".yaml", ".yml", ".json")):
-        what = f"{flag} {path!r} is neither NAME=FILE nor a file of values"
-        raise InvalidInput(Problem("BK508", what, f"as in {flag} doc=notes.md, or {flag} values.yml"))
+        message = f"{flag} {path!r} is neither NAME=FILE nor a file of values"
+        raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
     text = read_text(flag, path, "a file of YAML or JSON")
     documents = language(path).load(text, path)
-    stated = documents[0] if len(documents) == 1 else documents
-    if not isinstance(stated, dict):
+    values = documents[0] if len(documents) == 1 else documents
+    if not isinstance(values, dict):
         raise InvalidInput(Problem("BK508", f"{flag} {path} is no mapping", "write lines such as user: ada"))
-    wrong = [name for name in stated if not _is_name(name)]
-    if wrong:
+    invalid = [name for name in values if not _is_name(name)]
+    if invalid:
         hint = "letters, digits, _, . and -, and a letter or _ first"
-        raise InvalidInput(Problem("BK508", f"{flag} {path}: {wrong[0]!r} is no name of a variable", hint))
-    return stated
+        raise InvalidInput(Problem("BK508", f"{flag} {path}: {invalid[0]!r} is no name of a variable", hint))
+    return values
 
 
 def _is_name(text: str) -> bool:
@@ -398,18 +403,18 @@ def _is_name(text: str) -> bool:
     return NAME.fullmatch(text) is not None
 
 
-def _secret(text: str) -> tuple[str, str | None]:
+def _parse_secret(text: str) -> tuple[str, str | None]:
     from baselinekit.variables import NAME
 
     if "=" in text:
-        return _pair("--secret", text)
+        return _parse_pair("--secret", text)
     if not NAME.fullmatch(text):
         raise InvalidInput(Problem("BK508", "--secret takes NAME or NAME=VALUE", "as in --secret token"))
     return text, None
 
 
 def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str]:
-    """`KEY=VALUE` options whose key may be anything, a path say."""
+    """Parse `KEY=VALUE` options; the key may be any text, such as a path."""
     pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -420,7 +425,7 @@ def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str
 
 
 def parse_lists(option: str, texts: tuple[str, ...], form: str) -> dict[str, str | list[str]]:
-    """As `parse_pairs`, and a key that is given again has all its values."""
+    """As `parse_pairs`, but a repeated key collects all its values."""
     lists: dict[str, list[str]] = {}
     for text in texts:
         for key, value in parse_pairs(option, (text,), form).items():
@@ -428,29 +433,29 @@ def parse_lists(option: str, texts: tuple[str, ...], form: str) -> dict[str, str
     return {key: values[0] if len(values) == 1 else values for key, values in lists.items()}
 
 
-def record_policy(project: Project, asked: bool | None) -> Record:
-    """What the operator says, else nothing in CI, else what the configuration says."""
+def record_policy(project: Project, requested: bool | None) -> Record:
+    """When to record: as the operator says, else never in CI, else as the configuration says."""
     from baselinekit.trust import in_ci
 
     record = project.config.record
-    if asked is False or (asked is None and in_ci(os.environ)):
+    if requested is False or (requested is None and in_ci(os.environ)):
         return "never"
-    return "always" if asked and record == "never" else record
+    return "always" if requested and record == "never" else record
 
 
 def command_line(project: Project) -> str:
-    """What was typed, as a shell reads it again. Secrets are masked word by word, before any quote of ours
-    comes into them."""
+    """The command as typed, quoted for a shell. Secrets are masked word by word, before quoting changes
+    them."""
     return shlex.join(["baselinekit", *map(project.redactor.mask, sys.argv[1:])])
 
 
 def path_from_here(project: Project) -> Callable[[str], str]:
-    """How a file of the project is called from where the operator is."""
+    """A function that makes a path of the project relative to the operator's working folder."""
     return lambda file: os.path.relpath(os.path.join(project.root, file), project.cwd)
 
 
 def read_text(option: str, name: str, what_it_is: str) -> str:
-    """A file that the operator named, wherever it is; `-` is standard input."""
+    """The text of a file that the operator named, wherever it is; `-` is standard input."""
     from baselinekit.store.project import MAX_OUTPUT_BYTES
 
     try:
@@ -460,13 +465,13 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
             with open(name, "rb") as file:
                 data = file.read(MAX_OUTPUT_BYTES + 1)
         if len(data) > MAX_OUTPUT_BYTES:
-            what = f"{option} {name} is larger than {MAX_OUTPUT_BYTES:,} bytes"
-            raise InvalidInput(Problem("BK106", what, "write one with fewer baselines in it"))
+            message = f"{option} {name} is larger than {MAX_OUTPUT_BYTES:,} bytes"
+            raise InvalidInput(Problem("BK106", message, "write one with fewer baselines in it"))
         return data.decode("utf-8-sig")
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        what = f"{option} {name} cannot be read: {why}"
-        raise InvalidInput(Problem("BK111", what, "check the name")) from None
+        reason = (error.strerror or str(error)).lower()
+        message = f"{option} {name} cannot be read: {reason}"
+        raise InvalidInput(Problem("BK111", message, "check the name")) from None
     except UnicodeDecodeError:
-        what = f"{option} {name} is not UTF-8 text"
-        raise InvalidInput(Problem("BK101", what, f"name {what_it_is}")) from None
+        message = f"{option} {name} is not UTF-8 text"
+        raise InvalidInput(Problem("BK101", message, f"name {what_it_is}")) from None

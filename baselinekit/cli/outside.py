@@ -1,5 +1,5 @@
-"""What a run of evals needs of the world besides the clients: a sandbox, the queue of what waits for people,
-and a file for what was answered."""
+"""What a run of evals needs besides the clients: a sandbox, the queue of items for human grading, and a file
+for saved answers."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -22,7 +22,8 @@ Save = Callable[[str], None]
 
 
 def outside_of(project: Project, clients: Clients, queue: Queue, save: Save | None) -> Outside:
-    """`save`: takes a line for each answer; None where nobody wants them."""
+    """The sandbox, the queue and the saving of answers for a run. `save`: takes a line for each answer, or
+    None if answers are not saved."""
     allowed = project.trust.allow_exec
 
     def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
@@ -37,7 +38,7 @@ def outside_of(project: Project, clients: Clients, queue: Queue, save: Save | No
 
 
 def taking(queue: Queue, save: Save | None) -> Callable[[Slip], None]:
-    """Writes down what is on a slip."""
+    """A function that records the contents of a slip."""
 
     def take(slip: Slip) -> None:
         for item in slip.queued:
@@ -51,7 +52,7 @@ def taking(queue: Queue, save: Save | None) -> Callable[[Slip], None]:
 
 @contextmanager
 def saved_answers(path: str | None, go_on: bool) -> Iterator[Save | None]:
-    """Writes what was answered, a line each as it comes; nothing where no file is named."""
+    """Write each answer as a line when it arrives; without a path, save nothing."""
     if path is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""`baselinekit promote`: a prompt one step further, where its logs say that it may."""
+"""`baselinekit promote`: advance a prompt by one stage if its logs permit it."""
 
 import json
 from dataclasses import asdict
@@ -38,8 +38,8 @@ class PromoteOptions:
 def promote(options: PromoteOptions) -> int:
     project = project_of(options.project)
     step = promotion.next_step(project, promotion.prompt_called(project, options.prompt))
-    taken = options.force or not step.unmet
-    if taken:
+    is_promoted = options.force or not step.unmet
+    if is_promoted:
         promotion.take(project, step, timestamps(clock())())
     style = screen.style_of(options.color)
     if step.unmet and options.force:
@@ -47,17 +47,17 @@ def promote(options: PromoteOptions) -> int:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:
         screen.show_json(
-            json.dumps(_document(step, taken, options.force), indent=2, ensure_ascii=False) + "\n"
+            json.dumps(_document(step, is_promoted, options.force), indent=2, ensure_ascii=False) + "\n"
         )
     else:
-        _print(step, taken, style)
-    return 0 if taken else 1
+        _print(step, is_promoted, style)
+    return 0 if is_promoted else 1
 
 
-def _print(step: PromotionStep, taken: bool, style: Style) -> None:
+def _print(step: PromotionStep, is_promoted: bool, style: Style) -> None:
     for note in step.notes:
         screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(str(note))}")
-    if taken:
+    if is_promoted:
         word = style.paint(step.after, "green")
         screen.line(f"{screen.safe_line(step.folder.id)} was {step.before} and is {word} now")
         screen.line(style.paint(f"written: {screen.safe_line(step.folder.meta_file)}", "dim"))
@@ -73,13 +73,13 @@ def _gate_line(gate: PromotionGate, style: Style) -> str:
     return f"{word}  {screen.safe_line(str(gate))}"
 
 
-def _document(step: PromotionStep, taken: bool, forced: bool) -> dict[str, Json]:
+def _document(step: PromotionStep, is_promoted: bool, forced: bool) -> dict[str, Json]:
     return {
         "id": step.folder.id,
         "folder": step.folder.path,
         "from": step.before,
         "to": step.after,
-        "promoted": taken,
+        "promoted": is_promoted,
         "forced": forced and bool(step.unmet),
         "gates": [asdict(gate) for gate in step.gates],
         "notes": [str(note) for note in step.notes],

@@ -1,4 +1,4 @@
-"""What is typed after `capture`, as a recipe (the `current:` of the new file) and as rules of comparison."""
+"""The options of `capture` as a recipe (the `current:` of the new file) and as rules of comparison."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
 
-# The options of `capture`: what is asked, and how the new baseline is named, compared and graded.
+# The options of `capture` as rules: how the new baseline is compared and graded.
 
 
 _METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
@@ -35,9 +35,9 @@ _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)
 
 
 def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:
-    """The `comparison:` as far as the command line says it."""
+    """The `comparison:` given by the options."""
     rules: dict[str, Json] = {}
-    kind, method = _type(options, has_scores), options.method
+    kind, method = _comparison_type(options, has_scores), options.method
     if kind:
         rules["type"] = kind
     if method is not None:
@@ -52,30 +52,31 @@ def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool
         rules["ignore_fields"] = list(options.ignore)
     if options.tolerance:
         bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
-        rules["tolerance"] = {path: _bound(text) for path, text in bounds.items()}
+        rules["tolerance"] = {path: _tolerance_rule(text) for path, text in bounds.items()}
     if options.fields:
         types = parse_pairs("--field", options.fields, "PATH=TYPE")
-        rules["fields"] = {path: _field(text, method) for path, text in types.items()}
+        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
     if options.arrays:
         modes = parse_pairs("--array", options.arrays, "PATH=MODE")
-        rules["arrays"] = {path: _mode(text) for path, text in modes.items()}
+        rules["arrays"] = {path: _array_mode(text) for path, text in modes.items()}
     for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
         if limits:
             rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
     return rules
 
 
-def _type(options: RuleOptions, has_scores: bool) -> str | None:
-    """Who says how texts are compared wants them compared so; who wants scores wants numbers compared."""
-    stated = options.type
+def _comparison_type(options: RuleOptions, has_scores: bool) -> str | None:
+    """The type of comparison: as stated, else `semantic` if a method is given, else `numeric` if there are
+    scores."""
+    chosen = options.type
     is_semantic = options.method is not None or options.min_similarity is not None
-    if is_semantic and stated not in (None, "semantic"):
-        what = f"--type {stated} does not compare texts by meaning"
-        raise InvalidInput(Problem("BK508", what, "leave out --type, or --method and --min-similarity"))
-    return stated or ("semantic" if is_semantic else "numeric" if has_scores else None)
+    if is_semantic and chosen not in (None, "semantic"):
+        message = f"--type {chosen} does not compare texts by meaning"
+        raise InvalidInput(Problem("BK508", message, "leave out --type, or --method and --min-similarity"))
+    return chosen or ("semantic" if is_semantic else "numeric" if has_scores else None)
 
 
-def _bound(text: str) -> dict[str, Json]:
+def _tolerance_rule(text: str) -> dict[str, Json]:
     number = _NUMBER.fullmatch(text.strip())
     if number is None or (number["sign"] and number["percent"]):
         hint = "as in price=0.05, score=-0.3 or total=5%"
@@ -91,7 +92,7 @@ def _number(text: str, read: Callable[[str], float] = float) -> Json:
     return int(number) if number.is_integer() and "." not in text else number
 
 
-def _mode(text: str) -> Json:
+def _array_mode(text: str) -> Json:
     word, _, key = text.partition(":")
     if word == "by" and key:
         return {"by": key}
@@ -101,25 +102,25 @@ def _mode(text: str) -> Json:
     return text
 
 
-def _field(text: str, method: str | None) -> dict[str, Json]:
-    """`exact`, or `semantic:judge`."""
-    kind, _, how = text.partition(":")
-    if kind not in TYPES or (how and kind != "semantic"):
+def _field_rule(text: str, method: str | None) -> dict[str, Json]:
+    """Parse a rule of a field: `exact` or `semantic:judge`."""
+    kind, _, method_name = text.partition(":")
+    if kind not in TYPES or (method_name and kind != "semantic"):
         raise InvalidInput(Problem("BK508", f"--field: {text!r} is not a type", f"one of {', '.join(TYPES)}"))
     if kind != "semantic":
         return {"type": kind}
-    how = OLD_NAMES.get(how, how)
-    if how and how not in PURPOSE:
+    method_name = OLD_NAMES.get(method_name, method_name)
+    if method_name and method_name not in PURPOSE:
         hint = f"one of {', '.join(PURPOSE)}"
-        raise InvalidInput(Problem("BK508", f"--field: there is no method {how!r}", hint))
-    if not how and method is None:
-        what = "--field: it is not stated how texts are compared"
-        raise InvalidInput(Problem("BK206", what, f"semantic:METHOD, one of {_METHODS}"))
-    return {"type": kind, "method": how} if how else {"type": kind}
+        raise InvalidInput(Problem("BK508", f"--field: there is no method {method_name!r}", hint))
+    if not method_name and method is None:
+        message = "--field: it is not stated how texts are compared"
+        raise InvalidInput(Problem("BK206", message, f"semantic:METHOD, one of {_METHODS}"))
+    return {"type": kind, "method": method_name} if method_name else {"type": kind}
 
 
 def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
-    """`2.5` or `3x`."""
+    """Parse a limit: `2.5` or `3x`."""
     digits, name = (text[:-1], "max_ratio") if text.endswith("x") else (text, absolute)
     if not re.fullmatch(r"\d+(\.\d+)?", digits):
         raise InvalidInput(
@@ -131,7 +132,7 @@ def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
 def execution_of(
     options: GradingOptions, collect: Sequence[str], group: str, project: Project
 ) -> dict[str, Json]:
-    """The part of `execution:` that says what of the answer is stored, and how it is graded."""
+    """The part of `execution:` about what is stored of the answer and how it is graded."""
     execution: dict[str, Json] = {}
     if collect:
         execution["collect"] = list(dict.fromkeys(collect))
@@ -153,55 +154,55 @@ def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
     return parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")
 
 
-# What is typed after `capture`, as a recipe: the `current:` of the new file (a request: requests.py).
+# The options of `capture` as a recipe: the `current:` of the new file (HTTP requests: requests.py).
 
 
 def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, Any]:
-    """A template and what goes into it. Its path leads there from the new file's folder."""
+    """The recipe of a prompt: its template and inputs. Paths are relative to the new file's folder."""
     if not os.path.isfile(os.path.join(project.cwd, options.file)):
         hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
         raise InvalidInput(Problem("BK508", f"there is no file {options.file!r}", hint))
-    asked: dict[str, Any] = {"prompt": project.way_back(group, options.file)}
+    request: dict[str, Any] = {"prompt": project.way_back(group, options.file)}
     if options.inputs:
         pairs = parse_pairs("--input", options.inputs, "NAME=VALUE")
-        asked["inputs"] = {name: _input(text, group, project) for name, text in pairs.items()}
+        request["inputs"] = {name: _input_value(text, group, project) for name, text in pairs.items()}
     if options.inputs_from:
-        asked["inputs_from"] = project.way_back(group, options.inputs_from)
+        request["inputs_from"] = project.way_back(group, options.inputs_from)
     execution: dict[str, Any] = {"type": "prompt", "model": options.model}
     if options.system is not None:
         execution["system"] = content(options.system)
-    execution |= stated(max_tokens=options.max_answer, json=options.json_mode or None)
-    execution |= stated(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
+    execution |= drop_unset(max_tokens=options.max_answer, json=options.json_mode or None)
+    execution |= drop_unset(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
     if options.tools is not None:
-        asked["tools"] = _tools(options.tools)
-    graded = execution_of(options.grading, options.collect, group, project)
-    return {"input": asked, "execution": execution | graded}
+        request["tools"] = _tools(options.tools)
+    grading = execution_of(options.grading, options.collect, group, project)
+    return {"input": request, "execution": execution | grading}
 
 
 def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]:
-    """A skill by its name, and what it is given."""
+    """The recipe of a skill: its name, parameters and input."""
     execution: dict[str, Any] = {"type": "skill", "skill_name": options.skill_name}
     if options.params:
         pairs = parse_pairs("--param", options.params, "NAME=VALUE")
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
-    execution |= stated(timeout=options.timeout)
-    asked = json_or_text(content(options.input))
-    graded = execution_of(options.grading, options.collect, group, project)
-    return {"input": asked, "execution": execution | graded}
+    execution |= drop_unset(timeout=options.timeout)
+    request = json_or_text(content(options.input))
+    grading = execution_of(options.grading, options.collect, group, project)
+    return {"input": request, "execution": execution | grading}
 
 
-def stated(**values: Json) -> dict[str, Json]:
-    """Those that the command line says."""
+def drop_unset(**values: Json) -> dict[str, Json]:
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _tools(file: str) -> list[Json]:
-    """The tools as a recipe has them; in a file they may stand as either wire form wants them."""
+    """The tools in the form of a recipe; the file may have them in either wire form."""
     try:
-        listed = YAML.load(content(f"@{file}"), file)
+        documents = YAML.load(content(f"@{file}"), file)
     except BaselinekitError as error:
         raise InvalidInput(*(replace(problem, code="BK508") for problem in error.problems)) from None
-    tools = listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed
+    tools = documents[0] if len(documents) == 1 and isinstance(documents[0], list) else documents
     return [_tool(tool, file) for tool in tools]
 
 
@@ -211,13 +212,13 @@ def _tool(tool: Json, file: str) -> Json:
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         hint = "a list of {name, description, parameters}"
         raise InvalidInput(Problem("BK508", f"{file} contains something that is not a tool", hint))
-    told = {"name": tool["name"], "description": tool.get("description")}
-    told["parameters"] = tool.get("parameters", tool.get("input_schema"))
-    return {key: value for key, value in told.items() if value}
+    fields = {"name": tool["name"], "description": tool.get("description")}
+    fields["parameters"] = tool.get("parameters", tool.get("input_schema"))
+    return {key: value for key, value in fields.items() if value}
 
 
-def _input(text: str, group: str, project: Project) -> Json:
-    """A value, JSON where it is JSON; or the file that it comes from."""
+def _input_value(text: str, group: str, project: Project) -> Json:
+    """An input of a prompt: a value, parsed if it is JSON, or with @ a file."""
     if text.startswith("@"):
         if not os.path.isfile(os.path.join(project.cwd, text[1:])):
             hint = "name a file after the @, or leave it out"
@@ -227,35 +228,36 @@ def _input(text: str, group: str, project: Project) -> Json:
 
 
 def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
-    """The program as it was typed, run where it was typed: `cwd` leads there from the new file's folder."""
-    asked: dict[str, Any] = {"argv": list(options.argv), "cwd": cwd}
+    """The recipe of a program as typed, run in the current folder: `cwd` is the path there from the new
+    file's folder."""
+    request: dict[str, Any] = {"argv": list(options.argv), "cwd": cwd}
     if options.stdin is not None:
-        asked["stdin"] = content(options.stdin)
+        request["stdin"] = content(options.stdin)
     if options.env:
-        asked["env"] = parse_pairs("--env", options.env, "NAME=VALUE")
+        request["env"] = parse_pairs("--env", options.env, "NAME=VALUE")
     if options.files:
-        asked["files"] = list(options.files)
-    execution = {"type": "command"} | stated(timeout=options.timeout, parse=options.parse)
-    return {"input": asked, "execution": execution}
+        request["files"] = list(options.files)
+    execution = {"type": "command"} | drop_unset(timeout=options.timeout, parse=options.parse)
+    return {"input": request, "execution": execution}
 
 
-def how_to_allow(program: str, known: Command | None, env: Iterable[str]) -> str | None:
-    """A program that the operator has typed runs now, with the variables that were typed; for later runs the
-    configuration has to name it, and list them. None: it does."""
-    missing = [name for name in env if known is None or name not in known.env]
-    if known is not None and not missing:
+def how_to_allow(program: str, declared: Command | None, env: Iterable[str]) -> str | None:
+    """How to allow a typed program and its variables in later runs, for which the configuration has to name
+    them; None if it does."""
+    missing = [name for name in env if declared is None or name not in declared.env]
+    if declared is not None and not missing:
         return None
-    name, argv = (program, known.argv) if known else (slug(os.path.basename(program)), [program])
-    listed = [*(known.env if known else ()), *missing]
+    name, argv = (program, declared.argv) if declared else (slug(os.path.basename(program)), [program])
+    variables = [*(declared.env if declared else ()), *missing]
     words = f"[{', '.join(argv)}]"
-    entry = f"{{argv: {words}, env: [{', '.join(listed)}]}}" if listed else words
-    verb, where = ("set", "in") if known else ("add", "to")
+    entry = f"{{argv: {words}, env: [{', '.join(variables)}]}}" if variables else words
+    verb, preposition = ("set", "in") if declared else ("add", "to")
     line = f"`commands: {{{name}: {entry}}}`"
-    return f"to compare it, {verb} {line} {where} baselinekit.yaml, or pass --allow-exec"
+    return f"to compare it, {verb} {line} {preposition} baselinekit.yaml, or pass --allow-exec"
 
 
 def content(text: str) -> str:
-    """The text, or with @ what a file (`@-`: standard input) holds."""
+    """The text itself, or with @ the content of a file (`@-`: standard input)."""
     if not text.startswith("@"):
         return text
     try:
@@ -266,8 +268,8 @@ def content(text: str) -> str:
     except UnicodeDecodeError:
         raise InvalidInput(Problem("BK508", f"{text[1:]} is not UTF-8 text", "name a text")) from None
     except OSError as error:
-        what = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise InvalidInput(Problem("BK508", what, "check the name after the @")) from None
+        message = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
+        raise InvalidInput(Problem("BK508", message, "check the name after the @")) from None
 
 
 def json_or_text(text: str) -> Json:
@@ -278,7 +280,7 @@ def json_or_text(text: str) -> Json:
 
 
 def describe_output(output: Json) -> str:
-    """A captured output in a few words."""
+    """Describe a captured output in a few words."""
     if isinstance(output, dict) and "status" in output:
         return f"{output['status']}, {describe_body(output.get('body'))}"
     if isinstance(output, dict) and "exit_code" in output:
@@ -287,7 +289,7 @@ def describe_output(output: Json) -> str:
 
 
 def describe_body(body: Json) -> str:
-    if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # of bytes that are no text
+    if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # stored for a binary body
         return f"{body['size']:,} bytes"
     if isinstance(body, dict) and not body:
         return "an empty object"

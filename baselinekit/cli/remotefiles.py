@@ -1,6 +1,6 @@
-"""Files of git repositories as a command reads them, before there is a run that has clients.
+"""Files of git repositories as a command reads them, before a run has built its clients.
 
-Whatever this takes is loaded with the first of them: most commands read none."""
+The modules for it are loaded with the first such file: most commands read none."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class RemoteFiles:
-    """Those that the files of a project name. `offline`: what was fetched before, and nobody is asked."""
+    """The files of git repositories that a project's files name. `offline`: use only what was fetched
+    before."""
 
     def __init__(self, project: Project, offline: bool = False, environ: Mapping[str, str] = os.environ):
         self.project, self._environ, self._now = project, environ, clock()
@@ -44,14 +45,14 @@ class RemoteFiles:
 
     @property
     def hosts(self) -> "dict[str, HostForm]":
-        """Those that everybody knows, and those of the configuration."""
+        """The built-in hosts and those of the configuration."""
         from baselinekit.programs.gitaddress import HOSTS
 
         return {**HOSTS, **self.project.config.git.hosts}
 
     @property
     def hosts_allowed(self) -> list[str]:
-        """Those of them that may be asked."""
+        """The hosts that may be asked."""
         return [host for host in self.hosts if self.may_ask(host)]
 
     def may_ask(self, host: str) -> bool:
@@ -62,11 +63,12 @@ class RemoteFiles:
         return True
 
     def check(self, url: str) -> None:
-        """May this repository be asked? The hosts that the configuration names for git may."""
+        """Raise Refused if this repository may not be asked. Hosts that the configuration names for git may
+        be."""
         trust = self.project.trust
-        scheme, _, rest = url.partition("://")
-        place = rest.partition("/")[0]
-        named = self.project.config.git.hosts
-        if place in named or f"{scheme}://{place}" in named:
+        scheme, _, remainder = url.partition("://")
+        host = remainder.partition("/")[0]
+        configured_hosts = self.project.config.git.hosts
+        if host in configured_hosts or f"{scheme}://{host}" in configured_hosts:
             trust = trust.allowing(url)
         trust.check_request(url)

@@ -1,5 +1,5 @@
-"""A request as it is typed after `capture http`: with the options of curl, or as a whole curl line. Both are
-read by the same rules, so that what curl would send is what is sent and stored."""
+"""The request of `capture http`: given by curl's options or as a whole curl line. Both are parsed by the same
+rules, so that the request that curl would send is sent and stored."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from baselinekit.cli.capture import HttpOptions, is_curl
 from baselinekit.cli.options import ProjectOptions, parse_lists, project_of
-from baselinekit.cli.recipes import content, json_or_text, stated
+from baselinekit.cli.recipes import content, drop_unset, json_or_text
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign, credentials_in, with_one_cookie
@@ -28,14 +28,14 @@ from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
 
-_ONCE = (
+_SINGLE_OPTIONS = (
     ("verb", "-X"),
     ("user", "-u"),
     ("bearer", "--oauth2-bearer"),
     ("user_agent", "-A"),
     ("referer", "-e"),
 )
-_OFTEN = (
+_REPEATABLE_OPTIONS = (
     ("headers", "-H"),
     ("data", "-d"),
     ("data_raw", "--data-raw"),
@@ -52,66 +52,74 @@ _JSON = "application/json"
 
 @frozen
 class TypedRequest:
-    """`current`: of the new file; `dropped`: what of the line has no counterpart; `is_insecure`: whether any
-    certificate will do, which no file may say."""
+    """`current`: that of the new file; `dropped`: the parts of the line without a counterpart; `is_insecure`:
+    whether certificates are not verified, which no file may ask for."""
 
     current: dict[str, Any]
     dropped: tuple[str, ...]
     is_insecure: bool
 
 
-def open_typed(options: HttpOptions) -> tuple[Project, TypedRequest]:
-    """The project, and the request with a variable in the place of each credential. A secret that is named
-    and has no value in the environment has the one that was typed."""
+def open_request(options: HttpOptions) -> tuple[Project, TypedRequest]:
+    """Open the project, and parse the request, with a variable in place of each credential. A named secret
+    that is not set in the environment gets the value that was typed in the request."""
     names = [text for text in options.project.secrets if "=" not in text]
     unset = [name for name in names if not os.environ.get(name)]
-    given = [text for text in options.project.secrets if text not in unset]
-    project = project_of(replace(options.project, secrets=tuple(given)))
+    secrets = [text for text in options.project.secrets if text not in unset]
+    project = project_of(replace(options.project, secrets=tuple(secrets)))
     read = cache(lambda name: content(f"@{name}"))
     request = typed_request(options, project, read)
     is_allowed = options.storing.allow_secrets
-    found = [one for one in credentials_in(request.current) if one.is_declared or not is_allowed]
-    values, left = assign(found, names, os.environ)
-    if left:
-        raise Refused(*(_refused(one, names, request.current, project) for one in left))
-    given += [f"{name}={values[name]}" if name in values else name for name in unset]
-    project = project_of(replace(options.project, secrets=tuple(given)))
+    credentials = [
+        credential
+        for credential in credentials_in(request.current)
+        if credential.is_declared or not is_allowed
+    ]
+    values, unassigned = assign(credentials, names, os.environ)
+    if unassigned:
+        raise Refused(*(_refusal(credential, names, request.current, project) for credential in unassigned))
+    secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
+    project = project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
 
-def _refused(one: Credential, names: Sequence[str], current: Mapping[str, Any], project: Project) -> Problem:
-    code = "BK525" if one.is_declared else "BK522"
-    if one.name in names:
-        what = f"{one.message}, and not that of the environment variable {one.name}"
-        return Problem(code, what, f"unset {one.name}, or type {{{{{one.name}}}}} in its place")
-    host = host_asked(current, project)
-    entry = f"{{from_env: {one.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
+def _refusal(
+    credential: Credential, names: Sequence[str], current: Mapping[str, Any], project: Project
+) -> Problem:
+    code = "BK525" if credential.is_declared else "BK522"
+    if credential.name in names:
+        message = f"{credential.message}, and not that of the environment variable {credential.name}"
+        return Problem(
+            code, message, f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
+        )
+    host = request_host(current, project)
+    entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
     hint = (
-        f"add --secret {one.name}: {{{{{one.name}}}}} is stored instead, and baselinekit.yaml gets "
-        f"`variables: {{{one.name}: {entry}}}`"
+        f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
+        f"and baselinekit.yaml gets `variables: {{{credential.name}: {entry}}}`"
     )
-    insist = "" if one.is_declared else "; or pass --allow-secrets"
-    return Problem(code, one.message, hint + insist)
+    override_hint = "" if credential.is_declared else "; or pass --allow-secrets"
+    return Problem(code, credential.message, hint + override_hint)
 
 
-def host_asked(current: Mapping[str, Any], project: Project) -> str:
-    """The host, and its port, that a secret in a request goes to."""
+def request_host(current: Mapping[str, Any], project: Project) -> str:
+    """The host and port that the secrets in a request are sent to."""
     recipe = http_recipe(current)
     base = kind_of(recipe).base_url(recipe, project.override_base_url, project.base_url)
     return urlsplit(str(project.scope.expand(base, ()) or "")).netloc
 
 
 def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
-    """Secrets that the operator has named and the recipe uses, written into the configuration as variables,
-    so that the environment alone is enough from now on. Their names."""
-    named = [text for text in options.secrets if "=" not in text]
+    """Write the secrets that the operator named and the recipe uses into the configuration as variables, so
+    that from now on only the environment has to provide them. Return their names."""
+    secret_names = [text for text in options.secrets if "=" not in text]
     used = set(names_in(dict(current)))
-    names = [name for name in named if name in used and name not in project.config.variables]
+    names = [name for name in secret_names if name in used and name not in project.config.variables]
     if not names or project.config_from is not None:
         return []
     asks_address = KINDS[current["execution"]["type"]].asks_address
-    host = host_asked(current, project) if asks_address else ""
+    host = request_host(current, project) if asks_address else ""
     entry: dict[str, Json] = {"secret": True, **({"hosts": [host]} if host else {})}
     variables: dict[str, Json] = {name: {"from_env": re.sub(r"\W", "_", name), **entry} for name in names}
     declare_variables(project.root, project.config_file, variables)
@@ -119,60 +127,60 @@ def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[
 
 
 def typed_request(options: HttpOptions, project: Project, read: Read) -> TypedRequest:
-    """`[METHOD] URL` and the options of a request, or `curl` and its line."""
-    line = list(_as_curl(options, read))
+    """Parse `[METHOD] URL` with the options of a request, or `curl` with its line."""
+    line = list(_curl_words(options, read))
     if is_curl(options.words[0]):
-        typed = list(options.words[1:])
-        line += _pasted(read) if typed == ["-"] else typed
+        words = list(options.words[1:])
+        line += _pasted_words(read) if words == ["-"] else words
     else:
         *method, url = options.words
         if len(method) > 1:
-            what = f"{' '.join(options.words)!r} is not [METHOD] URL"
-            raise InvalidInput(Problem("BK508", what, "put a URL with spaces in quotes"))
-        line = [*(["-X", *method] if method and not options.verb else []), *line, _absolute(url, project)]
-    asked = parse_words(line, read)
-    execution = {"type": "http", **asked.execution}
+            message = f"{' '.join(options.words)!r} is not [METHOD] URL"
+            raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
+        line = [*(["-X", *method] if method and not options.verb else []), *line, _absolute_url(url, project)]
+    parsed = parse_words(line, read)
+    execution = {"type": "http", **parsed.execution}
     if is_insecure := execution.get("verify") is False:
         del execution["verify"]
-    request = _request(asked, execution, options, project)
-    execution |= stated(timeout=options.timeout, redirects=options.redirects)
-    execution |= stated(parse=options.parse, take=options.take)
+    request = _request(parsed, execution, options, project)
+    execution |= drop_unset(timeout=options.timeout, redirects=options.redirects)
+    execution |= drop_unset(parse=options.parse, take=options.take)
     if options.keep_headers:
         execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
     current = {"input": request, "execution": execution}
-    return TypedRequest(current, asked.dropped, is_insecure)
+    return TypedRequest(current, parsed.dropped, is_insecure)
 
 
 def _request(
-    asked: CurlRequest, execution: dict[str, Any], options: HttpOptions, project: Project
+    parsed: CurlRequest, execution: dict[str, Any], options: HttpOptions, project: Project
 ) -> dict[str, Json]:
-    rest = dict(asked.request)
-    request: dict[str, Json] = {"method": rest.pop("method")}
-    request["endpoint"] = _endpoint(str(rest.pop("url")), execution, project)
-    request |= stated(headers=rest.pop("headers", None))
+    fields = dict(parsed.request)
+    request: dict[str, Json] = {"method": fields.pop("method")}
+    request["endpoint"] = _endpoint(str(fields.pop("url")), execution, project)
+    request |= drop_unset(headers=fields.pop("headers", None))
     if options.params:
         request |= {"params": parse_lists("--param", options.params, "NAME=VALUE")}
-    named: dict[str, Json] = with_names(request | rest, project.scope)
-    return with_one_cookie(named)
+    request_with_names: dict[str, Json] = with_names(request | fields, project.scope)
+    return with_one_cookie(request_with_names)
 
 
-def _pasted(read: Read) -> list[str]:
-    """The line on standard input."""
+def _pasted_words(read: Read) -> list[str]:
+    """The words of the curl line on standard input."""
     text = read("-")
     commands = [words for _, words in split_commands(text) if is_curl(words[0])]
     if len(commands) != 1:
-        what = f"there are {len(commands) or 'no'} curl lines on standard input"
-        raise InvalidInput(Problem("BK508", what, "paste one"))
+        message = f"there are {len(commands) or 'no'} curl lines on standard input"
+        raise InvalidInput(Problem("BK508", message, "paste one"))
     refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
 
 
-def _as_curl(options: HttpOptions, read: Read) -> Iterator[str]:
-    """The options as curl has them. What is JSON is sent as JSON, where nobody says otherwise."""
-    for name, flag in _ONCE:
+def _curl_words(options: HttpOptions, read: Read) -> Iterator[str]:
+    """The options as words of a curl line. JSON data is sent as JSON unless a header says otherwise."""
+    for name, flag in _SINGLE_OPTIONS:
         if (value := getattr(options, name)) is not None:
             yield from (flag, value)
-    for name, flag in _OFTEN:
+    for name, flag in _REPEATABLE_OPTIONS:
         for value in getattr(options, name):
             yield from (flag, value)
     yield from (flag for name, flag in _FLAGS if getattr(options, name))
@@ -186,13 +194,13 @@ def _as_curl(options: HttpOptions, read: Read) -> Iterator[str]:
 
 
 def http_recipe(current: Mapping[str, Any]) -> Recipe:
-    """As far as it says where its request goes."""
+    """A recipe with only the parts that decide where the request goes."""
     execution = HttpExecution("http", base_url=current["execution"].get("base_url"))
     return Recipe(HttpRequest(endpoint=current["input"].get("endpoint")), execution)
 
 
 def with_files(current: dict[str, Any], group: str, project: Project) -> dict[str, Any]:
-    """The recipe with the way from its file's folder to each file that was named."""
+    """The recipe with the paths of its files relative to its own file's folder."""
     request, execution = current["input"], current["execution"]
     if files := request.get("files"):
         for path in files.values():
@@ -200,9 +208,9 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
                 hint = "name a file behind the @, or use --form-string"
                 raise InvalidInput(Problem("BK508", f"there is no file {path!r}", hint))
         request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
-    named = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
-    ways = {key: project.way_back(group, path) for key, path in named.items()}
-    return {"input": request, "execution": {**execution, **ways}}
+    tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
+    relative_paths = {key: project.way_back(group, path) for key, path in tls_files.items()}
+    return {"input": request, "execution": {**execution, **relative_paths}}
 
 
 def http_id(current: Mapping[str, Any]) -> str:
@@ -210,23 +218,23 @@ def http_id(current: Mapping[str, Any]) -> str:
     return slug(f"{request['method']} {urlsplit(request['endpoint']).path}")
 
 
-def _absolute(url: str, project: Project) -> str:
-    """What was typed with its host, as curl asks for it."""
+def _absolute_url(url: str, project: Project) -> str:
+    """The typed URL with its host, which curl requires."""
     if url.startswith("/"):
         base = project.override_base_url or project.base_url
         if base is None:
-            what = f"{url} has no base_url"
+            message = f"{url} has no base_url"
             hint = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
-            raise InvalidInput(Problem("BK508", what, hint))
+            raise InvalidInput(Problem("BK508", message, hint))
         return base.rstrip("/") + url
     if "://" not in url and not re.search(r"[.:/]|^localhost$", url):
-        what = f"{url!r} is not a URL"
-        raise InvalidInput(Problem("BK508", what, "as in: capture http GET http://127.0.0.1:8000/users"))
+        message = f"{url!r} is not a URL"
+        raise InvalidInput(Problem("BK508", message, "as in: capture http GET http://127.0.0.1:8000/users"))
     return url
 
 
 def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
-    """The part of the URL below the base; a base that the project does not know goes into the file."""
+    """The part of the URL below the base; a base other than the project's is added to `execution`."""
     base = project.override_base_url or project.base_url
     if base is not None and (url == base or url.startswith(base.rstrip("/") + "/")):
         return url[len(base.rstrip("/")) :] or "/"

@@ -1,4 +1,5 @@
-"""What `baselinekit run` does: ask, grade, count, report; or list what it would do. `gate` runs suites so."""
+"""What `baselinekit run` does: ask, grade, count, report; or list what it would do. `gate` runs its suites
+with this module too."""
 
 import json
 import sys
@@ -50,18 +51,18 @@ def run_or_list(options: RunOptions) -> int:
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
-        _list(plan_suite(project, suite, options, is_only_listed=True), suite, options)
+        _print_plan(plan_suite(project, suite, options, is_only_listed=True), suite, options)
         return 0
-    before = _earlier(project, suite, options)
+    earlier = _load_earlier_run(project, suite, options)
     report = run_suite(project, suite, options)
-    if before is not None:
+    if earlier is not None:
         report = replace(
-            report, earlier=compare_runs(report, before, options.across, options.fail_on_regressed)
+            report, earlier=compare_runs(report, earlier, options.across, options.fail_on_regressed)
         )
-    report, kept = keep_run(project, suite, mask_report(report, project.redactor))
+    report, kept_files = keep_run(project, suite, mask_report(report, project.redactor))
     report = delivery.deliver(report, options.outputs, project.root)
     if not delivery.show_json(report, options.as_json):
-        _print(project, report, kept, options)
+        _print(project, report, kept_files, options)
     delivery.annotate(report, options.outputs, project.root, err=options.as_json)
     delivery.notify(project, report, report.exit_code, by_suite=suite.reporting.notify_on_failure)
     return report.exit_code
@@ -70,21 +71,20 @@ def run_or_list(options: RunOptions) -> int:
 def plan_suite(
     project: Project, suite: Suite, options: RunOptions, is_only_listed: bool = False
 ) -> list[Planned]:
-    """Everything as a run would, and nobody is asked. Where it `is_only_listed`, nobody has to allow anything
-    either."""
+    """Prepare everything as a run would, without asking any model. With `is_only_listed`, no permissions are
+    needed either."""
     choice, policy = _choice(project, options), _policy(project, options, None)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
         if is_only_listed:
-            clients = replace(clients, models=_Unasked(clients.models))
+            clients = replace(clients, models=_ListedModels(clients.models))
         outside = outside_of(project, clients, Queue(project, clock()), None)
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
 @frozen
-class _Unasked:
-    """The models of a run that is only listed: one that nobody has declared yet, or whose key is not there,
-    is told when it is to be asked."""
+class _ListedModels:
+    """The models of a run that is only listed: an undeclared model or a missing key is not an error yet."""
 
     models: ModelClient
 
@@ -100,12 +100,12 @@ class _Unasked:
 
 
 def run_suite(
-    project: Project, suite: Suite, options: RunOptions, lasting: PlanJournals | None = None
+    project: Project, suite: Suite, options: RunOptions, journals: PlanJournals | None = None
 ) -> Report:
-    """The run itself, with real clients. `lasting`: the journal of a plan of several suites."""
-    doing = "" if options.quiet or options.as_json else "running"
+    """Run a suite with real clients. `journals`: the journals of a plan of several suites."""
+    action = "" if options.quiet or options.as_json else "running"
     saving = saved_answers(options.save_answers, options.resume)
-    with saving as save, real_context() as context, with_progress(context, doing) as context:
+    with saving as save, real_context() as context, with_progress(context, action) as context:
         about = f"run {suite.file or suite.name}"
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
@@ -117,19 +117,19 @@ def run_suite(
                 project,
                 suite,
                 _choice(project, options),
-                _policy(project, options, lasting),
+                _policy(project, options, journals),
                 context,
                 replace(outside, take=taking(queue, save)),
                 command_line(project),
-                _elsewhere(project, options, context, models, about),
+                _engine(project, options, context, models, about),
             )
-            return models.added_up(report)
+            return models.with_totals(report)
 
 
-def _elsewhere(
+def _engine(
     project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
 ) -> Callable[[CaseOrder], CaseEngine | None] | None:
-    """Where else than in threads of this process it is done."""
+    """The engine for a cluster or several processes; None for threads of this process."""
     if options.dask is not None:
         from baselinekit.cli.caseworker import on_cluster
 
@@ -142,24 +142,28 @@ def _elsewhere(
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:
-    """What later commands need of a run: what did not pass, for --lf (of what compare knows as well, for its
-    --lf too), its results, and the reports that its suite wants."""
+    """Store what later commands need of a run: what did not pass, for --lf (regression cases also for that of
+    compare), the results, and the reports that the suite asks for."""
     remember_not_passed(project.root, report, TRIED)
-    known = (one for one in report.results if one.case is not None and one.case.eval_type == "regression")
-    remember_not_passed(project.root, replace(report, results=tuple(known)))
+    regressions = (
+        result
+        for result in report.results
+        if result.case is not None and result.case.eval_type == "regression"
+    )
+    remember_not_passed(project.root, replace(report, results=tuple(regressions)))
     keep_report(project.root, report)
-    kept, why = keep_reports(project, suite, report)
-    return (replace(report, warnings=(*report.warnings, why)) if why else report), kept
+    kept_files, reason = keep_reports(project, suite, report)
+    return (replace(report, warnings=(*report.warnings, reason)) if reason else report), kept_files
 
 
-def _earlier(project: Project, suite: Suite, options: RunOptions) -> Report | None:
-    """The run to compare with; one that is not there is told before anything is asked."""
+def _load_earlier_run(project: Project, suite: Suite, options: RunOptions) -> Report | None:
+    """Load the run to compare with; a missing one is reported before any model is asked."""
     check_parts(options.across)
     if options.compare_to is not None:
         return load_earlier(project, options.compare_to, suite.name)
     if options.fail_on_regressed or options.across:
-        what = "there is no run to compare with"
-        raise InvalidInput(Problem("BK508", what, "add --compare-to last, or a result file"))
+        message = "there is no run to compare with"
+        raise InvalidInput(Problem("BK508", message, "add --compare-to last, or a result file"))
     return None
 
 
@@ -176,20 +180,20 @@ def _choice(project: Project, options: RunOptions) -> Choice:
     )
 
 
-def _policy(project: Project, options: RunOptions, lasting: PlanJournals | None) -> RunPolicy:
+def _policy(project: Project, options: RunOptions, journals: PlanJournals | None) -> RunPolicy:
     record = record_policy(project, options.record)
     thresholds = dict(PRESETS[options.preset]) if options.preset else {}
     if options.fail_under is not None:
         thresholds[RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
     if options.preset and (attempts or 0) < 3:
-        what = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
-        raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
-    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, lasting)
+        message = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
+        raise InvalidInput(Problem("BK508", message, "leave out --attempts, or make it 3 or more"))
+    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
 
 
-def _print(project: Project, report: Report, kept: list[str], options: RunOptions) -> None:
-    """Only what did not pass; then the metrics, the count, and what to type next."""
+def _print(project: Project, report: Report, kept_files: list[str], options: RunOptions) -> None:
+    """Print only what did not pass; then the metrics, the count, and the next commands."""
     style = screen.style_of(options.color, options.verbose)
     if options.verbose:
         screen.show(format_passed(report, style))
@@ -206,17 +210,19 @@ def _print(project: Project, report: Report, kept: list[str], options: RunOption
     if options.quiet:
         delivery.tell_lost(report)
         return
-    if kept:
-        screen.line(style.paint(f"kept: {delivery.describe_files(kept)}", "dim"))
-    named = ["--suite", options.suite] if options.suite else options.paths
-    here = path_from_here(project)
+    if kept_files:
+        screen.line(style.paint(f"kept: {delivery.describe_files(kept_files)}", "dim"))
+    arguments = ["--suite", options.suite] if options.suite else options.paths
+    from_here = path_from_here(project)
     screen.next_commands(
-        next_commands.after_run(report, sys.argv[1:], named, options.verbose, options.outputs, kept, here)
+        next_commands.after_run(
+            report, sys.argv[1:], arguments, options.verbose, options.outputs, kept_files, from_here
+        )
     )
 
 
-def _list(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> None:
-    """What would be run, by whom it would be graded, and how often models would be asked."""
+def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> None:
+    """Print what would be run, the graders, and how often models would be asked."""
     if options.as_json:
         screen.show_json(json.dumps([_document(plan) for plan in plans], indent=2, default=str) + "\n")
         return
@@ -231,14 +237,14 @@ def _list(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> None:
             for line in criteria:
                 screen.line(screen.safe_line(f"    {name}: {line}"))
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
-    of = len(suite.cases)
-    cases = f"{len(plans):,} of {of:,} cases" if len(plans) < of else many(len(plans), "case")
-    more = ", and more if attempts are retried" if calls else ""
-    fewer = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
-    asked = f"{'up to ' if fewer else ''}{many(calls, 'call')} of models{more}"
+    total = len(suite.cases)
+    cases = f"{len(plans):,} of {total:,} cases" if len(plans) < total else many(len(plans), "case")
+    retry_note = ", and more if attempts are retried" if calls else ""
+    is_upper_bound = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
+    calls_text = f"{'up to ' if is_upper_bound else ''}{many(calls, 'call')} of models{retry_note}"
     for note in suite.notes:
         screen.line(screen.safe_line(f"note: {note}"))
-    screen.line(f"{cases}, {many(attempts, 'attempt')}, {asked}; nothing was run")
+    screen.line(f"{cases}, {many(attempts, 'attempt')}, {calls_text}; nothing was run")
 
 
 def _document(plan: Planned) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the terminal wants: colours or none, how wide, text that any output can take, and no secrets."""
+"""Output to the terminal: colours, width, encoding, and masked secrets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _mask: Callable[[str], str] | None = None
 
 
 def install(mask: Callable[[str], str]) -> None:
-    """From now on this keeps the secrets out."""
+    """Set the function that masks secrets from now on."""
     global _mask
     _mask = mask
 
 
 def redact(text: str) -> str:
-    """The text without secrets."""
+    """The text with secrets masked."""
     if _mask is not None:
         return _mask(text)
     from baselinekit.secrets.finding import covered
@@ -39,35 +39,35 @@ def redact(text: str) -> str:
     return covered(text)
 
 
-# What the terminal wants: colours or none, how wide, and text that any standard output can take.
+# Colours, width, and text that any standard output can take.
 
 
 _SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+-]*|true|false|null')
 
 
 def style_of(color: str, verbose: bool = False) -> Style:
-    from baselinekit.report.wording import Style  # whoever asks for it has a report to show
+    from baselinekit.report.wording import Style  # only needed to show a report
 
     width = shutil.get_terminal_size((100, 24)).columns
     if color != "auto":
         return Style(color == "always", width, verbose)
     if os.environ.get("NO_COLOR"):
         return Style(False, width, verbose)
-    wanted = bool(os.environ.get("FORCE_COLOR")) or (
+    with_color = bool(os.environ.get("FORCE_COLOR")) or (
         sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     )
-    return Style(wanted, width, verbose)
+    return Style(with_color, width, verbose)
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at both ends, who can be asked."""
+    """Whether input and output are a terminal, so that questions can be asked."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def show(text: str, err: bool = False) -> None:
-    """Print, whatever the encoding of the stream: what it cannot hold is shown as an escape."""
+    """Print in any encoding: characters that the stream cannot hold are shown as escapes."""
     stream = sys.stderr if err else sys.stdout
-    if stream is None:  # closed by whoever started us
+    if stream is None:  # closed by the parent process
         return
     encoding = stream.encoding or "utf-8"
     safe = redact(text).encode(encoding, "backslashreplace").decode(encoding)
@@ -75,23 +75,23 @@ def show(text: str, err: bool = False) -> None:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:
         raise entry.ReaderLeft from None
-    except OSError as error:  # of what is said on the side nobody needs to hear
-        entry.lose(stream, error, reported=not err)
+    except OSError as error:  # a failure of standard error is not reported
+        entry.record_write_error(stream, error, reported=not err)
 
 
 def show_json(written: str) -> None:
-    """Print JSON, so that it is still JSON whatever the encoding of standard output."""
+    """Print JSON that is valid in any encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    shown = json_text(_SCALAR.sub(_redacted, written))
+    escaped = json_text(_SCALAR.sub(_redact_scalar, written))
     try:
-        shown.encode(encoding)
+        escaped.encode(encoding)
     except UnicodeEncodeError:
-        shown = json_ascii(shown)
-    show(shown)
+        escaped = json_ascii(escaped)
+    show(escaped)
 
 
-def _redacted(scalar: re.Match[str]) -> str:
-    """A scalar of a JSON text without secrets, and still one. A key is no whole value."""
+def _redact_scalar(scalar: re.Match[str]) -> str:
+    """Mask secrets in a scalar of a JSON text, keeping it valid. A key is not masked as a whole value."""
     if scalar["text"] is None:
         return scalar[0] if redact(scalar[0]) == scalar[0] else '"***"'
     if scalar["colon"]:
@@ -105,16 +105,16 @@ def line(text: str = "", err: bool = False) -> None:
 
 
 def next_commands(commands: Iterable[str]) -> None:
-    """What to type next, a line each."""
+    """Print the commands to type next, a line each."""
     for command in commands:
         line(f"next: {safe_line(command)}")
 
 
 def safe(text: str) -> str:
-    """Text that may hold what came from outside."""
+    """Escape text that may come from outside."""
     return log(visible(text))
 
 
 def safe_line(text: str) -> str:
-    """As `safe`, and on one line: a name, say, of which nobody knows who gave it."""
+    """As `safe`, and on one line: for names, for example, which may come from anywhere."""
     return log(one_line(text))

@@ -1,5 +1,5 @@
-"""Another process that works on chunks of a run: what it is told (`Order`), and the clients, the project and
-the models that it builds from that. It writes nothing: what is to be kept goes back to who sent the chunk."""
+"""A worker process for chunks of a run: the `Order` that it gets, and the clients, project and models that it
+builds from that. It writes nothing: results are sent back to the process that sent the chunk."""
 
 import gc
 import time
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.cli.clients import CACHE, LazyModels, open_clients, typed
+from baselinekit.cli.clients import CACHE, LazyModels, open_clients, operator_path
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.frozen import frozen
 from baselinekit.model.baselines import Entry
@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # most runs ask no model
 
 @frozen
 class Order:
-    """What another process has to know to work on the same run: words, of which it builds the rest. The
-    project's scope is not among them, nor is a client. `jobs`: how many at once, of one worker. `resume` and
-    `about`: as for LazyModels."""
+    """What another process needs to work on the same run: plain settings, from which it builds the project
+    and the clients itself. `jobs`: how many at once in one worker. `resume` and `about`: as for
+    LazyModels."""
 
     operator: Operator
     recording: RecordingOptions
@@ -44,7 +44,7 @@ class Order:
 def order_of(
     project: Project, recording: RecordingOptions, jobs: int, resume: bool | None = None, about: str = ""
 ) -> Order:
-    """The order of a project that was opened by somebody's words."""
+    """The order for a project that was opened by an operator."""
     assert project.operator is not None
     operator = replace(project.operator, execute=None, work=time.thread_time)
     return Order(operator, recording, jobs, resume, about)
@@ -53,14 +53,14 @@ def order_of(
 def orders_of(
     project: Project, recording: RecordingOptions, places: int, jobs: int, resume: bool | None, about: str
 ) -> list[Order]:
-    """One for each of several workers: together they do no more at once than `jobs`."""
+    """An order for each of several workers, which together do no more than `jobs` at once."""
     order = order_of(project, recording, jobs, resume, about)
     return [replace(order, jobs=jobs // places + (number < jobs % places)) for number in range(places)]
 
 
 class Workplace:
-    """The project of an order and its clients in this process: before each chunk a lease `begin`s, and what
-    was `gathered` meanwhile is told afterwards."""
+    """The project and the clients of an order in this process. Call `begin` with the lease before each chunk,
+    and `gathered` after it."""
 
     def __init__(self, order: Order):
         self._open = ExitStack()
@@ -81,11 +81,11 @@ class Workplace:
         self.models.begin(lease)
 
     def gathered(self) -> Gathered:
-        before, self._plain = self._plain, self.project.redactor.plain
-        return Gathered(*self.models.gathered(), self._plain - before)
+        plain_before, self._plain = self._plain, self.project.redactor.plain
+        return Gathered(*self.models.gathered(), self._plain - plain_before)
 
     def cancel(self) -> None:
-        """What is under way ends soon, and nothing is begun any more."""
+        """End what is under way soon, and start nothing more."""
         self.context.stop.ask()
 
     def close(self) -> None:
@@ -93,24 +93,26 @@ class Workplace:
 
 
 class CompareWorker:
-    """Reads, compiles, replays and judges baselines for a compare that another process has begun. `known`:
-    what that one knows of the place of the run, where this is another one."""
+    """Reads, compiles, replays and judges baselines for a compare that another process has started.
+    `known_environment`: the environment of the run, if this worker is on another machine."""
 
-    def __init__(self, order: Order, policy: JudgePolicy, known: Mapping[str, Json] | None = None):
+    def __init__(
+        self, order: Order, policy: JudgePolicy, known_environment: Mapping[str, Json] | None = None
+    ):
         self._place = Workplace(order)
         self._jobs = order.jobs
         self._has_begun = False
         environment = CaptureEnvironment(self._place.project, self._place.clients)
-        if known is not None:
-            environment = KnownEnvironment(self._place.project, self._place.clients, known)
+        if known_environment is not None:
+            environment = KnownEnvironment(self._place.project, self._place.clients, known_environment)
         self._worker = ChunkWorker(environment, policy, self._place.context)
         self.cancel, self.close = self._place.cancel, self._place.close
 
-    def read(self, files: list[str], wanted: IsWanted | None) -> tuple[ReadFiles, list[Unfit]]:
-        """What stands in files, and what is wrong with those that are wanted."""
-        read = self._worker.read(files, wanted)
-        chosen = [] if wanted is None else [entry for entry in read.entries if wanted(entry)]
-        return read, self._worker.prepare(chosen)
+    def read(self, files: list[str], is_wanted: IsWanted | None) -> tuple[ReadFiles, list[Unfit]]:
+        """The entries of files, and what is wrong with the selected ones."""
+        read = self._worker.read(files, is_wanted)
+        entries = [] if is_wanted is None else [entry for entry in read.entries if is_wanted(entry)]
+        return read, self._worker.prepare(entries)
 
     def prepare(self, entries: list[Entry]) -> list[Unfit]:
         return self._worker.prepare(entries)
@@ -119,7 +121,7 @@ class CompareWorker:
         self._place.begin(lease)
         if not self._has_begun:
             self._has_begun = True
-            gc.freeze()  # what was read stays until its turn: there is no use in looking through it
+            gc.freeze()  # what was read stays: spare the garbage collector from scanning it
         failures = 0
 
         def goes_on(result: Result) -> bool:
@@ -127,17 +129,17 @@ class CompareWorker:
             failures += result.outcome in ("failed", "error")
             return lease.failures is None or failures < lease.failures
 
-        done = self._worker.run(chunk, self._jobs, goes_on)
-        return replace(done, gathered=self._place.gathered())
+        outcome = self._worker.run(chunk, self._jobs, goes_on)
+        return replace(outcome, gathered=self._place.gathered())
 
 
 class KnownEnvironment(CaptureEnvironment):
-    """That of a run whose files are laid out here: what git and its programs say of the project was found out
-    where they are."""
+    """The environment of a run whose files were sent to this machine: git and the programs were asked about
+    the project on the original machine."""
 
-    def __init__(self, project: Project, clients: Clients, known: Mapping[str, Json]):
+    def __init__(self, project: Project, clients: Clients, known_environment: Mapping[str, Json]):
         super().__init__(project, clients)
-        self._known = dict(known)
+        self._known = dict(known_environment)
 
     def environment(self) -> dict[str, Json]:
         self.seen = self._known
@@ -145,7 +147,7 @@ class KnownEnvironment(CaptureEnvironment):
 
 
 class LeasedClock:
-    """The time of day of whoever sends the chunks, which goes on here between them."""
+    """The clock of the process that sends the chunks, continued here between them."""
 
     def __init__(self, now: float):
         self.set(now)
@@ -158,8 +160,7 @@ class LeasedClock:
 
 
 class LeasedModels(LazyModels):
-    """The models of a worker: within the limits of its lease, and what is to be kept of their answers is only
-    collected."""
+    """The models of a worker: limited by its lease, and answers to be stored are only collected."""
 
     def __init__(self, project: Project, clients: Clients, order: Order):
         super().__init__(project, clients, order.recording, order.resume, order.about)
@@ -170,7 +171,10 @@ class LeasedModels(LazyModels):
 
     def begin(self, lease: Lease) -> None:
         self._lease = lease
-        if (lease.number, lease.of) != self.part:  # another part of what the models answer at once
+        if (
+            lease.number,
+            lease.of,
+        ) != self.part:  # another share of the questions that a model may get at once
             self.part, self._models, self._source = (lease.number, lease.of), None, None
         elif self._models is not None:
             self._limit()
@@ -186,7 +190,7 @@ class LeasedModels(LazyModels):
         self._models.lease(lease.spent, lease.calls, lease.tokens, lease.usd)
 
     def gathered(self) -> tuple[Spent | None, tuple[KeptAnswer, ...]]:
-        """What the lease has cost so far, and what is to be kept since this was asked last."""
+        """What was spent under the lease so far, and the answers to store since the last call."""
         with self._lock:
             answers, self._answers = self._answers, []
         spent = self.spent
@@ -197,28 +201,28 @@ class LeasedModels(LazyModels):
         from baselinekit.store.results import Cassettes
 
         order = self._order
-        found: dict[Mode, Shelf] = {}
+        shelves: dict[Mode, Shelf] = {}
         if order.resume is not None:
-            known = EarlierAnswers(self._root, name_of("answers", order.about), order.resume)
-            found["journal"] = Collected("journal", known, self._collect)
+            earlier = EarlierAnswers(self._root, name_of("answers", order.about), order.resume)
+            shelves["journal"] = CollectingShelf("journal", earlier, self._collect)
         if order.recording.cache:
-            found["cache"] = Collected("cache", Cassettes(self._root, CACHE), self._collect)
+            shelves["cache"] = CollectingShelf("cache", Cassettes(self._root, CACHE), self._collect)
         if order.recording.record_calls is not None:
-            kept = Cassettes(self._root, typed(self._project, order.recording.record_calls))
-            found["record"] = Collected("record", kept, self._collect)
-        return found
+            cassettes = Cassettes(self._root, operator_path(self._project, order.recording.record_calls))
+            shelves["record"] = CollectingShelf("record", cassettes, self._collect)
+        return shelves
 
     def _collect(self, answer: KeptAnswer) -> None:
         with self._lock:
             self._answers.append(answer)
 
 
-class Collected:
-    """A shelf on which answers are found, and those that are to be kept are handed on."""
+class CollectingShelf:
+    """A shelf that finds stored answers, and passes on new ones instead of storing them."""
 
-    def __init__(self, where: "Mode", shelf: "Shelf", collect: Callable[[KeptAnswer], None]):
-        self._where, self._shelf, self._collect = where, shelf, collect
-        self._own: dict[tuple[str, str], Json] = {}
+    def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[KeptAnswer], None]):
+        self._where, self._shelf, self._collect = mode, shelf, collect
+        self._new_records: dict[tuple[str, str], Json] = {}
         self.every, self.names = shelf.every, shelf.names
 
     @property
@@ -226,13 +230,13 @@ class Collected:
         return self._shelf.name
 
     def find(self, model: str, key: str) -> Json:
-        """The record. Those of this worker may not have been written yet."""
-        return self._own.get((model, key)) or self._shelf.find(model, key)
+        """The record; new ones of this worker may not have been written yet."""
+        return self._new_records.get((model, key)) or self._shelf.find(model, key)
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        self._own[model, key] = record
+        self._new_records[model, key] = record
         self._collect(KeptAnswer(self._where, model, key, record))
 
     def drop(self, model: str, name: str) -> None:
-        self._own.pop((model, name), None)
+        self._new_records.pop((model, name), None)
         self._collect(KeptAnswer(self._where, model, name))
