@@ -1,1 +1,1 @@
-"""Words in, text and an exit code out. The only package that builds real clients, prints or exits."""
+"""The command line. The only package that builds real clients, prints or exits."""

@@ -321,8 +321,8 @@ class DraftOptions:
 
 
 class Kinds(click.Group):
-    """A first word with `://` or an upper-case method means `http`, and so does `curl`; any other unknown
-    word is a file."""
+    """If the first word is `curl`, an upper-case method or has `://`, the command is `http`; any other
+    unknown word is a file, and the command `from`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -339,13 +339,13 @@ class Kinds(click.Group):
 
 
 def is_curl(word: str) -> bool:
-    """Whether a word calls curl, however its file is named."""
+    """Whether a word is the program curl, with or without its path and `.exe`."""
     return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
 
 
 def without_curl_line(args: list[str], http: click.Command) -> list[str]:
-    """The options of ours first, and behind them the whole line that begins with `curl`. Without one,
-    `--json` before a JSON text is curl's option, and else it is ours."""
+    """The arguments with our own options first, and then the whole line that begins with `curl`. Without such
+    a line, `--json` followed by a JSON text is curl's option, and otherwise ours."""
     if "--" not in args or not is_curl("".join(args[args.index("--") + 1 :][:1]).split(" ")[0]):
         return list(with_json_body(args))
     from baselinekit.importers.curloptions import split_own
@@ -357,9 +357,7 @@ def without_curl_line(args: list[str], http: click.Command) -> list[str]:
         curl, *line_words = split_words(curl)
         line = [*line_words, *line]
     options = [parameter for parameter in http.params if isinstance(parameter, click.Option)]
-    takes_value = {
-        name: not option_parameter.is_flag for option_parameter in options for name in option_parameter.opts
-    }
+    takes_value = {name: not parameter.is_flag for parameter in options for name in parameter.opts}
     own_words, line = split_own(line, takes_value)
     return [*args[:place], *own_words, "--", curl, *line]
 

@@ -153,7 +153,8 @@ def _short(value: Json) -> str:
 
 
 def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
-    """What varies and could not be learnt. The file is there, with a compare that will fail there."""
+    """Errors about paths that vary without a placeholder: the file is written, but a compare will fail
+    there."""
     problems = [unlearnt.problem for baseline in captured for unlearnt in baseline.unlearnt]
     return [CannotReplay(*problems)] if problems else []
 

@@ -122,9 +122,8 @@ def merge(options: MergeOptions) -> int:
         report = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
         is_written = False
     redactor = Redactor({})
-    for (
-        result
-    ) in report.results:  # the redactor learns which random-looking values are not secrets: an id, a tag
+    # the redactor learns which random-looking values are not secrets: an id, a tag
+    for result in report.results:
         redactor.mask_value(result.resolved)
         for difference in result.differences:
             redactor.mask_value(difference.expected, difference.path)

@@ -171,10 +171,8 @@ class LeasedModels(LazyModels):
 
     def begin(self, lease: Lease) -> None:
         self._lease = lease
-        if (
-            lease.number,
-            lease.of,
-        ) != self.part:  # another share of the questions that a model may get at once
+        # another share of the questions that a model may get at once
+        if (lease.number, lease.of) != self.part:
             self.part, self._models, self._source = (lease.number, lease.of), None, None
         elif self._models is not None:
             self._limit()
