@@ -1,4 +1,4 @@
-"""What can be done instead of writing a new value down, and which placeholders would be lost."""
+"""What can be done instead of storing a new value, and which placeholders would be lost."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +22,13 @@ WordsOf = Callable[[Baseline], Words]
 _MOST_OFFERS = 6
 _LONGEST_ARRAY = 1 << 30
 _NOT_THE_OUTPUT = "this is recorded at capture and is not part of the output"
-_NONE = "that is not a placeholder: one looks like <<any_string>>"
+_NOT_A_PLACEHOLDER = "that is not a placeholder: one looks like <<any_string>>"
 _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
 
 
 def actual(plan: RefreshPlan, change: Change) -> Json:
-    """What came back. As it is to be written it may have names in it already."""
+    """Return the new value as it came back: the one that would be written may have variable names in it
+    already."""
     try:
         return unescaped(value_at(plan.seen.resolved, change.path))
     except (LookupError, TypeError):
@@ -35,7 +36,7 @@ def actual(plan: RefreshPlan, change: Change) -> Json:
 
 
 def unescaped(value: Json) -> Json:
-    """The value that a stored one stands for. A text with a placeholder in it stays as it is."""
+    """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
     if isinstance(value, str) and has_marker(value):
         try:
             parts = split(value)
@@ -48,7 +49,7 @@ def unescaped(value: Json) -> Json:
 
 
 def no_placeholder(change: Change) -> str:
-    """Why no placeholder can stand for this change; empty if one can."""
+    """Return why no placeholder can stand for this change; empty if one can."""
     if change.part != "output":
         return _NOT_THE_OUTPUT
     if change.kind == "removed":
@@ -57,24 +58,24 @@ def no_placeholder(change: Change) -> str:
 
 
 def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offer]:
-    """The narrowest placeholders that accept what was and what is, in each of the places."""
+    """Return the narrowest placeholders that accept the old and the new values of all members."""
     values: list[Json] = []
     for plan, change in members:
         if change.kind != "added" and not any(tokens_in(change.before)):
             values.append(unescaped(change.before))
         values.append(actual(plan, change))
-    values = list({repr(value): value for value in values}.values())  # a change in many places is one sight
+    values = list({repr(value): value for value in values}.values())  # the same in many places
     proposals = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
     return [Offer(proposal.text, proposal.reason) for proposal in proposals]
 
 
 def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf) -> str:
-    """Why a text cannot stand for what came back; empty if it can."""
+    """Return why a text cannot stand for the new values; empty if it can."""
     try:
         for plan, change in members:
             template = compile_text(text, words_of(plan.baseline))
             if isinstance(template, str):
-                return _NONE
+                return _NOT_A_PLACEHOLDER
             if not template.accepts(actual(plan, change), {}):
                 return f"it does not accept the new value at {render(change.path)}"
     except BaselinekitError as error:
@@ -83,15 +84,15 @@ def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf
 
 
 def unreadable(text: str, words: Words) -> str:
-    """Why a text is no placeholder at all; empty if it is one."""
+    """Return why a text is no placeholder at all; empty if it is one."""
     try:
-        return _NONE if isinstance(compile_text(text, words), str) else ""
+        return _NOT_A_PLACEHOLDER if isinstance(compile_text(text, words), str) else ""
     except BaselinekitError as error:
         return error.problems[0].message
 
 
 def no_rule(change: Change) -> str:
-    """Why no path can be ignored instead; empty if one can."""
+    """Return why no path can be ignored instead; empty if one can."""
     if change.part != "output":
         return _NOT_THE_OUTPUT
     if change.path in _WHOLE:
@@ -104,21 +105,22 @@ def no_rule(change: Change) -> str:
 
 
 def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
-    """The paths that would ignore a change: this place alone, and all rows, which comes first where several
-    of them differ. An index is no offer where the rows have moved, or where one row describes all of them."""
+    """Return the paths that would ignore a change: this place alone, and all rows, which comes first where
+    several of them differ. An index is not offered where the rows have moved, or where one row describes all
+    of them."""
     shape = of_any_row(change.path)
     exact, wide = render(change.path), render(shape)
-    others = sum(of_any_row(one.path) == shape for one in plan.changes if one.part == change.part)
+    count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
     offers = [Offer(exact, "here only")]
     if wide != exact:
         moved = (change.kind != "added" and change.at != change.path) or _is_in_one_for_all(plan, change)
-        in_rows = Offer(wide, f"in every row ({others} differ)" if others > 1 else "in every row")
-        offers = [in_rows] if moved else [in_rows, *offers] if others > 1 else [*offers, in_rows]
+        in_rows = Offer(wide, f"in every row ({count} differ)" if count > 1 else "in every row")
+        offers = [in_rows] if moved else [in_rows, *offers] if count > 1 else [*offers, in_rows]
     return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
 
 
 def rule_problem(text: str, members: Sequence[Changed]) -> str:
-    """Why a path cannot be ignored instead of these changes; empty if it can."""
+    """Return why a path cannot be ignored instead of these changes; empty if it can."""
     try:
         for plan, change in members:
             if change.number not in set(covered_changes(plan, text)):
@@ -129,18 +131,18 @@ def rule_problem(text: str, members: Sequence[Changed]) -> str:
 
 
 def covered_changes(plan: RefreshPlan, text: str) -> Iterator[int]:
-    """The changes of a plan that need no decision any more once a path is ignored."""
+    """Yield the changes of a plan that need no decision once a path is ignored."""
     pattern = parse(text)
-    known = plan.baseline.baseline
+    stored = plan.baseline.baseline
     kind = kind_of(plan.baseline.current)
-    starts = kind.starts(pattern, known.output if known else None) or [(), (kind.answer,)]
+    starts = kind.starts(pattern, stored.output if stored else None) or [(), (kind.answer,)]
     for change in plan.changes:
-        if change.part == "output" and any(_leads(pattern, change.path, start) for start in starts):
+        if change.part == "output" and any(_covers(pattern, change.path, start) for start in starts):
             yield change.number
 
 
-def _leads(pattern: Pattern, path: Path, start: Path) -> bool:
-    """Whether a pattern leads to a place, or to something that it is a part of."""
+def _covers(pattern: Pattern, path: Path, start: Path) -> bool:
+    """Whether a pattern leads to a path or to one of its parents."""
     positions = pattern.start()
     if path[: len(start)] != start:
         return False
@@ -152,9 +154,9 @@ def _leads(pattern: Pattern, path: Path, start: Path) -> bool:
 
 
 def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
-    """Whether a change is in a row on file that describes every row."""
-    known = plan.baseline.baseline
-    value: Json = known.output if known else None
+    """Whether a change is in a stored row that describes every row."""
+    stored = plan.baseline.baseline
+    value: Json = stored.output if stored else None
     with suppress(LookupError, TypeError):
         for key in change.at:
             if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
@@ -164,21 +166,21 @@ def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
 
 
 def _unambiguous(text: str, plan: RefreshPlan) -> str:
-    """The path, from the whole output on where it could be meant in two ways."""
-    known = plan.baseline.baseline
-    starts = kind_of(plan.baseline.current).starts(parse(text), known.output if known else None)
+    """Return the path, from the root of the output if it would be ambiguous otherwise."""
+    stored = plan.baseline.baseline
+    starts = kind_of(plan.baseline.current).starts(parse(text), stored.output if stored else None)
     return f"$.{text}" if len(starts) > 1 else text
 
 
 def lost_in(change: Change) -> tuple[Lost, ...]:
-    """Every placeholder of the old side that the new one does not have. Where one row described all of them,
-    each of its placeholders is lost, even if the rows hold it again: it spoke for rows to come."""
-    held = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
+    """Return every placeholder of the old value that the new one does not have. Where one row described all
+    rows, each of its placeholders is lost, even if the rows hold it again: it spoke for future rows."""
+    remaining = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
     lost = []
     texts = ((path, value) for path, value in places(change.before, change.at) if isinstance(value, str))
     for path, text in ((path, token.text) for path, value in texts for token in tokens_in(value)):
-        if held[text]:
-            held[text] -= 1
+        if remaining[text]:
+            remaining[text] -= 1
         else:
             lost.append(Lost(path, text))
     return tuple(lost)

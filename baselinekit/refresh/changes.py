@@ -1,4 +1,5 @@
-"""The changes from the output on file to the one that came back, what they put at risk, and their merge."""
+"""The changes between the stored output and the new one, what each puts at risk, and how the accepted ones
+are merged."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
@@ -31,16 +32,16 @@ from baselinekit.tree.alignment import Accepts
 from baselinekit.tree.changes import group_alike, row_pattern, same_change
 from baselinekit.tree.equality import identical
 
-# Who reads the output may rely on a key and its type, hardly on its value, and never on what was not there.
+# Readers of an output may rely on a key and its type, rarely on its value, and never on what was not there.
 
 
 def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
-    """The class of a change. `outcomes`: the places that say whether it worked."""
+    """Return the risk of a change. `outcomes`: the places that say whether the run succeeded."""
     if change.kind == "added":
         return "low"
     if change.kind == "retyped":
         return "high"
-    if change.kind == "removed":  # one row less is data, one key less is another shape
+    if change.kind == "removed":  # a missing row is data, a missing key changes the shape
         return "medium" if _is_row(change) else "high"
     outcome = outcomes.get(change.path)
     return "high" if outcome and outcome.is_worse(change.before, change.after) else "medium"
@@ -51,14 +52,14 @@ def _is_row(change: Change) -> bool:
 
 
 def is_retyped(before: Json, after: Json) -> bool:
-    """Whether another type of value stands there now. A placeholder says which type it stands for; of one
-    that stands for any, nobody relies on one."""
+    """Whether the type of the value changed. A placeholder has the types that it stands for; nobody relies on
+    the type where it stands for any."""
     old, new = _types(before), _types(after)
     return not (old is None or new is None or old & new)
 
 
 def _types(value: Json) -> frozenset[str] | None:
-    """The types that a stored value can be of; None for any."""
+    """Return the types that a stored value can have; None for any."""
     if not isinstance(value, str) or not has_marker(value):
         return frozenset({json_type(value)})
     token = next(tokens_in(value), None)
@@ -69,7 +70,7 @@ def _types(value: Json) -> frozenset[str] | None:
 
 
 def group_changes(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
-    """Every change in one group, the greatest first."""
+    """Group the same changes of all plans, the largest group first."""
     members = (
         ((*same_change(change.path, change.kind, change.before, change.after), change.part), n, change)
         for n, plan in enumerate(plans)
@@ -86,8 +87,8 @@ def group_changes(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
     )
 
 
-# The output that came back is the one on file as far as it still matches, so parts without a change are
-# identical. Rows of an array are aligned before they are looked into: one row more at the head is one added
+# As far as the new output matches the stored one, it holds the stored values, so parts without a change are
+# identical. Rows of an array are aligned before they are compared: a row inserted at the head is one added
 # row.
 
 NOT_ONE_ROW = "one row described every element; now each would be written out"
@@ -95,9 +96,9 @@ NOT_ONE_ROW = "one row described every element; now each would be written out"
 
 @frozen
 class Ways:
-    """How a baseline is read. `arrays`: those that are compared in a way of their own (`each`, `by id`), by
-    their path in the old output; `fresh` makes of a value that came back what is stored of it; `outcomes`:
-    the places that say whether it worked."""
+    """How two outputs of a baseline are compared. `arrays`: the arrays with a comparison mode (`each`, `by
+    id`), by their path in the old output; `fresh` turns a new value into what is stored of it; `outcomes`:
+    the places that say whether the run succeeded."""
 
     arrays: Mapping[Path, str] = field(default_factory=dict)
     accepts: Accepts = lambda text, value: False
@@ -108,8 +109,8 @@ class Ways:
 
 
 class ChangesFound(NamedTuple):
-    """The changes, in the order of the document, and the shape that holds them together. `taken`: which
-    placeholders new values take from those beside them."""
+    """The changes in document order, and the shape that holds them together. `taken`: notes on the
+    placeholders that new values take from their siblings."""
 
     shape: Part
     changes: tuple[Change, ...]
@@ -119,7 +120,7 @@ class ChangesFound(NamedTuple):
 def changes_of(old: Json, new: Json, ways: Ways) -> ChangesFound:
     judge = Judge(ways.accepts, ways.words, ways.seen_at)
     walk = _ChangeWalk(ways, Inherited(judge))
-    shape = walk.part(old, new, (), (), Beside(judge, [old], [new]))
+    shape = walk.compare(old, new, (), (), Beside(judge, [old], [new]))
     return ChangesFound(shape, tuple(walk.changes), tuple(walk.inherited.notes()))
 
 
@@ -129,49 +130,53 @@ class _ChangeWalk:
     inherited: Inherited
     changes: list[Change] = field(default_factory=list)
 
-    def part(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
+    def compare(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
         if identical(old, new):
             return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
-            return self.members(old, new, at, path, beside)
+            return self.compare_objects(old, new, at, path, beside)
         if isinstance(old, list) and isinstance(new, list):
-            return self.rows(old, new, at, path, beside)
+            return self.compare_rows(old, new, at, path, beside)
         if old is None or isinstance(new, dict | list):
             after = self.new_value(new, path, beside)
         elif isinstance(old, str) and isinstance(new, str) and describes_many(old):
-            after = self.text(old, new, path)
+            after = self.keep_placeholders(old, new, path)
         elif isinstance(old, str) and describes_many(old):
-            after = self.outgrown(old, new, path)
+            after = self.without_bounds(old, new, path)
         else:
             after = self.ways.fresh(new)
         kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
-        return self.add(kind, path, at, old, after)
+        return self.add_change(kind, path, at, old, after)
 
     def new_value(self, new: Json, path: Path, beside: Beside) -> Json:
-        """What is to be stored of a value that nothing on file stands for."""
+        """Return what is stored of a value that has no counterpart in the old output."""
         return self.ways.fresh(self.inherited.fill(new, beside, row_pattern(path)))
 
-    def outgrown(self, old: str, new: Json, path: Path) -> Json:
-        """What varies goes on to vary: a value outside the bounds of a placeholder takes it without them."""
+    def without_bounds(self, old: str, new: Json, path: Path) -> Json:
+        """Return what is stored of a value that a placeholder no longer accepts: the placeholder without its
+        bounds if that accepts it, since what varies will go on varying."""
         wider = self.inherited.without_bounds(old, new, row_pattern(path))
         return self.ways.fresh(new) if wider is None else wider
 
-    def text(self, old: str, new: str, path: Path) -> Json:
-        """A text with those of its placeholders that still match, by line and within the line."""
+    def keep_placeholders(self, old: str, new: str, path: Path) -> Json:
+        """Return the new text with the placeholders of the old one that still match, by line and within
+        lines."""
         plain = unescaped(new)
         if not isinstance(plain, str) or (has_marker(new) and any(tokens_in(new))):
             return self.ways.fresh(new)
-        kept = with_placeholders(old, plain, self.ways.words)
-        return kept if kept != old and any(tokens_in(kept)) else self.outgrown(old, new, path)
+        template = with_placeholders(old, plain, self.ways.words)
+        return (
+            template if template != old and any(tokens_in(template)) else self.without_bounds(old, new, path)
+        )
 
-    def members(
+    def compare_objects(
         self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path, beside: Beside
     ) -> Part:
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
         renamed = renamed_keys(old, new, beside.judge)
         parts = tuple(
-            self.side_by_side(
+            self.compare_or_add(
                 old.get(name, ABSENT),
                 new.get(name, ABSENT),
                 (*at, name) if name in old else at,
@@ -181,29 +186,30 @@ class _ChangeWalk:
             for name in names
         )
         for part in (parts[place[name]] for name in old if name not in new and beside.is_map):
-            self.keep_lost(part, ABSENT)
+            self.update_lost(part, ABSENT)
         for new_name, old_name in renamed.items():
             part = parts[place[new_name]]
             after = self.changes[part.number].after if isinstance(part, ChangedPart) else ABSENT
-            self.keep_lost(parts[place[old_name]], after)
+            self.update_lost(parts[place[old_name]], after)
         before, after_order = tuple(place[name] for name in old), tuple(place[name] for name in new)
-        return self.branch(names, parts, before, after_order, (at, path))
+        return self.build_branch(names, parts, before, after_order, (at, path))
 
-    def rows(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside) -> Part:
-        how = self.ways.arrays.get(at, "")
-        if how == "each" and len(old) == 1 and describes_many(old[0]) and new:
-            return self.one_for_all(old, new, at, path, beside)
-        key = how.removeprefix("by ") if how.startswith("by ") else None
+    def compare_rows(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside) -> Part:
+        mode = self.ways.arrays.get(at, "")
+        if mode == "each" and len(old) == 1 and describes_many(old[0]) and new:
+            return self.compare_with_one_row(old, new, at, path, beside)
+        key = mode.removeprefix("by ") if mode.startswith("by ") else None
         aligned, restored = align_rows(old, new, key, self.ways.accepts)
         rows: list[tuple[int | None, int | None]] = [
             *aligned.pairs,
             *((e, None) for e in aligned.missing),
             *((None, a) for a in aligned.extra),
         ]
-        # Where a reader meets it: in the new array, and before what stands there now if it has gone.
+        # In reading order: by the position in the new array; a removed row comes before the row that is there
+        # now.
         rows.sort(key=lambda row: (row[0] or 0, 0) if row[1] is None else (row[1], 1))
         parts = tuple(
-            self.side_by_side(
+            self.compare_or_add(
                 ABSENT if e is None else old[e],
                 ABSENT if a is None else restored.get(a, new[a]),
                 at if e is None else (*at, e),
@@ -214,18 +220,22 @@ class _ChangeWalk:
         )
         before = sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None)
         after = sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None)
-        return self.branch(None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path))
+        return self.build_branch(
+            None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path)
+        )
 
-    def one_for_all(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside) -> Part:
-        """Of an array in which one row describes every element."""
+    def compare_with_one_row(
+        self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside
+    ) -> Part:
+        """Compare an array in which one stored row describes every element."""
         with suppress(Unlike):
             row = fold(old[0], new, self.ways.accepts)
             if describes_many(row):
-                part = self.part(old[0], row, (*at, 0), (*path, 0), beside.rows)
+                part = self.compare(old[0], row, (*at, 0), (*path, 0), beside.rows)
                 return Branch(None, (part,), (0,), (0,))
-        return self.add("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
+        return self.add_change("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
 
-    def branch(
+    def build_branch(
         self,
         names: tuple[str, ...] | None,
         parts: tuple[Part, ...],
@@ -233,32 +243,33 @@ class _ChangeWalk:
         after: tuple[int, ...],
         where: tuple[Path, Path],
     ) -> Part:
-        """With the change of order, if those that stay do not stay in their order."""
+        """Return a branch, with a change of order if the parts in both versions changed their order."""
         stay = set(before) & set(after)
         old, new = [n for n in before if n in stay], [n for n in after if n in stay]
         order = None
         if old != new:
             at, path = where
             labels = {n: names[n] if names else before.index(n) for n in old}
-            moved = self.add("order", path, at, [labels[n] for n in old], [labels[n] for n in new])
+            moved = self.add_change("order", path, at, [labels[n] for n in old], [labels[n] for n in new])
             order = moved.number
         return Branch(names, parts, before, after, order)
 
-    def side_by_side(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
+    def compare_or_add(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
         if new is ABSENT:
-            return self.add("removed", path, at, before=old)
+            return self.add_change("removed", path, at, before=old)
         if old is ABSENT:
-            return self.add("added", path, at, after=self.new_value(new, path, beside))
-        return self.part(old, new, at, path, beside)
+            return self.add_change("added", path, at, after=self.new_value(new, path, beside))
+        return self.compare(old, new, at, path, beside)
 
-    def keep_lost(self, part: Part, after: Json) -> None:
-        """What goes is lost as far as nothing else holds it now: the entry beside it, or a new key."""
+    def update_lost(self, part: Part, after: Json) -> None:
+        """Recount the placeholders that are lost with a removed part: those that a renamed key (`after`)
+        lacks; none where sibling entries still hold them (ABSENT)."""
         assert isinstance(part, ChangedPart)
         change = self.changes[part.number]
         lost = () if after is ABSENT else lost_in(replace(change, after=after))
         self.changes[part.number] = replace(change, lost=lost)
 
-    def add(
+    def add_change(
         self,
         kind: ChangeKind,
         path: Path,
@@ -273,8 +284,8 @@ class _ChangeWalk:
 
 
 def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
-    """A change with what follows from its two sides: what is lost with it, and how much is at risk. With a
-    row no placeholder is lost: it spoke for that row alone."""
+    """Return a change with its lost placeholders and its risk. A removed row loses no placeholder: it spoke
+    for that row alone."""
     whole_row = change.kind == "removed" and _is_row(change)
     lost = () if change.kind == "order" or whole_row else lost_in(change)
     return replace(
@@ -283,7 +294,8 @@ def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Ch
 
 
 def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
-    """The old output with the accepted changes. With none it is the old one, with all the new one."""
+    """Return the old output with the accepted changes: with none of them the old output, with all the new
+    one."""
     if isinstance(shape, UnchangedPart):
         return shape.value
     if isinstance(shape, ChangedPart):
@@ -297,25 +309,25 @@ def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[i
 
 
 def _arranged(branch: Branch, accepted: Container[int]) -> list[int]:
-    """The parts of a branch in the order in which they are to stand. What one of the two orders does not know
-    comes after what it follows in the other."""
+    """Return the parts of a branch in the order in which they are written. A part that only the second order
+    has comes after the part that it follows there."""
     takes_new = branch.order is None or branch.order in accepted
     first, second = (branch.after, branch.before) if takes_new else (branch.before, branch.after)
-    placed, known = list(first), set(first)
+    positions, first_parts = list(first), set(first)
     previous: int | None = None
     for n in second:
-        if n not in known:
-            placed.insert(0 if previous is None else placed.index(previous) + 1, n)
+        if n not in first_parts:
+            positions.insert(0 if previous is None else positions.index(previous) + 1, n)
         previous = n
-    return placed
+    return positions
 
 
 def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:
-    """The plan with something else in the place of one change: a placeholder, say, that its reader chose.
-    What was in the way of the change itself is so no longer."""
+    """Return the plan with another new value for one change, such as a placeholder that the reader chose. The
+    change is no longer blocked."""
     change = plan.changes[number]
     recipe = plan.baseline.current
     changed = complete_change(replace(change, after=after, blocked=None), kind_of(recipe).outcomes(recipe))
     if plan.troubles:
         changed = replace(changed, risk="high")
-    return replace(plan, changes=tuple(changed if known is change else known for known in plan.changes))
+    return replace(plan, changes=tuple(changed if other is change else other for other in plan.changes))

@@ -1,9 +1,9 @@
-"""What is one value at several places becomes one binding: the id that a flow saves and that later answers
-repeat, the id of an order and the link to it. `<<any_uuid as order_id>>` is the same value wherever it
-stands, so that an answer that mixes two of them up is told.
+"""Gives one binding to a value that stands at several places: the id that a flow saves and that later answers
+repeat, the id of an order and the link to it. `<<any_uuid as order_id>>` is the same value everywhere, so an
+answer that mixes up two of them is reported.
 
-Values that are equal by chance are left alone: small numbers, moments, words. How often this errs is measured
-in tests/refresh/test_linking.py."""
+Values that are equal by chance are left alone: small numbers, moments, words. The error rate is measured in
+tests/refresh/test_linking.py."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -21,28 +21,28 @@ from baselinekit.refresh.learning import Volatile
 from baselinekit.tree.places import places, value_at
 
 Saved = Sequence[tuple[str, str, Json]]
-"""What the steps of a flow save: under which name, the path that it is taken from, and the value."""
+"""What the steps of a flow save: the name, the path of the value, and the value."""
 
-_NAMED = lazy_pattern(
+_ID_KEY = lazy_pattern(
     r"(?:^|[_.-])(?i:id|uid|uuid|guid|oid|key|token|session|sid|ref|reference|number|no|etag|rev|revision|slug)$"
     r"|(?<=[a-z0-9])(?:Id|ID|Uid|Uuid|UUID|Guid|Key|Token|Ref|Number|No|Slug)$"
 )
-_PLAIN = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{1,200}")
+_PLAIN_ID = lazy_pattern(r"[A-Za-z0-9_.:~+/=-]{1,200}")
 _FEWEST_DIGITS = 4
-"""A number with fewer is equal to another one by chance."""
+"""A number with fewer digits may equal another one by chance."""
 
-_LONG = 8
+_LONG_VALUE = 8
 _MARK = lazy_pattern("\0([0-9]+)\0")
-_END = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
-_ADDRESS = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
-_NO_KEY = lazy_pattern(r"[^A-Za-z0-9_-]+")
+_LAST_KEY = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
+_URL_PATH = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
+_NOT_IN_KEYS = lazy_pattern(r"[^A-Za-z0-9_-]+")
 
 
 @frozen
 class LinkView:
-    """How links are looked for. `saved`: what each replay saved. `is_made`: a writing flow was replayed once,
-    so that what it saves was made for this replay, and would be another one in the next. `compared`: of some
-    places those that hold what came back as it was, and that the rules look at."""
+    """How links are searched for. `saved`: what each replay saved. `is_made`: a writing flow was replayed
+    once, so what it saves was made by this replay and will differ in the next. `compared`: selects the paths
+    whose values are stored as they came and that the rules compare."""
 
     saved: Sequence[Saved] = ()
     is_made: bool = False
@@ -57,8 +57,8 @@ Vector = tuple[Json, ...]
 
 @frozen
 class _Link:
-    """One value, by what it is in each replay. `names`: those under which a flow saves it, in small letters
-    and without signs; empty where no flow does. `text`: the placeholder that stands for it."""
+    """One value, as it is in each replay. `names`: the normalized names under which a flow saves it, empty if
+    no flow does. `text`: the placeholder that stands for it."""
 
     values: Vector
     key: str
@@ -66,42 +66,53 @@ class _Link:
     text: str
 
     def is_at(self, path: Path) -> bool:
-        """Whether what is equal to it at a place is it, and not by chance."""
+        """Whether an equal value at a path is this value and not equal by chance."""
         if all(looks_like_id(value, path) for value in self.values) or self.is_long():
             return True
         name = name_of(path)
         if self.names:
-            return _folded(name) in self.names
-        return bool(_NAMED.search(name)) and all(len(str(value)) >= _FEWEST_DIGITS for value in self.values)
+            return _normalize_name(name) in self.names
+        return bool(_ID_KEY.search(name)) and all(len(str(value)) >= _FEWEST_DIGITS for value in self.values)
 
     def marked(self, text: str, replay: int, mark: str) -> str:
-        """A text with a mark wherever the value of a replay stands in it."""
+        """Return a text with a mark wherever the value of a replay stands in it."""
         value = re.escape(str(self.values[replay]))
         if self.is_long() or looks_like_id(self.values[replay]):
             pattern = rf"(?<![A-Za-z0-9]){value}(?![A-Za-z0-9])"
-        else:  # a short one only where a URL has an id
+        else:  # a short value counts only where a URL has an id
             pattern = rf"(?<=[/=]){value}(?=[/?#&]|$)"
         return re.sub(pattern, lambda match: mark, text)
 
     def is_long(self) -> bool:
-        return all(isinstance(one, str) and len(one) >= _LONG and not one.isalpha() for one in self.values)
+        return all(
+            isinstance(value, str) and len(value) >= _LONG_VALUE and not value.isalpha()
+            for value in self.values
+        )
 
 
-def linked(found: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
-    """What varies, with one binding for what is one value; in a flow that made what it saves, also the places
-    that hold it."""
-    vectors = {one.places: vector for one in found if (vector := vector_of(one, outputs)) is not None}
-    links = list(links_of(found, vectors, outputs, view))
+def linked(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
+    """Return the volatile places with one binding for each value that several of them hold; for a flow that
+    made what it saves, also the other places that hold it."""
+    vectors = {
+        volatile.places: vector
+        for volatile in volatiles
+        if (vector := vector_of(volatile, outputs)) is not None
+    }
+    links = list(links_of(volatiles, vectors, outputs, view))
     if not links:
-        return list(found)
+        return list(volatiles)
     free: dict[tuple[Path, ...], Vector] = {}
     if view.is_made:
-        free = free_places(found, outputs, view, links)
+        free = free_places(volatiles, outputs, view, links)
     texts = texts_at({**vectors, **free}, links, view)
     result = []
-    for one in found:
-        text = texts.pop(one.places, None)
-        result.append(one if text is None else replace(one, proposal=_proposal(text, one.proposal.reason)))
+    for volatile in volatiles:
+        text = texts.pop(volatile.places, None)
+        result.append(
+            volatile
+            if text is None
+            else replace(volatile, proposal=_proposal(text, volatile.proposal.reason))
+        )
     for where, text in texts.items():
         result.append(Volatile(where[0], where, free[where], _proposal(text, "made by this flow")))
     return result
@@ -115,11 +126,11 @@ def key_of(text: str) -> str:
     return "`, `".join(dict.fromkeys(re.findall(r" as ([A-Za-z0-9_-]+)>>", text)))
 
 
-def vector_of(one: Volatile, outputs: Sequence[Json]) -> Vector | None:
-    """The values of what varies; None where its rows have others than each other."""
+def vector_of(volatile: Volatile, outputs: Sequence[Json]) -> Vector | None:
+    """Return the values of a volatile place, one for each replay; None if its rows hold different values."""
     vectors = set[tuple[tuple[type, str], ...]]()
     vector: Vector = ()
-    for path in one.places:
+    for path in volatile.places:
         try:
             vector = tuple(value_at(output, path) for output in outputs)
         except (LookupError, TypeError):
@@ -133,48 +144,56 @@ def is_scalar(value: Json) -> bool:
 
 
 def links_of(
-    found: Sequence[Volatile],
+    volatiles: Sequence[Volatile],
     vectors: dict[tuple[Path, ...], Vector],
     outputs: Sequence[Json],
     view: LinkView,
 ) -> Iterator[_Link]:
-    """The values that could be links: those that a flow saves, then those that look like ids."""
-    known = set[Vector]()
+    """Yield the values that could be links: those that a flow saves, then those that look like ids."""
+    seen_vectors = set[Vector]()
     keys = set[str]()
     for index, (name, path, _) in enumerate(view.saved[0] if view.saved else ()):
         vector = tuple(saved[index][2] for saved in view.saved if index < len(saved))
         is_made = view.is_made or len(set(map(str, vector))) == len(vector) > 1
-        last = _END.search(path)
+        last = _LAST_KEY.search(path)
         end = last[0] if last else name
         if view.is_made and (segment := last_segment(vector[0])):
-            vector, end = (as_it_stands(segment, outputs[0]),), f"{name}_id"
-        if not is_made or vector in known or not all(may_be_id(value, (name, end)) for value in vector):
+            vector, end = (id_in_output(segment, outputs[0]),), f"{name}_id"
+        if (
+            not is_made
+            or vector in seen_vectors
+            or not all(may_be_id(value, (name, end)) for value in vector)
+        ):
             continue
-        known.add(vector)
-        text = next((one.proposal.text for one in found if vectors.get(one.places) == vector), None)
+        seen_vectors.add(vector)
+        text = next(
+            (volatile.proposal.text for volatile in volatiles if vectors.get(volatile.places) == vector), None
+        )
         key = new_key(name, keys)
-        names = frozenset(map(_folded, (name, end, *(("id",) if end == f"{name}_id" else ()))))
-        yield _Link(vector, key, names, _bound(text, vector, key, view))
-    for one in found:
-        candidate = vectors.get(one.places)
-        if candidate is None or candidate in known or len(set(map(str, candidate))) < 2:
+        names = frozenset(map(_normalize_name, (name, end, *(("id",) if end == f"{name}_id" else ()))))
+        yield _Link(vector, key, names, _bind(text, vector, key, view))
+    for volatile in volatiles:
+        candidate = vectors.get(volatile.places)
+        if candidate is None or candidate in seen_vectors or len(set(map(str, candidate))) < 2:
             continue
-        known.add(candidate)
-        where = one.places[0]
-        if all(may_be_id(value, (name_of(where),)) for value in candidate) and _has_one(one.proposal.text):
+        seen_vectors.add(candidate)
+        where = volatile.places[0]
+        if all(may_be_id(value, (name_of(where),)) for value in candidate) and _has_one_placeholder(
+            volatile.proposal.text
+        ):
             key = new_key(name_at(where), keys)
-            yield _Link(candidate, key, frozenset(), _bound(one.proposal.text, candidate, key, view))
+            yield _Link(candidate, key, frozenset(), _bind(volatile.proposal.text, candidate, key, view))
 
 
 def last_segment(value: Json) -> str:
-    """The id at the end of an address that a step saves: of what it has made."""
-    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    """Return the id at the end of a URL that a step saves (the URL of what it has made), or an empty text."""
+    match = _URL_PATH.fullmatch(value) if isinstance(value, str) else None
     is_id = match is not None and (looks_like_id(match[1]) or any(map(str.isdigit, match[1])))
     return match[1] if match and is_id else ""
 
 
-def as_it_stands(segment: str, output: Json) -> Json:
-    """The id as the answers have it under a name of ids: as a number, perhaps."""
+def id_in_output(segment: str, output: Json) -> Json:
+    """Return the id as the output holds it: perhaps as a number."""
     same = (value for path, value in places(output) if is_scalar(value) and str(value) == segment)
     return next(same, segment)
 
@@ -184,12 +203,13 @@ def may_be_id(value: Json, names: Sequence[str]) -> bool:
         return False
     if all(looks_like_id(value, (name,)) for name in names):
         return True
-    is_named = any(map(_NAMED.search, names)) and bool(_PLAIN.fullmatch(str(value)))
+    is_named = any(map(_ID_KEY.search, names)) and bool(_PLAIN_ID.fullmatch(str(value)))
     return is_named and moment_of(value) is None
 
 
 def name_at(path: Path) -> str:
-    """`order_id` of `order.id`; a name that says no more than that it is one takes the one above it."""
+    """Return a name for the value at a path: `order_id` for `order.id`. A name as short as `id` takes the one
+    above it as prefix."""
     words = [key for key in path if isinstance(key, str) and key not in ("body", "headers")]
     if len(words) > 1 and len(words[-1]) <= 4:
         return f"{words[-2].removesuffix('s')}_{words[-1]}"
@@ -197,8 +217,8 @@ def name_at(path: Path) -> str:
 
 
 def new_key(name: str, keys: set[str]) -> str:
-    """A key that the grammar of placeholders takes, and that no other link has."""
-    plain = _NO_KEY.sub("_", name).strip("_-") or "id"
+    """Return a key that the placeholder grammar allows and that no other link has."""
+    plain = _NOT_IN_KEYS.sub("_", name).strip("_-") or "id"
     plain = plain if not plain[0].isdigit() else f"id_{plain}"
     key, number = plain, 2
     while key in keys:
@@ -207,33 +227,38 @@ def new_key(name: str, keys: set[str]) -> str:
     return key
 
 
-def _bound(text: str | None, values: Vector, key: str, view: LinkView) -> str:
-    """The placeholder of a value with the binding in it."""
-    if text is None or not _has_one(text):
+def _bind(text: str | None, values: Vector, key: str, view: LinkView) -> str:
+    """Return the placeholder of a value with its binding."""
+    if text is None or not _has_one_placeholder(text):
         text = narrowest(list(values), view.write, view.words)[0].text
-    if not _has_one(text):
+    if not _has_one_placeholder(text):
         text = "<<any_nonempty_string>>"
     return text.replace(">>", f" as {key}>>")
 
 
-def _has_one(text: str) -> bool:
-    """Whether it is one placeholder, perhaps with a text around it that stays: `ord_<<any_token>>`."""
+def _has_one_placeholder(text: str) -> bool:
+    """Whether the text holds exactly one placeholder, perhaps with fixed text around it:
+    `ord_<<any_token>>`."""
     return text.count("<<") == text.count(">>") == 1 and " as " not in text
 
 
-def _folded(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def free_places(
-    found: Sequence[Volatile], outputs: Sequence[Json], view: LinkView, links: Sequence[_Link]
+    volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView, links: Sequence[_Link]
 ) -> dict[tuple[Path, ...], Vector]:
-    """The places that nothing stands for yet and that could hold a link."""
-    taken = {path for one in found for path in one.places}
-    wanted = {str(link.values[0]) for link in links}
+    """Return the places without a placeholder that could hold a link."""
+    taken_paths = {path for volatile in volatiles for path in volatile.places}
+    link_values = {str(link.values[0]) for link in links}
     free: dict[Path, Vector] = {}
     for path, value in places(outputs[0]):
-        if path in taken or not is_scalar(value) or not any(one in str(value) for one in wanted):
+        if (
+            path in taken_paths
+            or not is_scalar(value)
+            or not any(link_value in str(value) for link_value in link_values)
+        ):
             continue
         with suppress(LookupError, TypeError):
             free[path] = tuple(value_at(output, path) for output in outputs)
@@ -244,24 +269,26 @@ def free_places(
 def texts_at(
     vectors: dict[tuple[Path, ...], Vector], links: Sequence[_Link], view: LinkView
 ) -> dict[tuple[Path, ...], str]:
-    """What is to be stored at the places that hold a link. A link at one place alone is none, unless the flow
-    made its value."""
+    """Return what is stored at the places that hold a link. A value at one place alone is no link, unless the
+    flow made it."""
     for _ in range(2):
-        held = {where: _holding(where[0], vector, links, view) for where, vector in vectors.items()}
-        counts = [sum(number in one[0] for one in held.values() if one) for number in range(len(links))]
-        kept = [
-            one for one, count in zip(links, counts, strict=True) if count > 1 or (count and view.is_made)
+        held_links = {where: _find_links(where[0], vector, links, view) for where, vector in vectors.items()}
+        counts = [
+            sum(number in held[0] for held in held_links.values() if held) for number in range(len(links))
         ]
-        if len(kept) == len(links):
+        used_links = [
+            link for link, count in zip(links, counts, strict=True) if count > 1 or (count and view.is_made)
+        ]
+        if len(used_links) == len(links):
             break
-        links = kept
-    return {where: one[1] for where, one in held.items() if one}
+        links = used_links
+    return {where: held[1] for where, held in held_links.items() if held}
 
 
-def _holding(
+def _find_links(
     path: Path, vector: Vector, links: Sequence[_Link], view: LinkView
 ) -> tuple[frozenset[int], str] | None:
-    """Which links a place holds, by number, and the text that is to be stored there."""
+    """Return the numbers of the links that a place holds, and the text that is stored there."""
     for number, link in enumerate(links):
         if vector == link.values and list(map(type, vector)) == list(map(type, link.values)):
             return (frozenset((number,)), link.text) if link.is_at(path) else None

@@ -1,5 +1,5 @@
-"""Lists whose rows come and go, or stand in another order each time: the rule by which they are compared from
-then on, and the one row that describes the others."""
+"""Lists whose rows come and go, or change their order: the rule by which they are compared from then on, and
+the one row that describes the others."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,25 +18,27 @@ from baselinekit.tree.equality import canonical, same_json
 from baselinekit.tree.paths import of_any_row
 from baselinekit.tree.places import places, value_at
 
-# Which lists. That a row is new, or gone, is a change as long as all answers agree on it. Answers that differ
-# from each other within seconds show a list that moves by itself.
+# Which lists. A new or missing row is a change as long as all answers agree on it. Answers within seconds
+# that differ from each other show a list that changes by itself.
 
 _FEWEST_NAMED = 3
 _MOST_STEADY = 0.75
-"""Of the rows, the part that has to be always there so that the others are the exception."""
+"""The part of the rows that has to be in every answer, so that the others are the exception."""
 
 _COMMON = 3
-"""Of the names of rows, a third stays: else each row has other values, and no row has come."""
+"""At least a third of the row names stays the same: otherwise the rows have other values, and none was
+added."""
 
 
 _LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]{3,})\))>>")
-"""Forms that names have by chance only if they are few: digits, and hexadecimal ones longer than a word."""
+"""Forms of which a few names may be by chance, but not many: digits, and hexadecimal forms longer than a
+word."""
 
 
 @frozen
 class ListRule:
-    """How a list is compared from now on. `rows`: what is stored of it where rows come and go, those that are
-    always there or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
+    """How a list is compared from now on. `rows`: what is stored where rows come and go: the rows that are
+    always there, or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
     the most rows that were seen."""
 
     path: Path
@@ -48,9 +50,9 @@ class ListRule:
 
 @frozen
 class ListView:
-    """How lists are looked at. `earlier`: answers of the same service, as they are seen through the output on
-    file, and that output itself, where somebody says that nothing was changed since; `is_ruled`: whether
-    somebody has said how a list is compared; `is_learnt`: whether a placeholder is none of a person."""
+    """What is known about the lists. `earlier`: answers of the same service, seen through the stored output,
+    and that output itself if the user says that nothing has changed since; `is_ruled`: whether a rule says
+    how a list is compared; `is_learnt`: whether a placeholder was learnt and not written by a person."""
 
     earlier: Sequence[Json]
     is_ruled: Callable[[Path], bool]
@@ -59,95 +61,108 @@ class ListView:
 
 
 def list_rules(
-    stored: Json, answers: Sequence[tuple[Json, Json]], differences: Sequence[Difference], look: ListView
+    stored: Json, answers: Sequence[tuple[Json, Json]], differences: Sequence[Difference], view: ListView
 ) -> list[ListRule]:
-    """What the answers to one recipe say of the lists in which they differ from the output on file. An answer
-    is as it came, and as it is seen through the output on file."""
-    found: list[ListRule] = []
-    for path in sorted({*_lists_above(stored, differences), *_lists_unlike(look.earlier)}, key=len):
-        if look.is_ruled(path) or any(path[: len(rule.path)] == rule.path for rule in found):
+    """Return rules for the lists in which the answers to one recipe differ from the stored output. Each
+    answer is given as it came, and as seen through the stored output."""
+    rules: list[ListRule] = []
+    for path in sorted(
+        {*_lists_above(stored, differences), *_lists_of_varying_length(view.earlier)}, key=len
+    ):
+        if view.is_ruled(path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
-            came, seen = ([value_at(answer[n], path) for answer in answers] for n in (0, 1))
-            earlier = [value_at(output, path) for output in look.earlier]
+            raw_lists, filled_lists = ([value_at(answer[n], path) for answer in answers] for n in (0, 1))
+            earlier = [value_at(output, path) for output in view.earlier]
         except (LookupError, TypeError):
             continue
-        if all(isinstance(rows, list) for rows in (*came, *seen, *earlier)):
-            rule = _rule(path, [value_at(stored, path), *earlier], came, [*earlier, *seen], look)
-            found += [rule] if rule else []
-    return found
+        if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *earlier)):
+            rule = _find_rule(
+                path, [value_at(stored, path), *earlier], raw_lists, [*earlier, *filled_lists], view
+            )
+            rules += [rule] if rule else []
+    return rules
 
 
 def _lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Path]:
-    """The outermost lists that hold a difference. Of one in rows nobody knows which is which."""
+    """Yield the outermost lists that hold a difference. For a difference within rows, nobody knows which row
+    is which."""
     for difference in differences:
         at = difference.at
         ends = [end for end, key in enumerate(at) if isinstance(key, int)]
-        if ends or isinstance(_at(stored, at), list):
+        if ends or isinstance(_value_or_absent(stored, at), list):
             yield at[: ends[0]] if ends else at
 
 
-def _lists_unlike(outputs: Sequence[Json], path: Path = ()) -> Iterator[Path]:
-    """The outermost lists that are not of one length in all outputs."""
+def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterator[Path]:
+    """Yield the outermost lists whose length is not the same in all outputs."""
     if len(outputs) > 1 and all(isinstance(output, list) for output in outputs):
         if len({len(output) for output in outputs}) > 1:
             yield path
     elif all(isinstance(output, dict) for output in outputs):
         for key in outputs[0] if outputs else ():
             if all(key in output for output in outputs):
-                yield from _lists_unlike([output[key] for output in outputs], (*path, key))
+                yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
 
 
-def _at(stored: Json, path: Path) -> Json:
+def _value_or_absent(stored: Json, path: Path) -> Json:
     try:
         return value_at(stored, path)
     except (LookupError, TypeError):
         return ABSENT
 
 
-def _rule(
-    path: Path, known: Sequence[Rows], came: Sequence[Rows], seen: Sequence[Rows], look: ListView
+def _find_rule(
+    path: Path,
+    stored_lists: Sequence[Rows],
+    raw_lists: Sequence[Rows],
+    service_lists: Sequence[Rows],
+    view: ListView,
 ) -> ListRule | None:
-    """`known`: the lists as they are stored or could be; `seen`: those that are all of one service."""
-    sizes = min(map(len, (*known, *came))), max(map(len, (*known, *came)))
-    if not _comes_and_goes(seen):
-        order = order_rule(seen)
+    """Return the rule for one list. `stored_lists`: the lists as they are or could be stored;
+    `service_lists`: those that all come from one service."""
+    sizes = min(map(len, (*stored_lists, *raw_lists))), max(map(len, (*stored_lists, *raw_lists)))
+    if not _has_varying_rows(service_lists):
+        order = order_rule(service_lists)
         if order is None:
             return None
         return ListRule(path, By(order.removeprefix(BY)) if order.startswith(BY) else "unordered", sizes)
     if not sizes[0]:
         return None  # one row describes rows that are there
-    steady, gone = _always_there(known[0], seen)
+    steady, gone = _always_there(stored_lists[0], service_lists)
     if len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
-        core = tuple(row for n, row in enumerate(known[0]) if n in steady or n in gone)
+        core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
-    rows = [row for some in known for row in some]
+    rows = [row for rows in stored_lists for row in rows]
     try:
-        row = _Shape(look).of([*rows, *(escape_value(row) for some in came for row in some)], (*path, 0))
+        row = _RowUnifier(view).unify(
+            [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
+        )
     except Unlike:
         return None
-    return ListRule(path, "each", sizes, (row,), tuple(_volatile(path, row, came)))
+    return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
 
 
-def _always_there(stored: Rows, seen: Sequence[Rows]) -> tuple[set[int], set[int]]:
-    """Which rows on file are in all lists as they are, and which in none: that one has gone is told."""
-    counts = [Counter(map(canonical, rows)) for rows in seen]
+def _always_there(stored: Rows, lists: Sequence[Rows]) -> tuple[set[int], set[int]]:
+    """Return which stored rows are in all lists unchanged, and which in none: a row that is gone is
+    reported."""
+    counts = [Counter(map(canonical, rows)) for rows in lists]
     steady, gone = set(), set()
     for n, row in enumerate(stored):
         text = canonical(row)
-        there = [count[text] > 0 for count in counts]
-        if all(there):
+        present = [count[text] > 0 for count in counts]
+        if all(present):
             steady.add(n)
-        elif not any(there):
+        elif not any(present):
             gone.add(n)
         for count in counts:
             count[text] -= 1
     return steady, gone
 
 
-def _comes_and_goes(lists: Sequence[Rows]) -> bool:
-    """Whether the lists have other rows: another number of them, or other names of which a part stays. Where
-    one key names the same rows in all of them, their values are others."""
+def _has_varying_rows(lists: Sequence[Rows]) -> bool:
+    """Whether the rows of the lists differ: in their number, or in their names of which some stay. Where one
+    key names the same rows in all lists, only their values differ."""
     if len({len(rows) for rows in lists}) > 1:
         return True
     if not lists or len(lists[0]) < _FEWEST_NAMED:
@@ -156,65 +171,66 @@ def _comes_and_goes(lists: Sequence[Rows]) -> bool:
     for key in keys_naming(lists):
         names = [{canonical(row[key]) for row in rows} for rows in lists]
         common = set.intersection(*names)
-        if all(len(common) == len(one) for one in names):
+        if all(len(common) == len(name_set) for name_set in names):
             return False
         if all(isinstance(row[key], str) for rows in lists for row in rows):
             shares.append(len(common) * _COMMON >= len(lists[0]))
     return any(shares)
 
 
-# One row that describes all: what is the same in each of them stays, and the rest gets the narrowest form of
-# which a row that nobody has seen yet may be as well.
+# One row that describes all: what is the same in each row stays, and everything else gets the narrowest form
+# that a row not yet seen may have as well.
 
 
-class _Shape:
-    """One value for all, those on file and those that came. Unlike: they have no form in common."""
+class _RowUnifier:
+    """Builds one value that stands for all stored and new ones. Raises Unlike if they have no form in
+    common."""
 
-    def __init__(self, look: ListView):
-        self._look, self._words = look, look.words
+    def __init__(self, view: ListView):
+        self._view, self._words = view, view.words
 
-    def of(self, values: Sequence[Json], place: Path) -> Json:
-        """Of values as they are stored, at this place of each row."""
+    def unify(self, values: Sequence[Json], place: Path) -> Json:
+        """Return one value for values as they are stored, at this path of each row."""
         first = values[0]
         if all(isinstance(value, dict) for value in values):
-            return self.of_objects(values, place)
+            return self.unify_objects(values, place)
         if all(same_json(value, first) for value in values):
             return first
         if all(isinstance(value, list) for value in values):
             if not all(values):
                 return "<<any_array>>"
-            return [self.of([one for value in values for one in value], (*place, 0))]
+            return [self.unify([item for value in values for item in value], (*place, 0))]
         if any(isinstance(value, dict | list) for value in values):
             raise Unlike
-        texts = [value for value in values if is_template(value)]
-        plain = [value for value in values if not is_template(value)]
-        stated = [unescaped(value) for value in plain]
-        for text in dict.fromkeys(texts):
-            if accepts_all(text, stated, self._words):
+        templates = [value for value in values if is_template(value)]
+        literals = [value for value in values if not is_template(value)]
+        plain_values = [unescaped(value) for value in literals]
+        for text in dict.fromkeys(templates):
+            if accepts_all(text, plain_values, self._words):
                 return text
-        if texts and not self._look.is_learnt(place):
-            raise Unlike  # what a person wrote is a decision
-        return self.narrowest(stated) or placeholder_for(plain, self.accepts)
+        if templates and not self._view.is_learnt(place):
+            raise Unlike  # a person decided on this placeholder
+        return self.narrowest(plain_values) or placeholder_for(literals, self.accepts)
 
     def narrowest(self, values: Sequence[Json]) -> str | None:
-        """A form that no text has by chance, or that numbers of one kind have."""
-        stated = [value for value in values if value is not None]
-        types = {json_type(value) for value in stated}
+        """Return a form that no text has by chance, or that numbers of one kind have."""
+        non_null = [value for value in values if value is not None]
+        types = {json_type(value) for value in non_null}
         if types == {"number"}:
-            found = [one.text for one in narrowest(stated, words=self._words)]
+            texts = [proposal.text for proposal in narrowest(non_null, words=self._words)]
         elif types == {"string"}:
-            found = [one.text for one in learnt_as(stated, "string", "sure", self._words)]
-            likely = [one.text for one in learnt_as(stated, "string", "likely", self._words)]
-            found += [text for text in likely if _LIKELY.fullmatch(text)]
+            texts = [proposal.text for proposal in learnt_as(non_null, "string", "sure", self._words)]
+            likely = [proposal.text for proposal in learnt_as(non_null, "string", "likely", self._words)]
+            texts += [text for text in likely if _LIKELY.fullmatch(text)]
         else:
             return None
-        return f"{found[0][:-2]}|null>>" if found and len(stated) < len(values) else next(iter(found), None)
+        return f"{texts[0][:-2]}|null>>" if texts and len(non_null) < len(values) else next(iter(texts), None)
 
-    def of_objects(self, rows: Sequence[dict[str, Json]], place: Path) -> dict[str, Json]:
+    def unify_objects(self, rows: Sequence[dict[str, Json]], place: Path) -> dict[str, Json]:
         shaped: dict[str, Json] = {}
         for name in dict.fromkeys(name for row in rows for name in row):
             values = [row[name] for row in rows if name in row]
-            value = self.of(values, (*place, name))
+            value = self.unify(values, (*place, name))
             shaped[name] = value if len(values) == len(rows) else optional(value, self.accepts)
         return shaped
 
@@ -227,13 +243,13 @@ def is_template(value: Json) -> bool:
     return isinstance(value, str) and has_marker(value) and unescaped(value) == value
 
 
-def _volatile(path: Path, row: Json, came: Sequence[Rows]) -> Iterator[Volatile]:
-    """The placeholders of the row that describes all."""
+def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterator[Volatile]:
+    """Yield the placeholders of the row that describes all."""
     for inner, text in places(row):
         if not is_template(text):
             continue
         place = (*path, 0, *inner)
-        values = [_at(one, inner) for rows in came for one in rows]
-        seen = {canonical(value): value for value in values if value is not ABSENT}
+        values = [_value_or_absent(raw_row, inner) for rows in raw_lists for raw_row in rows]
+        distinct_values = {canonical(value): value for value in values if value is not ABSENT}
         proposal = PlaceholderProposal(text, "rows that come and go")
-        yield Volatile(of_any_row(place), (place,), tuple(seen.values()), proposal)
+        yield Volatile(of_any_row(place), (place,), tuple(distinct_values.values()), proposal)

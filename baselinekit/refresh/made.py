@@ -1,5 +1,6 @@
-"""What an answer to a write holds that the write has made: it was asked once, and another request would not
-get the same. Only what is certain: how often it errs is measured in tests/refresh/test_made.py."""
+"""Finds the values in the answer to a write that the write itself has made: the write runs only once, and
+another request would get other values. Only certain cases count; the error rate is measured in
+tests/refresh/test_made.py."""
 
 import json
 import re
@@ -23,18 +24,18 @@ _OBJECT_ID = lazy_pattern(r"[0-9a-f]{24}")
 _UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-([167])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _SNOWFLAKE = lazy_pattern(r"[1-9][0-9]{16,18}")
 _EPOCHS = (1_288_834_974.657, 1_420_070_400.0)
-"""From which two public kinds of snowflakes count their milliseconds."""
+"""The starts from which two public kinds of snowflake ids count milliseconds."""
 
 _GREGORIAN = 12_219_292_800
-"""Seconds from 1582, where the older UUIDs begin to count, to 1970."""
+"""Seconds from 1582, where older UUIDs begin to count, to 1970."""
 
 
 def _moments_of_id(text: str) -> Iterator[float]:
-    """When an id may have been made, in seconds since 1970, by each kind that it could be of."""
+    """Yield when an id may have been made, in seconds since 1970, for each kind of id that it could be."""
     if _ULID.fullmatch(text):
         number = 0
-        for sign in text[:10]:
-            number = number * 32 + _CROCKFORD.index(sign)
+        for digit in text[:10]:
+            number = number * 32 + _CROCKFORD.index(digit)
         yield number / 1000
     elif _OBJECT_ID.fullmatch(text):
         yield float(int(text[:8], 16))
@@ -68,27 +69,27 @@ _WORDS_OR_NUMBER = lazy_pattern(r"[a-z]+(?:[ _-][a-z]+)*|[A-Z][a-z]+|[A-Z]+|-?[0
 _CREATED = 201
 
 
-def _created(output: Json) -> Path | None:
-    """Where the id of what was created stands: the one of the topmost object that has one."""
+def _created_id_path(output: Json) -> Path | None:
+    """Return the path of the id of the created object: the id of the topmost object that has one."""
     if not isinstance(output, dict) or output.get("status") != _CREATED:
         return None
-    found = [
+    paths = [
         path
         for path, value in places(output.get("body"), ("body",))
         if isinstance(path[-1], str) and _ID_NAME.fullmatch(path[-1]) and isinstance(value, str)
         if not any(isinstance(key, int) for key in path)
     ]
-    least = min(map(len, found), default=0)
-    topmost = [path for path in found if len(path) == least]
+    least_depth = min(map(len, paths), default=0)
+    topmost = [path for path in paths if len(path) == least_depth]
     return topmost[0] if len(topmost) == 1 else None
 
 
-def made_by_write(output: Json, asked: Json, now: float, write: Write, words: Words) -> Iterator[Volatile]:
-    """The places whose value the write has made, none of them part of what was asked."""
-    said = json.dumps(asked, default=str, ensure_ascii=False)
-    created = _created(output)
+def made_by_write(output: Json, request: Json, now: float, write: Write, words: Words) -> Iterator[Volatile]:
+    """Yield the places whose value the write has made; none of them is part of the request."""
+    request_text = json.dumps(request, default=str, ensure_ascii=False)
+    created = _created_id_path(output)
     for path, value in places(output):
-        if isinstance(value, dict | list) or str(value) in said:
+        if isinstance(value, dict | list) or str(value) in request_text:
             continue
         if isinstance(value, str) and (text := _without_request_ids(value, write)) is not None:
             reason = "the id of a request in it, made anew each time"
@@ -112,7 +113,7 @@ def made_by_write(output: Json, asked: Json, now: float, write: Write, words: Wo
 
 
 def _without_request_ids(text: str, write: Write) -> str | None:
-    """An XML text with a placeholder for the id of its request; None where it has none."""
+    """Return an XML text with a placeholder for its request id; None if it has none."""
     written, position = "", 0
     for match in _REQUEST_ELEMENT.finditer(text):
         if looks_like_id(match["value"], (match["name"],)):

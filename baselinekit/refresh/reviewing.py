@@ -33,14 +33,14 @@ from baselinekit.tree.paths import render
 from baselinekit.tree.places import places
 from baselinekit.variables import MASK
 
-# The questions of a review, what was decided of them, and what follows for each baseline.
+# The questions of a review, the decisions on them, and what follows for each baseline.
 
 _SETTLING = ("accept", "placeholder")
 
 
 @frozen
 class Settled:
-    """What becomes of one plan. `rest`: what stays kept of what was seen, None if nothing is left open."""
+    """What becomes of one plan. `rest`: what stays kept of the new output, None if no change is left open."""
 
     approval: Approval
     rest: Seen | None
@@ -51,12 +51,12 @@ class Settled:
 
 
 def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) -> list[Settled]:
-    """Of each plan in which anything was decided, skips aside, what follows."""
-    of_plan: dict[int, dict[int, Decision]] = {}
+    """Return what follows for each plan in which anything but skips was decided."""
+    by_plan: dict[int, dict[int, Decision]] = {}
     for (n, number), decision in decisions.items():
         if decision.verb != "skip":
-            of_plan.setdefault(n, {})[number] = decision
-    return [settle_plan(plans[n], decided) for n, decided in sorted(of_plan.items())]
+            by_plan.setdefault(n, {})[number] = decision
+    return [settle_plan(plans[n], decided) for n, decided in sorted(by_plan.items())]
 
 
 def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
@@ -71,7 +71,7 @@ def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
     if not undecided:
         return Settled(approval, None)
     output = merge_accepted(plan.shape, plan.changes, accepted | {change.number for change in undecided})
-    masked = tuple(  # what went away may have moved them
+    masked = tuple(  # removed parts may have moved them
         path
         for path, value in places(output)
         if isinstance(value, str | dict)
@@ -87,18 +87,18 @@ def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
     return Settled(approval, rest)
 
 
-# What a review asks before a decision stands.
+# What a review asks before a decision takes effect.
 
-_TO_DO: dict[Verb, str] = {"accept": "accept", "reject": "reject", "skip": "leave"}
+_VERB_TEXTS: dict[Verb, str] = {"accept": "accept", "reject": "reject", "skip": "leave"}
 
 
 def needs_words(change: Change) -> bool:
-    """Whether one key is not enough: somebody may rely on what would change, or has thought about it."""
+    """Whether accepting needs a confirmation: somebody may rely on the value, or wrote a placeholder."""
     return change.risk == "high" or bool(change.lost)
 
 
 def confirmation_question(changes: Sequence[Change]) -> str:
-    """The question, with what speaks against a yes; empty if nothing does."""
+    """Return the question, with the reasons against a yes; empty if there are none."""
     reasons = list(dict.fromkeys(_reasons(changes)))
     if not reasons:
         return ""
@@ -109,42 +109,42 @@ def confirmation_question(changes: Sequence[Change]) -> str:
 
 def _reasons(changes: Sequence[Change]) -> Iterator[str]:
     high = [change for change in changes if change.risk == "high"]
-    for kind, one, several in (
+    for kind, singular, plural in (
         ("removed", "removes a key that was guarded", "removes {} keys that were guarded"),
         ("retyped", "makes a value one of another type", "makes {} values of another type"),
     ):
         alike = [change for change in high if change.kind == kind]
         if alike:
-            yield one if len(alike) == 1 else several.format(len(alike))
+            yield singular if len(alike) == 1 else plural.format(len(alike))
     others = [change for change in high if change.kind not in ("removed", "retyped")]
     if len(others) == 1:
         yield others[0].note or f"accepts a failure at {render(others[0].path)} as the known-good answer"
     elif others:
         yield f"makes {len(others)} high-risk changes"
-    lost = list(dict.fromkeys(one.text for change in changes for one in change.lost))
+    lost = list(dict.fromkeys(loss.text for change in changes for loss in change.lost))
     if lost:
         number = sum(len(change.lost) for change in changes)
         times = f" ({number} times)" if number > len(lost) else ""
         yield f"loses {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}{times}"
 
 
-def remaining_dialog(verb: Verb, number: int, baselines: int, here: tuple[str, int]) -> Dialog:
-    """Whether what remains is meant, or only what remains of one baseline."""
+def remaining_dialog(verb: Verb, count: int, baselines: int, here: tuple[str, int]) -> Dialog:
+    """Ask whether a decision is for all remaining changes, or only for those of one baseline."""
     if baselines == 1:
-        return Dialog(f"{_TO_DO[verb]} all {number} that remain?", keys_of("y yes", "n no"))
-    id, few = here
-    question = f"{_TO_DO[verb]} all {number} that remain, in {baselines} baselines?"
-    return Dialog(question, keys_of("y all", f"b the {few} of {id}", "n no"))
+        return Dialog(f"{_VERB_TEXTS[verb]} all {count} that remain?", keys_of("y yes", "n no"))
+    id, in_this = here
+    question = f"{_VERB_TEXTS[verb]} all {count} that remain, in {baselines} baselines?"
+    return Dialog(question, keys_of("y all", f"b the {in_this} of {id}", "n no"))
 
 
 def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
-    """`y yes` as the key and what it does."""
-    return tuple((key, does) for key, _, does in (word.partition(" ") for word in words))
+    """Split `y yes` into the key and what it does."""
+    return tuple((key, action) for key, _, action in (word.partition(" ") for word in words))
 
 
 @frozen
 class _Step:
-    """How things stood before something was decided."""
+    """The state before a decision."""
 
     at: int
     questions: tuple[Question, ...]
@@ -153,7 +153,7 @@ class _Step:
 
 @dataclass(slots=True)
 class Ledger:
-    """`at` is the question in sight, or one after the last when all is decided."""
+    """`at` is the current question, or one after the last when all is decided."""
 
     questions: tuple[Question, ...]
     decided: dict[Member, Decision] = field(default_factory=dict)
@@ -162,14 +162,14 @@ class Ledger:
 
     @property
     def in_sight(self) -> list[Member]:
-        """What is still to be decided of the question in sight."""
+        """The undecided changes of the current question."""
         if self.at >= len(self.questions):
             return []
         return [member for member in self.questions[self.at] if member not in self.decided]
 
     @property
     def last(self) -> list[Member]:
-        """What the last step decided; nothing, where it only took a question apart."""
+        """The changes that the last step decided; none if it only split a question."""
         return [member for member, _ in self.steps[-1].before] if self.steps else []
 
     @property
@@ -177,29 +177,29 @@ class Ledger:
         return all(decision.verb == "skip" for decision in self.decided.values())
 
     def remaining(self, plan: int | None = None) -> list[Member]:
-        """All that is undecided, of every plan or of one."""
+        """Return all undecided changes, of every plan or of one."""
         every = (member for question in self.questions for member in question)
         return [m for m in every if m not in self.decided and plan in (None, m[0])]
 
     def decide(self, decisions: Mapping[Member, Decision]) -> None:
-        """What is in sight then is the next question with something undecided, seen from here."""
+        """Store decisions and move on to the next question with an undecided change, counted from here."""
         before = tuple((member, self.decided.get(member)) for member in decisions)
         self.steps.append(_Step(self.at, self.questions, before))
         self.decided.update(decisions)
-        places = [*range(self.at, len(self.questions)), *range(self.at)]
-        unfinished = (n for n in places if any(part not in self.decided for part in self.questions[n]))
+        indexes = [*range(self.at, len(self.questions)), *range(self.at)]
+        unfinished = (n for n in indexes if any(part not in self.decided for part in self.questions[n]))
         self.at = next(unfinished, len(self.questions))
 
     def take_apart(self, members: Sequence[Member]) -> None:
-        """A question for each of them."""
+        """Split the current question into one for each of these changes."""
         self.steps.append(_Step(self.at, self.questions))
-        done = tuple(part for part in self.questions[self.at] if part in self.decided)
-        ones = (*((done,) if done else ()), *((member,) for member in members))
-        self.questions = (*self.questions[: self.at], *ones, *self.questions[self.at + 1 :])
-        self.at += bool(done)
+        decided = tuple(part for part in self.questions[self.at] if part in self.decided)
+        questions = (*((decided,) if decided else ()), *((member,) for member in members))
+        self.questions = (*self.questions[: self.at], *questions, *self.questions[self.at + 1 :])
+        self.at += bool(decided)
 
     def undo(self) -> bool:
-        """Back to before the last step; whether there was one."""
+        """Undo the last step; return whether there was one."""
         if not self.steps:
             return False
         step = self.steps.pop()
@@ -212,12 +212,12 @@ class Ledger:
         return True
 
 
-# A review as a machine: keys go in, a scene comes out, and what was decided is a table until somebody
-# writes it down. Nothing here knows a terminal.
+# A review as a machine: keys go in, a scene comes out, and decisions are collected until they are written.
+# Nothing here knows a terminal.
 
 
 ENTER, ESCAPE = ("\r", "\n"), "\x1b"
-_RUB_OUT, _CLEAR = ("\x7f", "\b"), "\x15"
+_BACKSPACE, _CLEAR_LINE = ("\x7f", "\b"), "\x15"
 _LONGEST = 500
 
 
@@ -231,9 +231,9 @@ class Turn:
 
 
 def turn(dialog: Dialog, key: str) -> Turn:
-    """A number takes an offer and Enter the first one, `t` and `<` begin a text of one's own; Esc leaves."""
+    """A number takes an offer and Enter the first one, `t` and `<` begin a typed text; Esc leaves."""
     if dialog.typed is not None:
-        return _typing(dialog, dialog.typed, key)
+        return _type_key(dialog, dialog.typed, key)
     if key in (ESCAPE, "n", "q"):
         return Turn(None)
     if key in ENTER and dialog.offers:
@@ -246,14 +246,14 @@ def turn(dialog: Dialog, key: str) -> Turn:
     return Turn(dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels" if key else "")
 
 
-def _typing(dialog: Dialog, typed: str, key: str) -> Turn:
+def _type_key(dialog: Dialog, typed: str, key: str) -> Turn:
     if key == ESCAPE:
         return Turn(None)
     if key in ENTER:
         return Turn(dialog, typed)
-    if key in _RUB_OUT:
+    if key in _BACKSPACE:
         typed = typed[:-1]
-    elif key == _CLEAR:
+    elif key == _CLEAR_LINE:
         typed = ""
     elif key.isprintable() and len(typed) < _LONGEST:
         typed += key
@@ -266,8 +266,8 @@ Answer = Callable[[str], None]
 
 @frozen
 class Knowing:
-    """What only others know: the placeholders that fit, why a text is none that does, and what is around a
-    change."""
+    """What the caller provides: the placeholders that fit, why a text is not one that fits, and the context
+    of a change."""
 
     offers: Callable[[Sequence[Changed]], Sequence[Offer]]
     problem: Callable[[str, Sequence[Changed]], str]
@@ -276,8 +276,8 @@ class Knowing:
 
 @dataclass(slots=True)
 class Review:
-    """`shown`: the plans as they may be looked at, without secrets. `ended`: "write" when what was decided is
-    to be applied, "nothing" when it is not."""
+    """`shown`: the plans as they may be shown, without secrets. `ended`: "write" when the decisions are to be
+    applied, "nothing" when they are not."""
 
     plans: Sequence[RefreshPlan]
     shown: Sequence[RefreshPlan]
@@ -286,14 +286,14 @@ class Review:
     ended: str = ""
     _dialog: Dialog | None = None
     _answer: Answer | None = None
-    _said: str = ""
-    _info: bool = False
-    _help: bool = False
+    _message: str = ""
+    _with_info: bool = False
+    _with_help: bool = False
 
     @property
     def scene(self) -> Scene:
         ledger, in_sight = self.ledger, self.ledger.in_sight
-        about = self.knowing.about(*self._changed(in_sight[0])) if in_sight else None
+        about = self.knowing.about(*self._look_up(in_sight[0])) if in_sight else None
         members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in in_sight)
         verbs = [decision.verb for decision in ledger.decided.values()]
         counts = {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
@@ -304,12 +304,12 @@ class Review:
             many = f"{decided} changes are" if decided > 1 else "one change is"
             end = f"that was the last: {many} decided. Write the files?"
             dialog = Dialog(end, keys_of("Enter write", "u undo", "n no"))
-        shown = (dialog, self._said, self._info, self._help)
-        return Scene(number, len(ledger.questions), members, about, counts, *shown)
+        display = (dialog, self._message, self._with_info, self._with_help)
+        return Scene(number, len(ledger.questions), members, about, counts, *display)
 
     def press(self, key: str) -> None:
-        """One key, as it was typed."""
-        self._said, self._help = "", False
+        """Handle one key, as it was typed."""
+        self._message, self._with_help = "", False
         if self._dialog is not None and self._answer is not None:
             dialog, answer = self._dialog, self._answer
             if dialog.typed is not None or not dialog.keys:
@@ -318,13 +318,13 @@ class Review:
                 self._dialog = self._answer = None
                 answer(key)
         elif not self.ledger.in_sight:
-            self._at_the_end(key)
+            self._press_at_end(key)
         elif key in _COMMANDS:
             _COMMANDS[key](self)
         elif key and key.isprintable():
-            self._said = f"{key!r} does nothing here: ? lists the keys"
+            self._message = f"{key!r} does nothing here: ? lists the keys"
 
-    def _changed(self, member: Member) -> Changed:
+    def _look_up(self, member: Member) -> Changed:
         plan = self.plans[member[0]]
         return plan, plan.changes[member[1]]
 
@@ -334,25 +334,25 @@ class Review:
     def _decide(self, decisions: Mapping[Member, Decision]) -> None:
         self.ledger.decide(decisions)
         if not self.ledger.in_sight and self.ledger.is_all_skipped:
-            self.ended = "write"  # nothing is to be written, so nobody is asked
+            self.ended = "write"  # nothing is to be written, so there is no question
 
     def decide(self, verb: Verb, members: Sequence[Member] | None = None) -> None:
-        """Of these members, or of the question in sight."""
+        """Decide on these members, or on the current question."""
         members = self.ledger.in_sight if members is None else members
         if members:
             self._decide(dict.fromkeys(members, Decision(verb)))
 
     def accept(self) -> None:
         members = self.ledger.in_sight
-        blocked = next((change.blocked for _, change in map(self._changed, members) if change.blocked), None)
+        blocked = next((change.blocked for _, change in map(self._look_up, members) if change.blocked), None)
         if blocked is not None:
-            self._said = f"it cannot be accepted: {blocked.message}: p and g can help"
+            self._message = f"it cannot be accepted: {blocked.message}: p and g can help"
             return
-        changes = [self._changed(member)[1] for member in members]
-        self._confirmed(changes, lambda: self.decide("accept", members))
+        changes = [self._look_up(member)[1] for member in members]
+        self._confirm(changes, lambda: self.decide("accept", members))
 
-    def _confirmed(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
-        """At once, or after a question in words where somebody may rely on what would change."""
+    def _confirm(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
+        """Continue at once, or after a confirmation where somebody may rely on what would change."""
         words = confirmation_question(changes)
         if not words:
             go_on()
@@ -361,7 +361,7 @@ class Review:
             self._ask(dialog, lambda key: go_on() if key in _YES else None)
 
     def decide_all(self, verb: Verb) -> None:
-        """What remains, here or everywhere: one question, and one more for what is risky."""
+        """Decide on all remaining changes, here or everywhere: one question, and one more for risky ones."""
         n = self.ledger.in_sight[0][0]
         members, here = self.ledger.remaining(), self.ledger.remaining(n)
         baselines = len({n for n, _ in members})
@@ -377,79 +377,79 @@ class Review:
         self._ask(remaining_dialog(verb, len(members), baselines, (id, len(here))), answer)
 
     def _accept_all(self, members: Sequence[Member]) -> None:
-        """What nobody can accept stays a question."""
-        free = [member for member in members if not self._changed(member)[1].blocked]
-        risky = {member for member in free if needs_words(self._changed(member)[1])}
+        """Accept the members; those that cannot be accepted stay questions."""
+        free = [member for member in members if not self._look_up(member)[1].blocked]
+        risky = {member for member in free if needs_words(self._look_up(member)[1])}
         if len(free) < len(members):
-            self._said = f"{len(members) - len(free)} cannot be accepted"
+            self._message = f"{len(members) - len(free)} cannot be accepted"
         if not risky:
             self.decide("accept", free)
             return
         plain = [member for member in free if member not in risky]
-        words = confirmation_question([self._changed(member)[1] for member in free if member in risky])
+        words = confirmation_question([self._look_up(member)[1] for member in free if member in risky])
         dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
         self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else plain))
 
     def ask_for_placeholder(self) -> None:
-        members = [self._changed(member) for member in self.ledger.in_sight]
-        self._said = next((why for _, change in members if (why := no_placeholder(change))), "")
-        if not self._said:
+        members = [self._look_up(member) for member in self.ledger.in_sight]
+        self._message = next((reason for _, change in members if (reason := no_placeholder(change))), "")
+        if not self._message:
             offers = tuple(self.knowing.offers(members))
             self._ask(Dialog("which placeholder should stand here?", offers=offers), self._take_placeholder)
 
     def _take_placeholder(self, text: str) -> None:
         members = self.ledger.in_sight
-        pairs = [self._changed(member) for member in members]
-        self._said = self.knowing.problem(text, pairs)
-        if self._said:
+        pairs = [self._look_up(member) for member in members]
+        self._message = self.knowing.problem(text, pairs)
+        if self._message:
             return
         self._dialog = self._answer = None
         after = [with_after(plan, change.number, text).changes[change.number] for plan, change in pairs]
         decision = Decision("placeholder", text)
-        self._confirmed(after, lambda: self._decide(dict.fromkeys(members, decision)))
+        self._confirm(after, lambda: self._decide(dict.fromkeys(members, decision)))
 
     def ask_for_rule(self) -> None:
-        members = [self._changed(member) for member in self.ledger.in_sight]
-        self._said = next((why for _, change in members if (why := no_rule(change))), "")
-        if self._said:
+        members = [self._look_up(member) for member in self.ledger.in_sight]
+        self._message = next((reason for _, change in members if (reason := no_rule(change))), "")
+        if self._message:
             return
         offers = [rule for rule in rules_for(*members[0]) if not rule_problem(rule.text, members)]
         ids = dict.fromkeys(plan.baseline.id for plan, _ in members)
-        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        question = f"which path is added to comparison.ignore_fields of {next(iter(ids))}{more}?"
+        suffix = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        question = f"which path is added to comparison.ignore_fields of {next(iter(ids))}{suffix}?"
         self._ask(Dialog(question, offers=tuple(offers)), self._take_rule)
 
     def _take_rule(self, text: str) -> None:
-        """All that a rule covers needs no question any more."""
+        """Ignore a path; the changes that the rule covers need no decision."""
         members = self.ledger.in_sight
-        self._said = rule_problem(text, [self._changed(member) for member in members])
-        if self._said:
+        self._message = rule_problem(text, [self._look_up(member) for member in members])
+        if self._message:
             return
         self._dialog = self._answer = None
         plans = dict.fromkeys(n for n, _ in members)
-        reached = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
-        undecided = [member for member in reached if member not in self.ledger.decided]
+        covered = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
+        undecided = [member for member in covered if member not in self.ledger.decided]
         self._decide(dict.fromkeys(undecided, Decision("ignore", text)))
 
     def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:
-        """What is chosen is checked, so the dialog stays until it holds."""
-        now = turn(dialog, key)
-        self._said = now.said
-        if now.taken is not None:
-            answer(now.taken)
+        """Pass on the chosen text, which is checked: the dialog stays open until it is valid."""
+        result = turn(dialog, key)
+        self._message = result.said
+        if result.taken is not None:
+            answer(result.taken)
         else:
-            self._dialog = now.dialog
+            self._dialog = result.dialog
 
     def take_apart(self) -> None:
         members = self.ledger.in_sight
         if len(members) == 1:
-            self._said = "it is one change only"
+            self._message = "it is one change only"
             return
         self.ledger.take_apart(members)
-        self._said = f"{len(members)} questions instead of one"
+        self._message = f"{len(members)} questions instead of one"
 
     def undo(self) -> None:
-        self._said = "" if self.ledger.undo() else "nothing is decided yet"
+        self._message = "" if self.ledger.undo() else "nothing is decided yet"
 
     def quit(self) -> None:
         if self.ledger.is_all_skipped:
@@ -463,7 +463,7 @@ class Review:
         keys = keys_of("y write it", "n discard it", "Esc go on")
         self._ask(Dialog("keep the decisions made so far?", keys), answer)
 
-    def _at_the_end(self, key: str) -> None:
+    def _press_at_end(self, key: str) -> None:
         if key in ENTER or key in _YES:
             self.ended = "write"
         elif key in ("n", "N", "q"):
@@ -472,10 +472,10 @@ class Review:
             self.undo()
 
     def toggle_info(self) -> None:
-        self._info = not self._info
+        self._with_info = not self._with_info
 
     def show_help(self) -> None:
-        self._help = True
+        self._with_help = True
 
 
 _COMMANDS: dict[str, Callable[[Review], None]] = {
@@ -496,5 +496,5 @@ _COMMANDS: dict[str, Callable[[Review], None]] = {
 
 
 def questions_of(groups: Sequence[Group]) -> tuple[Question, ...]:
-    """What repeats in the most places comes first."""
+    """Return the questions, in the order of the groups: those with the most places come first."""
     return tuple(group.members for group in groups)

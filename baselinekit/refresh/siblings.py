@@ -1,4 +1,4 @@
-"""What a new row, entry or key takes from those beside it: the placeholders that all of them hold there."""
+"""What a new row, entry or key takes from its siblings: the placeholders that all of them hold there."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ from baselinekit.tree.changes import with_new_keys
 _HOUR = 3600
 _IDS = frozenset(("any_uuid", "any_ulid", "any_jwt"))
 _ENOUGH = 3
-"""So many single values that all hold one placeholder say what stands beside them."""
+"""How many single values with the same placeholder establish what their siblings hold."""
 
 _MOST_TEXTS = 3
 _ALIKE = 0.5
@@ -30,7 +30,7 @@ _NATURE = "as ids and moments vary by nature"
 
 @frozen
 class Judge:
-    """Whether a stored text accepts a value, and what the project means by its placeholders."""
+    """Decides whether a stored text accepts a value, and knows the placeholders of the project."""
 
     accepts: Accepts
     words: Words
@@ -38,7 +38,7 @@ class Judge:
     """When the new values came, in seconds since 1970."""
 
     def without_bounds(self, stored: str, value: Json) -> str | None:
-        """A placeholder alone without its arguments, if it accepts a value then."""
+        """Return a lone placeholder without its arguments, if it then accepts a value."""
         token = next(tokens_in(stored), None)
         if token is None or token.text != stored or token.key or not token.args:
             return None
@@ -48,8 +48,8 @@ class Judge:
         return wider if self.accepts(wider, value) else None
 
     def varies(self, value: Json, name: str) -> bool:
-        """Whether a value of which nothing on file speaks will likely be another one next time: by its name,
-        an id; else a moment of now, or one to come. What happened long ago has happened."""
+        """Whether a value without a stored counterpart will likely differ next time: an id, by its name; or a
+        moment of now, or a future one. A moment long ago does not change."""
         when = moment_of(value)
         if when is not None:
             is_to_come = isinstance(value, str) and when > self.seen_at and when % _HOUR
@@ -64,7 +64,8 @@ class Judge:
         )
 
     def is_format(self, name: str) -> bool:
-        """Whether hardly anything that is not meant fits a placeholder: any number fits `<<any_number>>`."""
+        """Whether a placeholder is specific, so that hardly anything fits it by chance. Any number fits
+        `<<any_number>>`, so that is not."""
         row = self.words.table.get(name)
         learnt = row.learnt if row else None
         return name in self.words.own or (
@@ -72,10 +73,10 @@ class Judge:
         )
 
     def fitting(self, texts: Sequence[str], value: Json) -> str | None:
-        """The first of some texts that accepts a value; of none the one that keeps most of its placeholders
-        around another text."""
+        """Return the first text that accepts a value; if none does, the one that keeps most of its
+        placeholders around another text."""
         text = next((text for text in texts if self.accepts(text, value)), None)
-        plain = _plain(value)
+        plain = _unescape(value)
         if text is None and isinstance(plain, str):
             likely = [with_placeholders(text, plain, self.words) for text in texts[:_MOST_TEXTS]]
             text = max(likely, key=count_tokens)
@@ -84,13 +85,13 @@ class Judge:
         return text
 
     def fit(self, stored: Json, value: Json) -> float:
-        """From 0 to 1, how well a value could stand for what was there under another name: by the part of the
+        """Return from 0 to 1 how well a value fits what was stored under another name: the share of the
         placeholders that fit it."""
         if not describes_many(stored):
             return 0.0
         if isinstance(stored, str):
-            kept = self.fitting([stored], value)
-            return 0.0 if kept is None else count_tokens(kept) / count_tokens(stored)
+            template = self.fitting([stored], value)
+            return 0.0 if template is None else count_tokens(template) / count_tokens(stored)
         if isinstance(stored, list) and isinstance(value, list):
             return self.fit(stored[0], value[0]) if stored and value else 1.0
         if isinstance(stored, dict) and isinstance(value, dict):
@@ -100,12 +101,12 @@ class Judge:
 
 
 class Beside:
-    """One place of all rows and entries that are alike: the values that stand there on file, and those that
-    came. What is below it is found out when it is asked for."""
+    """One place in all rows and entries that are alike: the stored values, and the new ones. What is below it
+    is computed on demand."""
 
-    def __init__(self, judge: Judge, stored: Iterable[Json], came: Iterable[Json], name: str = ""):
+    def __init__(self, judge: Judge, stored: Iterable[Json], new: Iterable[Json], name: str = ""):
         self.judge, self.name = judge, name
-        self.stored, self.came = [*stored], [*came]
+        self.stored, self.new = [*stored], [*new]
         self._members: dict[str, Beside] = {}
         self._rows: Beside | None = None
         self._entries: Beside | None = None
@@ -117,58 +118,58 @@ class Beside:
     def rows(self) -> "Beside":
         """The elements of the arrays."""
         if self._rows is None:
-            stored, came = (
+            stored, new = (
                 [row for value in side if isinstance(value, list) for row in value] for side in self.sides
             )
-            self._rows = Beside(self.judge, stored, came, self.name)
+            self._rows = Beside(self.judge, stored, new, self.name)
         return self._rows
 
     @property
     def entries(self) -> "Beside":
-        """What stands under all the keys of the objects."""
+        """The values of all keys of the objects."""
         if self._entries is None:
-            stored, came = (
+            stored, new = (
                 [entry for value in _objects(side) for entry in value.values()] for side in self.sides
             )
-            self._entries = Beside(self.judge, stored, came, self.name)
+            self._entries = Beside(self.judge, stored, new, self.name)
         return self._entries
 
     @property
     def sides(self) -> tuple[list[Json], list[Json]]:
-        return self.stored, self.came
+        return self.stored, self.new
 
     def member(self, name: str) -> "Beside":
-        """What stands under a key; under a new one what stands under the key whose place it took, or in a map
-        under all its keys."""
+        """Return the values under a key. For a new key they are those of the key that it replaced, or in a
+        map those of all keys."""
         if name not in self._members:
-            stored, came = ([value[name] for value in _objects(side) if name in value] for side in self.sides)
-            known = stored or not self.stored
-            if not known and name in self.renames:
+            stored, new = ([value[name] for value in _objects(side) if name in value] for side in self.sides)
+            is_stored = stored or not self.stored
+            if not is_stored and name in self.renames:
                 stored = self.member(self.renames[name]).stored
-            below = Beside(self.judge, stored, came, name)
-            is_entry = not known and not stored and self.is_map and self.entries.is_like(below)
+            below = Beside(self.judge, stored, new, name)
+            is_entry = not is_stored and not stored and self.is_map and self.entries.is_like(below)
             self._members[name] = self.entries if is_entry else below
         return self._members[name]
 
     def renamed(self, old: str, new: str) -> "Beside":
-        """What stands under a key that, here alone, came in the place of another one."""
-        return Beside(self.judge, self.member(old).stored, self.member(new).came, new)
+        """Return the values under a key that replaced another one in this object only."""
+        return Beside(self.judge, self.member(old).stored, self.member(new).new, new)
 
     @property
     def renames(self) -> dict[str, str]:
-        """The keys that no object on file has, each with the one that it took the place of everywhere."""
+        """The keys that no stored object has, each with the key that it replaced everywhere."""
         if self._renames is None:
-            stored, came = map(every_key, self.sides)
-            self._renames = renamed_keys(stored, came, self.judge)
+            stored, new = map(every_key, self.sides)
+            self._renames = renamed_keys(stored, new, self.judge)
         return self._renames
 
     @property
     def is_map(self) -> bool:
-        """Whether the keys are data, as ids are: what stands under them is of one form."""
+        """Whether the keys are data, such as ids: then the values under them have one form."""
         if self._is_map is None:
             stored = self.entries.stored
             if stored and all(isinstance(entry, dict) and entry for entry in stored):
-                sets = [entry.keys() for entry in (*stored, *_objects(self.entries.came))]
+                sets = [entry.keys() for entry in (*stored, *_objects(self.entries.new))]
                 shared = set(sets[0]).intersection(*sets)
                 self._is_map = len(sets) > 1 and 2 * len(shared) >= max(map(len, sets))
             else:
@@ -177,26 +178,31 @@ class Beside:
         return self._is_map
 
     def is_like(self, other: "Beside") -> bool:
-        """Whether what came elsewhere could stand here: objects, or what the placeholder here accepts."""
-        return all(isinstance(value, dict) or self.held(value) is not None for value in other.came)
+        """Whether the new values of another place could stand here: objects, or what the placeholder here
+        accepts."""
+        return all(
+            isinstance(value, dict) or self.shared_placeholder(value) is not None for value in other.new
+        )
 
-    def held(self, value: Json) -> str | None:
-        """The placeholder that all of them hold, where it accepts this value as well."""
-        held = [stored for stored in self.stored if stored is not None]
-        if not held or not all(isinstance(stored, str) and describes_many(stored) for stored in held):
+    def shared_placeholder(self, value: Json) -> str | None:
+        """Return the placeholder that all stored values hold, if it accepts this value as well."""
+        stored_values = [stored for stored in self.stored if stored is not None]
+        if not stored_values or not all(
+            isinstance(stored, str) and describes_many(stored) for stored in stored_values
+        ):
             return None
-        return self.judge.fitting([text for text, _ in Counter(held).most_common()], value)
+        return self.judge.fitting([text for text, _ in Counter(stored_values).most_common()], value)
 
-    def by_nature(self) -> str | None:
-        """The narrowest placeholder of values that vary by nature, where nothing on file speaks of them. What
-        is the same in every row does not vary."""
+    def natural_placeholder(self) -> str | None:
+        """Return the narrowest placeholder of values that vary by nature, if no stored value says otherwise.
+        What is the same in every row does not vary."""
         if self._nature is None:
             silent = all(stored is None for stored in self.stored)
             self._nature = self._narrowest() if silent else ""
         return self._nature or None
 
     def _narrowest(self) -> str:
-        values = [_plain(value) for value in self.came if value is not None]
+        values = [_unescape(value) for value in self.new if value is not None]
         if not values or any(isinstance(value, dict | list) for value in values):
             return ""
         if len(values) > 1 and len({f"{json_type(value)} {value}" for value in values}) == 1:
@@ -211,16 +217,18 @@ def _objects(values: Iterable[Json]) -> Iterator[dict[str, Json]]:
 
 
 def every_key(values: Iterable[Json]) -> dict[str, Json]:
-    """The keys of all objects in their order, each with the first value that it has."""
-    found: dict[str, Json] = {}
+    """Return the keys of all objects in their order, each with its first value."""
+    first_values: dict[str, Json] = {}
     for value in _objects(values):
-        if value.keys() - found.keys():
-            found = {key: found.get(key, value.get(key)) for key in with_new_keys(found, value)}
-    return found
+        if value.keys() - first_values.keys():
+            first_values = {
+                key: first_values.get(key, value.get(key)) for key in with_new_keys(first_values, value)
+            }
+    return first_values
 
 
-def _plain(value: Json) -> Json:
-    """The value that a stored text stands for."""
+def _unescape(value: Json) -> Json:
+    """Return the value that a stored text stands for."""
     if isinstance(value, str) and has_marker(value):
         parts = split(value)
         return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
@@ -229,19 +237,19 @@ def _plain(value: Json) -> Json:
 
 @dataclass(slots=True)
 class Inherited:
-    """Gives new values the placeholders of those beside them, and remembers what it gave, by place."""
+    """Gives new values the placeholders of their siblings, and counts what it gave, by place."""
 
     judge: Judge
     given: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def fill(self, value: Json, beside: Beside, place: str) -> Json:
-        """The value with each placeholder that it takes. `place`: where it is, for the reader."""
-        text, why = beside.held(value), _LIKE
+        """Return the value with each placeholder that it takes. `place`: its path, as shown to the reader."""
+        text, reason = beside.shared_placeholder(value), _LIKE
         if text is None and not isinstance(value, dict | list) and value is not None:
-            text, why = beside.by_nature(), _NATURE
+            text, reason = beside.natural_placeholder(), _NATURE
             text = text if text is not None and self.judge.accepts(text, value) else None
         if text is not None:
-            key = place, text, why
+            key = place, text, reason
             self.given[key] = self.given.get(key, 0) + 1
             return text
         if isinstance(value, dict):
@@ -251,7 +259,7 @@ class Inherited:
         return value
 
     def without_bounds(self, stored: str, value: Json, place: str) -> str | None:
-        """The placeholder of a place without its arguments, where it accepts a value only so."""
+        """Return the placeholder of a place without its arguments, if it accepts the value only then."""
         wider = self.judge.without_bounds(stored, value)
         if wider is not None:
             key = place, wider, f"since it varies beyond {stored}"
@@ -259,32 +267,38 @@ class Inherited:
         return wider
 
     def notes(self) -> Iterator[str]:
-        for (place, text, why), count in self.given.items():
+        for (place, text, reason), count in self.given.items():
             times = f" ({count:,} times)" if count > 1 else ""
-            yield f"{place} takes {text} {why}{times}"
+            yield f"{place} takes {text} {reason}{times}"
 
 
 def renamed_keys(old: Mapping[str, Json], new: Mapping[str, Json], judge: Judge) -> dict[str, str]:
-    """Each new key that came in the place of one that has gone, with that one: as many came as have gone
-    between two keys that stayed, or one fits best."""
-    gone, come = by_neighbour(old, new), by_neighbour(new, old)
+    """Return each new key that replaced a removed one, with that one: between two keys that stayed, as many
+    were added as removed, or one pair fits best."""
+    removed_names, added_names = by_neighbour(old, new), by_neighbour(new, old)
     renamed: dict[str, str] = {}
-    for before, names in come.items():
-        lost = gone.get(before, [])
-        fits = {(name, one): _fit_as(one, old[one], name, new[name], judge) for name in names for one in lost}
-        if len(lost) == len(names) and all(fits[pair] for pair in zip(names, lost, strict=True)):
-            renamed.update(zip(names, lost, strict=True))
+    for previous, names in added_names.items():
+        old_names = removed_names.get(previous, [])
+        fits = {
+            (name, old_name): _score_rename(old_name, old[old_name], name, new[name], judge)
+            for name in names
+            for old_name in old_names
+        }
+        if len(old_names) == len(names) and all(fits[pair] for pair in zip(names, old_names, strict=True)):
+            renamed.update(zip(names, old_names, strict=True))
             continue
-        scored = sorted(((fit, name, one) for (name, one), fit in fits.items() if fit), reverse=True)
+        scored = sorted(
+            ((fit, name, old_name) for (name, old_name), fit in fits.items() if fit), reverse=True
+        )
         best = scored[0][0] if scored else 0.0
-        likeliest = [(name, one) for fit, name, one in scored if fit == best]
+        likeliest = [(name, old_name) for fit, name, old_name in scored if fit == best]
         if len(likeliest) == 1:
             renamed.update(likeliest)
     return renamed
 
 
-def _fit_as(old_name: str, old: Json, name: str, new: Json, judge: Judge) -> float:
-    """How likely it is that a key has another name now."""
+def _score_rename(old_name: str, old: Json, name: str, new: Json, judge: Judge) -> float:
+    """Return how likely it is that a key was renamed."""
     fit = judge.fit(old, new)
     return fit if fit and (says_much(old, judge) or are_alike(old_name, name)) else 0.0
 
@@ -294,7 +308,7 @@ def count_tokens(text: str) -> int:
 
 
 def says_much(stored: Json, judge: Judge) -> bool:
-    """Whether hardly anything else would fit by chance."""
+    """Whether hardly anything else would fit the stored value by chance."""
     tokens = [*tokens_in(stored)]
     is_lone = len(tokens) == 1 and tokens[0].text == stored
     return not is_lone or judge.is_format(tokens[0].name)
@@ -305,13 +319,13 @@ def are_alike(old: str, new: str) -> bool:
     return bool(SequenceMatcher(None, before, after, autojunk=False).ratio() >= _ALIKE)
 
 
-def by_neighbour(these: Mapping[str, Json], others: Mapping[str, Json]) -> dict[str | None, list[str]]:
-    """The keys that the others do not have, by the last one before them that they have."""
-    found: dict[str | None, list[str]] = {}
+def by_neighbour(mapping: Mapping[str, Json], other: Mapping[str, Json]) -> dict[str | None, list[str]]:
+    """Return the keys that the other mapping does not have, by the last key before them that it has."""
+    names: dict[str | None, list[str]] = {}
     last: str | None = None
-    for name in these:
-        if name in others:
+    for name in mapping:
+        if name in other:
             last = name
         else:
-            found.setdefault(last, []).append(name)
-    return found
+            names.setdefault(last, []).append(name)
+    return names

@@ -1,5 +1,5 @@
-"""What was the same in every replay of a recipe, and yet is not the service's word for ever: a moment of now,
-which is learnt as if it had varied, and what looks like an id, which is only told."""
+"""Values that were the same in every replay of a recipe and may still change: a moment of now is learnt as if
+it had varied; what looks like an id is only reported."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,27 +35,28 @@ from baselinekit.tree.shapes import Column, Shape, document_order, leaf_columns
 
 
 class Steadiness:
-    """Which values are the same in all outputs, beside and below the places that are `known` already."""
+    """Tells which values are the same in all outputs, outside of the places that are known already
+    (`known_paths`)."""
 
-    def __init__(self, outputs: Sequence[Json], known: Collection[Path]):
+    def __init__(self, outputs: Sequence[Json], known_paths: Collection[Path]):
         data = bytes_of(outputs[0]) if outputs[1:] else None
         self._first = outputs[0]
         self._others = [output for output in outputs[1:] if data is None or not is_written_as(output, data)]
-        self._known = known
+        self._known_paths = known_paths
 
     @property
     def outputs(self) -> list[Json]:
-        """The first of them, and those that are not the same."""
+        """The first output, and those that differ from it."""
         return [self._first, *self._others]
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether all values are."""
-        return not self._others and not self._known
+        """Whether all values are the same."""
+        return not self._others and not self._known_paths
 
     def is_same(self, path: Path, value: Json) -> bool:
-        """Whether a value that stands in the first of them stands there in all."""
-        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
+        """Whether a value of the first output stands at the same path in all."""
+        if self._known_paths and any(path[:end] in self._known_paths for end in range(len(path) + 1)):
             return False
         try:
             return all(same_json(value_at(output, path), value) for output in self._others)
@@ -66,47 +67,52 @@ class Steadiness:
 @frozen
 class VolatileValues:
     """The values of an output that look like ids, and those that may be, or hold, a moment of now, with their
-    places: ids one shape after the other, each as its first value stands, moments as they stand."""
+    paths. Ids are ordered shape by shape, each shape by its first value; moments are in document order."""
 
     ids: Sequence[tuple[Path, Json]] = ()
     of_now: Sequence[tuple[Path, Json]] = ()
 
 
 def volatile_values(output: Json, now: float) -> VolatileValues:
-    """All values of one shape are looked at together, and a path is made for what is found."""
+    """Find the volatile values of an output. All values of one shape are checked together, and paths are made
+    only for the results."""
     ids: list[list[tuple[Path, Json]]] = []
     of_now: list[tuple[Path, Json]] = []
     for column in leaf_columns(output):
-        like_ids, recent = (_at(column, numbers) for numbers in _volatile_in(column, output, now))
+        like_ids, recent = (_with_paths(column, numbers) for numbers in _find_volatile(column, output, now))
         if like_ids:
             ids.append(like_ids)
         of_now += recent
     order = document_order(output)
-    ids.sort(key=lambda found: order(found[0][0]))
-    of_now.sort(key=lambda found: order(found[0]))
+    ids.sort(key=lambda pairs: order(pairs[0][0]))
+    of_now.sort(key=lambda pair: order(pair[0]))
     return VolatileValues(list(chain.from_iterable(ids)), of_now)
 
 
-def _at(column: Column, numbers: Sequence[int]) -> list[tuple[Path, Json]]:
-    """Some values of a column with their places."""
-    paths = column.paths() if len(numbers) > _FEW else {one: column.path(one) for one in numbers}
+def _with_paths(column: Column, numbers: Sequence[int]) -> list[tuple[Path, Json]]:
+    """Return some values of a column with their paths."""
+    paths = (
+        column.paths() if len(numbers) > _FEW_VALUES else {number: column.path(number) for number in numbers}
+    )
     return [(paths[number], column.values[number]) for number in numbers]
 
 
-_FEW = 10
+_FEW_VALUES = 10
 
 
-def _volatile_in(column: Column, output: Json, now: float) -> tuple[Sequence[int], Sequence[int]]:
-    """The numbers of the values of one shape that look like ids, and of those that may be of now."""
+def _find_volatile(column: Column, output: Json, now: float) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the indexes of the values of one shape that look like ids, and of those that may be of now."""
     name = next((step for step in reversed(column.shape) if isinstance(step, str)), "")
-    if name in ROW_VALUES and column.shape[-1] == name:  # what each of them is called stands in its row
+    if name in ROW_VALUES and column.shape[-1] == name:  # the name of each value is in its row
         paths = column.paths()
         ids = [n for n, value in enumerate(column.values) if looks_like_id(value, named(paths[n], output))]
-        known = set(ids)
-        return ids, [n for n, value in enumerate(column.values) if _may_be_of_now(value, n in known, now)]
+        id_numbers = set(ids)
+        return ids, [
+            n for n, value in enumerate(column.values) if _may_be_of_now(value, n in id_numbers, now)
+        ]
     texts = {value for value in column.values if value.__class__ is str and len(value) >= SHORTEST}
     like_ids = ids_among(texts, name)
-    timely = {one for one in may_hold_now_among(texts, now) if one in like_ids or holds_moment(one)}
+    texts_of_now = {text for text in may_hold_now_among(texts, now) if text in like_ids or holds_moment(text)}
     numbers = [
         n
         for n, value in enumerate(column.values)
@@ -116,8 +122,10 @@ def _volatile_in(column: Column, output: Json, now: float) -> tuple[Sequence[int
     recent = [n for n in numbers if _may_be_of_now(column.values[n], False, now)]
     if like_ids:
         large += [n for n, value in enumerate(column.values) if value.__class__ is str and value in like_ids]
-    if timely:
-        recent += [n for n, value in enumerate(column.values) if value.__class__ is str and value in timely]
+    if texts_of_now:
+        recent += [
+            n for n, value in enumerate(column.values) if value.__class__ is str and value in texts_of_now
+        ]
     return sorted(large), sorted(recent)
 
 
@@ -130,7 +138,7 @@ def _may_be_of_now(value: Json, is_id: bool, now: float) -> bool:
 
 
 def holds_moment(value: Json) -> bool:
-    """Whether a moment or a day is in a value."""
+    """Whether a value is or holds a moment or a day."""
     if moment_of(value) is not None:
         return True
     return isinstance(value, str) and (any(moments_in(value)) or any(days_in(value)))
@@ -139,7 +147,8 @@ def holds_moment(value: Json) -> bool:
 def moments_of_now(
     steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: Words
 ) -> Iterator[Volatile]:
-    """The values that are a moment within minutes of now or the day of today, or texts with one in them."""
+    """Yield the values that are a moment within minutes of now or the day of today, or texts that hold
+    one."""
     words = replace(words, now=now)
     for path, value in steady:
         if isinstance(value, str) and not may_hold_now(value, now):
@@ -161,37 +170,39 @@ def moments_of_now(
 
 
 def lookalikes(
-    found: Mapping[Path, Json],
+    values_by_path: Mapping[Path, Json],
     is_compared: Callable[[Sequence[Path]], Collection[Path]],
     write: Write,
     words: Words,
 ) -> Iterator[Volatile]:
-    """What looks like an id by its place and value, with the placeholder that could stand there: one for all
-    rows where each of them has one. `is_compared` tells which of some places the rules look at."""
-    compared = is_compared(list(found)) if found else ()
+    """Yield what looks like an id by its path and value, with the placeholder that could stand there: one for
+    all rows if each of them has one. `is_compared` selects the paths that the rules compare."""
+    compared = is_compared(list(values_by_path)) if values_by_path else ()
     by_shape: dict[Shape, list[Path]] = {}
-    for path in found:
+    for path in values_by_path:
         if path in compared:
             by_shape.setdefault(of_any_row(path), []).append(path)
     for shape, paths in by_shape.items():
-        values = tuple(found[path] for path in paths)
-        proposal = _proposed(values, write, words)
+        values = tuple(values_by_path[path] for path in paths)
+        proposal = _propose(values, write, words)
         if proposal.says_little and len(paths) > 1:
             yield from (
-                Volatile(path, (path,), (found[path],), narrowest([found[path]], write, words)[0])
+                Volatile(
+                    path, (path,), (values_by_path[path],), narrowest([values_by_path[path]], write, words)[0]
+                )
                 for path in paths
             )
         else:
             yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
 
 
-_ENOUGH = 200
+_SAMPLE_SIZE = 200
 
 
-def _proposed(values: Sequence[Json], write: Write, words: Words) -> PlaceholderProposal:
-    """What could stand for ids of one kind: of very many, what the first of them have in common, if that
+def _propose(values: Sequence[Json], write: Write, words: Words) -> PlaceholderProposal:
+    """Return a placeholder for ids of one kind. For very many ids, it is made from the first ones if it
     accepts all."""
-    proposal = narrowest(values[:_ENOUGH], write, words)[0]
-    if len(values) > _ENOUGH and (proposal.says_little or not accepts_all(proposal.text, values, words)):
+    proposal = narrowest(values[:_SAMPLE_SIZE], write, words)[0]
+    if len(values) > _SAMPLE_SIZE and (proposal.says_little or not accepts_all(proposal.text, values, words)):
         return narrowest(values, write, words)[0]
     return proposal

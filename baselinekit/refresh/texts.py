@@ -1,5 +1,5 @@
-"""A text of which a part is another one in each answer: its other parts are judged one by one. What all
-answers agree on, and is not on file, has changed, however much varies beside it."""
+"""Judges a text part by part where some part differs in each answer. A part on which all answers agree, but
+not the stored text, has changed, however much varies beside it."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,8 +19,8 @@ _NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1
 
 @frozen
 class TextPart:
-    """A part of a text on file and what all answers have in its place, with the text before it on its line.
-    `moved`: how many numbers of the text are other ones in each answer."""
+    """A part of a stored text and what all answers have in its place, with the text before it on its line.
+    `moved`: how many numbers of the text differ in each answer."""
 
     line: str
     before: str
@@ -29,77 +29,88 @@ class TextPart:
 
     @property
     def name(self) -> str:
-        """The word that names it: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
-        found = _NAME.search(self.line)
-        return found["name"] if found else ""
+        """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
+        match = _NAME.search(self.line)
+        return match["name"] if match else ""
 
 
 @frozen
 class JudgedText:
-    """The answers with what is on file wherever they only differ from it by a change; and these changes."""
+    """The answers, with the stored text wherever they only differ from it by a change; and these changes."""
 
     answers: tuple[str, ...]
     changes: tuple[TextPart, ...]
 
 
 def judge_parts(
-    stored: str, came: Sequence[str], asked: int, is_natural: Callable[[TextPart], bool], words: Words
+    stored: str, texts: Sequence[str], repeats: int, is_natural: Callable[[TextPart], bool], words: Words
 ) -> JudgedText:
-    """`asked`: so many of the answers, the last ones, are those that were asked anew. `is_natural`: whether a
-    part may be another one after a while, though the answers agree on it."""
-    if max(map(len, (stored, *came))) > _LONGEST:
-        return JudgedText(tuple(came), ())
+    """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the
+    answers, the last ones, come from repeated requests. `is_natural`: whether a part may differ after a
+    while, though the answers agree on it."""
+    if max(map(len, (stored, *texts))) > _LONGEST:
+        return JudgedText(tuple(texts), ())
 
-    def sure(column: Column) -> str | None:
-        return next((one.text for one in learnt_as(column, "string", "sure", words)), None)
+    def match_format(column: Column) -> str | None:
+        return next((proposal.text for proposal in learnt_as(column, "string", "sure", words)), None)
 
-    columns = _columns(stored, came, words, sure)
-    if not all(_is_of_like_parts(column, asked, words, sure) for column in columns):
-        came = [came[-asked]] * (len(came) - asked) + list(came[-asked:])  # what came earlier is another text
-        columns = _columns(stored, came, words, sure)
-    anew = [column[-asked:] for column in columns]
-    moved = sum(len(set(new)) > 1 and all(map(_NUMBER.fullmatch, new)) for new in anew)
-    answers, changes, line = [""] * len(came), [], ""
-    for column, new in zip(columns, anew, strict=True):
+    columns = _columns(stored, texts, words, match_format)
+    if not all(_is_of_like_parts(column, repeats, words, match_format) for column in columns):
+        # the earlier answers are another text
+        texts = [texts[-repeats]] * (len(texts) - repeats) + list(texts[-repeats:])
+        columns = _columns(stored, texts, words, match_format)
+    repeated = [column[-repeats:] for column in columns]
+    moved = sum(len(set(new)) > 1 and all(map(_NUMBER.fullmatch, new)) for new in repeated)
+    answers, changes, line = [""] * len(texts), [], ""
+    for column, new in zip(columns, repeated, strict=True):
         part = TextPart(line[-_LINE:], column[0], new[0], moved)
-        has_changed = _differs(column, new, words, sure) and not (len(set(new)) == 1 and is_natural(part))
+        has_changed = _differs(column, new, words, match_format) and not (
+            len(set(new)) == 1 and is_natural(part)
+        )
         changes += [part] if has_changed else []
         is_same = set(new) == {column[0]}
         for number, text in enumerate(column[1:]):
-            is_earlier = number < len(came) - asked
-            was = is_same and is_earlier and not is_natural(TextPart(part.line, column[0], text, moved))
-            answers[number] += column[0] if has_changed or was else text
+            is_earlier = number < len(texts) - repeats
+            keeps_stored = (
+                is_same and is_earlier and not is_natural(TextPart(part.line, column[0], text, moved))
+            )
+            answers[number] += column[0] if has_changed or keeps_stored else text
         line = f"{line}{column[0]}".rpartition("\n")[2]
     return JudgedText(tuple(answers), tuple(changes))
 
 
 def _columns(
-    stored: str, came: Sequence[str], words: Words, sure: Callable[[Column], str | None]
+    stored: str, texts: Sequence[str], words: Words, match_format: Callable[[Column], str | None]
 ) -> list[Column]:
-    return [column for column, _ in TextPieces([stored, *came], words, sure).columns]
+    return [column for column, _ in TextPieces([stored, *texts], words, match_format).columns]
 
 
-def _is_of_like_parts(column: Column, asked: int, words: Words, sure: Callable[[Column], str | None]) -> bool:
-    """Whether what came earlier has as many words and signs as what was asked anew."""
-    earlier = [text for text in column[1:-asked] if text != column[-1]]
-    if not earlier or sure(column) is not None:
+def _is_of_like_parts(
+    column: Column, repeats: int, words: Words, match_format: Callable[[Column], str | None]
+) -> bool:
+    """Whether the earlier answers have as many words and signs in this part as the repeated ones."""
+    earlier = [text for text in column[1:-repeats] if text != column[-1]]
+    if not earlier or match_format(column) is not None:
         return True
     count = len(taken_apart(column[-1], words))
     return all(len(taken_apart(text, words)) == count for text in earlier)
 
 
-def _differs(column: Column, new: Column, words: Words, sure: Callable[[Column], str | None]) -> bool:
-    """Whether it is on file otherwise than in all answers: another value, or where their value varies and has
-    no form of its own, one that is made of another number of words and signs."""
-    if len(set(new)) == 1:
-        return column[0] != new[0]
-    if sure(column) is not None:
+def _differs(
+    column: Column, repeated: Column, words: Words, match_format: Callable[[Column], str | None]
+) -> bool:
+    """Whether the stored part differs from all answers: in its value, or, where the answers vary without a
+    recognizable form, in its number of words and signs."""
+    if len(set(repeated)) == 1:
+        return column[0] != repeated[0]
+    if match_format(column) is not None:
         return False
-    counts = {len(taken_apart(text, words)) for text in new}
+    counts = {len(taken_apart(text, words)) for text in repeated}
     return len(counts) == 1 and len(taken_apart(column[0], words)) not in counts
 
 
-def filled(written: str, came: str, words: Words) -> str:
-    """A text on file with what its placeholders match in an answer: beside it, only changes differ."""
-    parts = split(with_values(written, came, words))
+def filled(template: str, text: str, words: Words) -> str:
+    """Return the stored text with what its placeholders match in an answer: compared with this text, the
+    answer differs only by changes."""
+    parts = split(with_values(template, text, words))
     return "".join(part.text if isinstance(part, Token) else part for part in parts)
