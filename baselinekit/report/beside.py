@@ -1,5 +1,5 @@
-"""What a report says beside its results, in each form: the baselines that a change weakens (`--base`), the
-earlier run (`--compare-to`), and how far judges agree with people."""
+"""What a report says besides its results, in each form: the baselines that a change weakens (`--base`), the
+comparison with an earlier run (`--compare-to`), and how far judges agree with people."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _STATES = {
 
 
 def describe_weakened(against: Against | None, style: Style) -> Iterator[str]:
-    """What became of the baselines themselves, for the terminal."""
+    """Yield the lines of the baselines that changed, for the terminal."""
     if against is None:
         return
     yield style.paint(weakened_headline(against), "bold")
@@ -39,13 +39,13 @@ def describe_weakened(against: Against | None, style: Style) -> Iterator[str]:
         place = one_line(f"{change.file}:{change.line}" if change.line is not None else change.file)
         line = f"  {change.change.upper():<8}  {one_line(change.id):<{widest}}   {place}"
         yield style.paint(line, _CHANGES[change.change])
-        yield from (f"            {cut_line(way)}" for way in (*change.how, *describe_approval(change)))
+        yield from (f"            {cut_line(text)}" for text in (*change.how, *describe_approval(change)))
     if len(revised) > _MOST_ROWS:
         yield style.paint(f"  … and {len(revised) - _MOST_ROWS:,} more", "dim")
 
 
 def weakened_headline(against: Against) -> str:
-    """`against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`."""
+    """Return `against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`."""
     counts = Counter[str](change.change for change in against.changes)
     counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
     where = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
@@ -53,7 +53,7 @@ def weakened_headline(against: Against) -> str:
 
 
 def weakened_markdown(against: Against | None) -> str:
-    """A table, for whoever has to approve the change."""
+    """Return a table for the person who approves the change."""
     if against is None or not against.changes:
         return ""
     head = markdown_text(weakened_headline(against))
@@ -61,16 +61,16 @@ def weakened_markdown(against: Against | None) -> str:
     revised = sort_revised(against)
     for change in revised[:_MOST_ROWS]:
         place = f"{change.file}:{change.line}" if change.line is not None else change.file
-        told = [markdown_text(cut_line(way)) for way in (*change.how, *describe_approval(change))]
-        how = "<br>".join(told if change.how else [markdown_code(cut_line(place)), *told])
-        rows.append(f"| {markdown_code(cut_line(change.id))} | {change.change} | {how} |")
+        texts = [markdown_text(cut_line(way)) for way in (*change.how, *describe_approval(change))]
+        cell = "<br>".join(texts if change.how else [markdown_code(cut_line(place)), *texts])
+        rows.append(f"| {markdown_code(cut_line(change.id))} | {change.change} | {cell} |")
     if len(revised) > _MOST_ROWS:
         rows.append(f"| | | and {len(revised) - _MOST_ROWS:,} more |")
     return "\n".join(rows) + "\n"
 
 
 def sort_revised(against: Against) -> list[Revised]:
-    """The worst first."""
+    """Sort the changes, the worst first."""
     return sorted(against.changes, key=lambda change: (list(_CHANGES).index(change.change), change.id))
 
 
@@ -79,14 +79,14 @@ def describe_revised(report: Report, revised: Revised) -> str:
 
 
 def describe_approval(revised: Revised) -> Iterator[str]:
-    """Who stands in the file for what is expected now."""
+    """Yield who approved what is expected now, according to the file."""
     if revised.approved_by is not None or revised.reason is not None:
         by = f"approved by {revised.approved_by}" if revised.approved_by is not None else "approved"
         yield by + (f": {revised.reason}" if revised.reason is not None else "")
 
 
 def select_failing(report: Report) -> tuple[Revised, ...]:
-    """Baselines that were weakened, where that fails the run: no form may look as if all were well."""
+    """Return the weakened baselines if they fail the run: no form of report may look as if all were well."""
     against = report.against
     return against.weakened if against is not None and against.strict else ()
 
@@ -96,7 +96,8 @@ def describe_judges(judges: Sequence[JudgeFacts]) -> Iterator[str]:
 
 
 def describe_judge(judge: JudgeFacts) -> str:
-    """`gpt: agrees with people on 22 of 24 (accuracy 0.917, kappa 0.833; passes 1 that they fail, …)`."""
+    """Return `gpt: agrees with people on 22 of 24 (accuracy 0.917, kappa 0.833; passes 1 that they fail,
+    …)`."""
     name = one_line(judge.model)
     if judge.agreement is None:
         return f"{name}: {_STATES[judge.state]} ({one_line(judge.file)}): baselinekit calibrate"
@@ -117,45 +118,47 @@ def describe_agreement(agreement: Agreement) -> str:
 
 
 def describe_earlier(earlier: Earlier | None, style: Style) -> Iterator[str]:
-    """For the terminal: which cases changed since the earlier run, and whether all together did."""
+    """Yield lines for the terminal: which cases changed since the earlier run, and whether the total did."""
     if earlier is None:
         return
     yield style.paint(earlier_headline(earlier), "bold")
     notable = select_notable(earlier)
     shown = notable if style.verbose else notable[:_MOST_CASES]
     widest = max((len(case.verdict) for case in shown), default=0)
-    ids = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown), default=0))
+    id_width = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown), default=0))
     for case in shown:
         text = f"{format_share(case.before)} -> {format_share(case.now)}"
         text += f"  p={case.chance:.3g}" if case.chance is not None else ""
         text += f"  {cut_line(case.why)}" if case.why else ""
-        line = f"  {case.verdict:<{widest}}  {one_line(case.id):<{ids}}   {text}"
+        line = f"  {case.verdict:<{widest}}  {one_line(case.id):<{id_width}}   {text}"
         yield style.paint(line, _NOTABLE[case.verdict])
     if len(notable) > len(shown):
         yield style.paint(f"  … and {len(notable) - len(shown):,} more", "dim")
-    for why, number in count_incomparable(earlier).items():
-        yield f"  {number:,} not comparable: {cut_line(why)}"
+    for reason, number in count_incomparable(earlier).items():
+        yield f"  {number:,} not comparable: {cut_line(reason)}"
     for metric in earlier.metrics:
-        tested = f"{metric.lost:,} lost, {metric.won:,} won of {metric.pairs:,} pairs, p={metric.chance:.3g}"
-        tested += f", {metric.adjusted:.3g} after Holm" if metric.adjusted != metric.chance else ""
-        yield f"  {metric.name:<8} {metric.before:.3f} -> {metric.now:.3f}  {metric.verdict}  ({tested})"
+        test_text = (
+            f"{metric.lost:,} lost, {metric.won:,} won of {metric.pairs:,} pairs, p={metric.chance:.3g}"
+        )
+        test_text += f", {metric.adjusted:.3g} after Holm" if metric.adjusted != metric.chance else ""
+        yield f"  {metric.name:<8} {metric.before:.3f} -> {metric.now:.3f}  {metric.verdict}  ({test_text})"
     yield from (style.paint(f"  {hint}", "dim") for hint in earlier_hints(earlier))
 
 
 def earlier_headline(earlier: Earlier) -> str:
-    """`compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`."""
+    """Return `compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`."""
     counts = [*count_verdicts(earlier), ("new", len(earlier.added)), ("gone", len(earlier.gone))]
     counted = ", ".join(f"{number:,} {word}" for word, number in counts if number)
     return f"compared to {one_line(earlier.run)}: {counted or 'no case in common'}"
 
 
 def count_verdicts(earlier: Earlier) -> list[tuple[str, int]]:
-    """How many cases there are of each verdict."""
+    """Return how many cases there are of each verdict."""
     return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
 
 
 def select_notable(earlier: Earlier) -> list[CaseChange]:
-    """The cases that are shown one by one, the worst first."""
+    """Return the cases that are shown one by one, the worst first."""
     return [case for verdict in _NOTABLE for case in earlier.cases if case.verdict == verdict]
 
 
@@ -164,15 +167,15 @@ def format_share(share: Share) -> str:
 
 
 def count_incomparable(earlier: Earlier) -> Counter[str]:
-    """Why cases could not be compared, each reason with the number of them."""
+    """Return the reasons why cases could not be compared, with their counts."""
     return Counter(case.why for case in earlier.those("not comparable"))
 
 
 def earlier_hints(earlier: Earlier) -> Iterator[str]:
-    """What would tell more."""
+    """Yield hints on how to learn more."""
     reasons = count_incomparable(earlier)
     parts = ("model", "judge", "files", "grader", "case")
-    across = [f"--across {part}" for part in parts if any(part in why for why in reasons)]
+    across = [f"--across {part}" for part in parts if any(part in reason for reason in reasons)]
     if across:
         yield f"compare them anyway: {' '.join(across)}"
     if any(case.chance is not None for case in earlier.those("insufficient evidence")):
@@ -180,7 +183,7 @@ def earlier_hints(earlier: Earlier) -> Iterator[str]:
 
 
 def earlier_markdown(earlier: Earlier | None, most: int = _MOST_ROWS, mark: str = "##") -> str:
-    """For a report that people pass on, or for a comment, which has less room."""
+    """Return the section for a report that is passed on, or for a comment, which has less room."""
     if earlier is None:
         return ""
     head = earlier_headline(earlier)
@@ -208,29 +211,31 @@ def earlier_markdown(earlier: Earlier | None, most: int = _MOST_ROWS, mark: str 
         )
     rows += [f"\n… and {len(notable) - most:,} more"] if len(notable) > most else []
     incomparable = count_incomparable(earlier)
-    rows += [f"\n{number:,} not comparable: {markdown_text(why)}" for why, number in incomparable.items()]
+    rows += [
+        f"\n{number:,} not comparable: {markdown_text(reason)}" for reason, number in incomparable.items()
+    ]
     return "\n".join(rows) + "\n"
 
 
 def verdicts_by_id(report: Report) -> dict[str, str]:
-    """What became of each case since the earlier run."""
+    """Return the verdict of each case compared with the earlier run."""
     return {case.id: case.verdict for case in report.earlier.cases} if report.earlier else {}
 
 
 def describe_beside(report: Report) -> list[str]:
-    """All of it as a terminal shows it, for forms without room of their own for it."""
+    """Return all of it as terminal lines, for forms that have no place for it."""
     judges = report.suite.judges if report.suite else ()
-    plain = Style()
+    style = Style()
     return [
-        *describe_weakened(report.against, plain),
+        *describe_weakened(report.against, style),
         *describe_judges(judges),
-        *describe_classes(report, plain),
-        *describe_earlier(report.earlier, plain),
+        *describe_classes(report, style),
+        *describe_earlier(report.earlier, style),
     ]
 
 
 def beside_document(report: Report) -> dict[str, Json]:
-    """All of it as the report of an eval run states it."""
+    """Return all of it as keys of the report of an eval run."""
     document: dict[str, Json] = {}
     if report.suite is not None:
         document["suite"] = report.suite.name
@@ -252,22 +257,22 @@ def metric_document(metric: Metric) -> dict[str, Json]:
 
 
 def metric_facts(metric: Metric, names: str) -> dict[str, Json]:
-    """These attributes in their order; and why the metric has no value."""
+    """Return these attributes in their order; and why the metric has no value."""
     facts = {name: getattr(metric, name) for name in names.split()}
     return facts | ({"why": metric.why} if metric.why else {})
 
 
 def format_interval(metric: Metric) -> str:
-    """`0.512 to 0.961`, or nothing where the metric has none."""
+    """Return `0.512 to 0.961`, or nothing if the metric has no interval."""
     return "" if metric.low is None or metric.high is None else f"{metric.low:.3f} to {metric.high:.3f}"
 
 
 def list_figures(report: Report) -> Iterator[tuple[str, str]]:
-    """Names and values, for forms that know properties."""
+    """Yield names and values, for forms that have properties."""
     for metric in report.suite.metrics if report.suite else ():
         if metric.value is not None:
-            between = f" ({format_interval(metric)})" if format_interval(metric) else ""
-            yield f"{metric.name} ({metric.view})", f"{metric.value:.3f}{between}"
+            interval = f" ({format_interval(metric)})" if format_interval(metric) else ""
+            yield f"{metric.name} ({metric.view})", f"{metric.value:.3f}{interval}"
     yield from class_figures(report)
     if report.earlier is not None:
         yield "compared_to", report.earlier.run

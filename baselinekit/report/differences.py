@@ -1,9 +1,9 @@
-"""What differs, as lines to look at: places folded into blocks, texts side by side.
+"""Differences as lines for the reader: places grouped into blocks, texts side by side.
 
-Two texts of several lines become a unified diff that stays within bounds. difflib takes time that grows with
-the square of the lines and more, so it sees only short stretches, between lines that stand once in either
-text; and of a long text only what follows the first line that differs. What repeats along an array is shown
-once (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
+Two texts of several lines become a unified diff of bounded size. The time that difflib takes grows with at
+least the square of the lines, so it gets only short stretches between lines that occur once in either text,
+and of a long text only what follows the first difference. What repeats along an array is shown once
+(`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.paths import of_any_row, render
 
 LONGEST = 2_000
-"""Lines that are compared, of each text."""
+"""Lines of each text that are compared."""
 
 CONTEXT = 3
 """Lines around a change that are shown with it."""
@@ -34,7 +34,8 @@ _NO_NEWLINE = "\\ no newline at the end"
 
 
 def unified(expected: str, actual: str) -> list[str]:
-    """Lines that begin with `-`, `+`, `|` (the same in both) or `@@ line 12 @@`; none if nothing differs."""
+    """Return lines that begin with `-`, `+`, `|` (the same in both) or `@@ line 12 @@`; none if nothing
+    differs."""
     old, new = expected.split("\n"), actual.split("\n")
     if (old[-1] == "") != (new[-1] == ""):
         (new if old[-1] == "" else old).append(_NO_NEWLINE)
@@ -53,12 +54,12 @@ def unified(expected: str, actual: str) -> list[str]:
 
 
 def describe_rest(changed: list[str], most: int) -> list[str]:
-    """What is said of a diff of which only so many lines are shown."""
+    """Return the note on the lines of a diff that are not shown."""
     if len(changed) <= most:
         return []
-    over, rest = ("over ", 1) if changed[-1].startswith(_CUT) else ("", 0)
-    left = len(changed) - most - rest
-    return [f"… and {over}{many(left, 'more line')}"] if left else changed[-1:]
+    prefix, cut_notes = ("over ", 1) if changed[-1].startswith(_CUT) else ("", 0)
+    remaining = len(changed) - most - cut_notes
+    return [f"… and {prefix}{many(remaining, 'more line')}"] if remaining else changed[-1:]
 
 
 def count_alike(old: list[str], new: list[str], step: int) -> int:
@@ -67,7 +68,7 @@ def count_alike(old: list[str], new: list[str], step: int) -> int:
 
 
 def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
-    """What changed, each group of changes with the lines around it."""
+    """Return what changed, each group of changes with the lines around it."""
     lines: list[str] = []
     for group in near(changes(old, new)):
         end = max(0, group[0][0] - CONTEXT)
@@ -75,16 +76,16 @@ def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
         for o1, o2, n1, n2 in group:
             lines += [f"| {line}" for line in old[end:o1]]
             pairs = [*map(beside, old[o1:o2], new[n1:n2])]
-            gone, came = ([pair[side] for pair in pairs] for side in (0, 1))
-            lines += [f"- {ends_shown(line)}" for line in (*gone, *old[o1 + len(pairs) : o2])]
-            lines += [f"+ {ends_shown(line)}" for line in (*came, *new[n1 + len(pairs) : n2])]
+            removed, added = ([pair[side] for pair in pairs] for side in (0, 1))
+            lines += [f"- {show_trailing_blanks(line)}" for line in (*removed, *old[o1 + len(pairs) : o2])]
+            lines += [f"+ {show_trailing_blanks(line)}" for line in (*added, *new[n1 + len(pairs) : n2])]
             end = o2
         lines += [f"| {line}" for line in old[end : end + CONTEXT]]
     return lines
 
 
 def near(changes: list[Stretch]) -> list[list[Stretch]]:
-    """Changes whose surroundings touch belong together."""
+    """Group the changes whose context lines touch."""
     groups: list[list[Stretch]] = []
     for change in changes:
         if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:
@@ -94,10 +95,10 @@ def near(changes: list[Stretch]) -> list[list[Stretch]]:
     return groups
 
 
-def ends_shown(line: str) -> str:
-    """Blanks at the end of a line are often all that differs, and nobody sees them."""
-    kept = line.rstrip(" ")
-    return kept + "\\x20" * (len(line) - len(kept))
+def show_trailing_blanks(line: str) -> str:
+    """Show the blanks at the end of a line, which would be invisible, as `\\x20`."""
+    stripped = line.rstrip(" ")
+    return stripped + "\\x20" * (len(line) - len(stripped))
 
 
 _FOLD_SHAPES = 3
@@ -122,7 +123,7 @@ Tone = Literal["gone", "came", "dim"]
 
 @frozen
 class DiffLine:
-    """`gone` is what was expected, `came` what came instead; a `dim` line explains."""
+    """One line of a difference: `gone` shows what was expected, `came` what came instead, `dim` explains."""
 
     tone: Tone
     text: str
@@ -130,7 +131,7 @@ class DiffLine:
 
 @frozen
 class Block:
-    """One place of the output, or one that repeats. `count`: the differences that it stands for."""
+    """One place of the output, or one that repeats. `count`: the number of differences in it."""
 
     path: str
     remark: str
@@ -153,19 +154,20 @@ SHORT = Bounds()
 
 
 def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[list[Block], int]:
-    """What to show, and how many differences that leaves out."""
-    shown: list[Block] = []
+    """Return the blocks to show, and how many differences they leave out."""
+    shown_blocks: list[Block] = []
     for group in _groups(result.differences, fold):
-        if len(shown) == bounds.blocks:
+        if len(shown_blocks) == bounds.blocks:
             break
-        shown.append(_block(group, bounds.lines, result.resolved))
-    paths = apart([block.path for block in shown])
-    shown = [replace(block, path=path) for block, path in zip(shown, paths, strict=True)]
-    return shown, count_differences(result) - sum(block.count for block in shown)
+        shown_blocks.append(_block(group, bounds.lines, result.resolved))
+    paths = apart([block.path for block in shown_blocks])
+    shown_blocks = [replace(block, path=path) for block, path in zip(shown_blocks, paths, strict=True)]
+    return shown_blocks, count_differences(result) - sum(block.count for block in shown_blocks)
 
 
 def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:
-    """Differences of the same shape together, at the place of the first; too few of them stay single."""
+    """Yield groups of differences of the same shape, in the order of their first one; too few of them stay
+    single."""
     if not fold:
         yield from ([spot] for spot in spots)
         return
@@ -178,14 +180,15 @@ def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:
         groups.setdefault(shape, []).append(spot)
     for shape, spot in zip(shapes, spots, strict=True):
         group = groups[shape]
-        if len(group) < (_FOLD_SHAPES if says_the_same(spot) else _FOLD_VALUES):
+        if len(group) < (_FOLD_SHAPES if is_repetitive(spot) else _FOLD_VALUES):
             yield [spot]
         elif spot is group[0]:
             yield group
 
 
-def says_the_same(spot: Spot) -> bool:
-    """A key that is lost everywhere says the same each time; a value, or a whole row, is news each time."""
+def is_repetitive(spot: Spot) -> bool:
+    """Whether further differences of this shape add nothing: a key missing everywhere is the same each time,
+    a value or a whole row is new each time."""
     return bool(spot.path) and isinstance(spot.path[-1], str) and spot.kind in ("missing", "extra", "type")
 
 
@@ -202,31 +205,31 @@ def _block(group: list[Spot], most: int, resolved: Json) -> Block:
             if isinstance(key, int) and any(spot.path[position] != key for spot in group)
         ]
         remark = f"{_FOLDED.get(first.kind, REMARKS[first.kind])} in {len(group):,}"
-        size = _size(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
+        size = _array_length(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
         if size is not None and size >= len(group) and varying[0] < len(first.path) - 1:
             remark += f" of {size:,}"
         path = row_pattern(first.path, varying)
         lines = [*_samples(group)]
     rule = f"rule {first.rule}" if first.rule else ""
-    if because := ", ".join(cut_line(part, 200) for part in (first.note, rule) if part):
-        lines.append(DiffLine("dim", f"({because})"))
+    if detail := ", ".join(cut_line(part, 200) for part in (first.note, rule) if part):
+        lines.append(DiffLine("dim", f"({detail})"))
     return Block(one_line(path), remark, place, tuple(lines), len(group), first.file, first.line)
 
 
 def _samples(group: list[Spot]) -> Iterator[DiffLine]:
-    """Of many differences the first, and how many more."""
-    samples = 1 if says_the_same(group[0]) else _SAMPLES
+    """Yield the first of many differences, and how many more there are."""
+    samples = 1 if is_repetitive(group[0]) else _SAMPLES
     for spot in group[:samples]:
         if samples > 1:
             yield DiffLine("dim", one_line(render(spot.path)))
         yield from sides_of(spot)
     if len({sides_of(spot) for spot in group[: samples + 1]}) > 1:
-        these = "these" if samples > 1 else "it"
-        yield DiffLine("dim", f"… and {len(group) - samples:,} more like {these}")
+        reference = "these" if samples > 1 else "it"
+        yield DiffLine("dim", f"… and {len(group) - samples:,} more like {reference}")
 
 
-def _size(resolved: Json, path: Path) -> int | None:
-    """How long the array at the path is, in the output that came."""
+def _array_length(resolved: Json, path: Path) -> int | None:
+    """Return the length of the array at the path in the new output."""
     try:
         for key in path:
             resolved = resolved[key]
@@ -236,7 +239,8 @@ def _size(resolved: Json, path: Path) -> int | None:
 
 
 def sides_of(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
-    """What was expected, and what came. A part that a placeholder still matches is no difference."""
+    """Return the lines of what was expected and what came. A part that a placeholder still matches is no
+    difference."""
     expected, actual = spot.expected, spot.actual
     if isinstance(expected, str) and isinstance(actual, str) and has_marker(expected):
         matched = with_values(expected, actual)
@@ -244,26 +248,28 @@ def sides_of(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
     is_text = isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
     if is_text and (changed := unified(expected, actual)):
         return tuple(diff_lines(changed, most))
-    shown = pair(expected, actual, with_types=spot.kind == "type")
-    if spot.kind == "order" and shown[0] == shown[1]:
-        return (DiffLine("dim", f"= {shown[0]}"),)  # the same row, elsewhere: the remark says from where
+    sides = pair(expected, actual, with_types=spot.kind == "type")
+    if spot.kind == "order" and sides[0] == sides[1]:
+        return (
+            DiffLine("dim", f"= {sides[0]}"),
+        )  # the same row in another position: the remark says from where
     lines = []
     if spot.kind != "extra" and expected is not ABSENT:
-        lines.append(DiffLine("gone", f"- {shown[0]}"))
+        lines.append(DiffLine("gone", f"- {sides[0]}"))
     if spot.kind != "missing":
-        lines.append(DiffLine("came", f"+ {shown[1]}"))
+        lines.append(DiffLine("came", f"+ {sides[1]}"))
     return tuple(lines)
 
 
 def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
-    """As much of a unified diff as is shown."""
+    """Yield the lines of a unified diff that are shown."""
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     yield from (DiffLine(tones.get(line[0], "dim"), cut_line(line)) for line in changed[:most])
     yield from (DiffLine("dim", line) for line in describe_rest(changed, most))
 
 
 def describe_in_brief(result: Result) -> str:
-    """One line: where it differs, else the first line of why it did not pass."""
+    """Return one line: where the result differs, else the first line of the reason why it did not pass."""
     if result.outcome == "failed" and result.differences:
         first, number = blocks(result)[0][0].path, count_differences(result)
         return f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
@@ -271,13 +277,13 @@ def describe_in_brief(result: Result) -> str:
 
 
 def describe_differences(result: Result) -> Iterator[str]:
-    """The differences as plain lines, as they are shown in a terminal; of an eval case without any, why it
-    did not pass."""
-    shown, left_out = blocks(result)
-    for block in shown:
+    """Yield the differences as plain lines, as a terminal shows them; for an eval case without any, the
+    reason why it did not pass."""
+    shown_blocks, left_out = blocks(result)
+    for block in shown_blocks:
         yield "  ".join(part for part in (block.path, block.remark, block.place) if part)
         yield from (f"  {line.text}" for line in block.lines)
     if left_out:
         yield describe_unshown(left_out)
-    if result.case is not None and not shown:
+    if result.case is not None and not shown_blocks:
         yield from result.explanation

@@ -1,5 +1,5 @@
-"""The same change in many baselines, told once: what a service that moves on does to a thousand of them is
-one thing to read. Every form of report, and the plan of a refresh, group and word it here."""
+"""Groups the same change in many baselines, so that it is reported once: a changed service may change a
+thousand of them in the same way. Every form of report, and the plan of a refresh, group and word it here."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from baselinekit.texts import many
 from baselinekit.tree.changes import group_alike, row_pattern, same_change
 
 SHOWN_ONCE = 3
-"""In so many baselines a change is shown once."""
+"""A change in at least this many baselines is shown once."""
 
 _SAMPLES = 3
 MOST_NAMES = 4
@@ -23,7 +23,7 @@ MOST_NAMES = 4
 
 @frozen
 class SharedChange:
-    """A change that several results have. `count`: the differences that it stands for."""
+    """A change that several results have. `count`: the number of differences in it."""
 
     path: str
     remark: str
@@ -40,8 +40,8 @@ class SharedChange:
 
 
 def share(results: Sequence[Result]) -> tuple[list[SharedChange], list[Result | None]]:
-    """What several failed baselines have in common, and of each result what else there is to say of it: it
-    with its own differences, or nothing."""
+    """Return the changes that several failed baselines share, and each result with its remaining differences,
+    or None if nothing remains to be said of it."""
     members = (
         ((*same_change(spot.path, spot.kind, spot.expected, spot.actual), spot.rule), n, (number, spot))
         for n, result in enumerate(results)
@@ -49,15 +49,15 @@ def share(results: Sequence[Result]) -> tuple[list[SharedChange], list[Result | 
         for number, spot in enumerate(result.differences)
     )
     shared: list[SharedChange] = []
-    told: dict[int, set[int]] = {}
+    shared_numbers: dict[int, set[int]] = {}
     for _, alike in group_alike(members):
         owners = list(dict.fromkeys(n for n, _ in alike))
         if len(owners) < SHOWN_ONCE:
             break
         for n, (number, _) in alike:
-            told.setdefault(n, set()).add(number)
+            shared_numbers.setdefault(n, set()).add(number)
         shared.append(_shared([spot for _, (_, spot) in alike], [results[n] for n in owners]))
-    return shared, [_without(result, told.get(n)) for n, result in enumerate(results)]
+    return shared, [_without(result, shared_numbers.get(n)) for n, result in enumerate(results)]
 
 
 def _shared(spots: Sequence[Spot], results: Sequence[Result]) -> SharedChange:
@@ -73,33 +73,34 @@ def _shared(spots: Sequence[Spot], results: Sequence[Result]) -> SharedChange:
     return SharedChange(one_line(row_pattern(first.path)), remark, tuple(lines), tuple(results), len(spots))
 
 
-def _without(result: Result, told: set[int] | None) -> Result | None:
-    if not told:
+def _without(result: Result, shared_numbers: set[int] | None) -> Result | None:
+    if not shared_numbers:
         return result
-    left = tuple(spot for number, spot in enumerate(result.differences) if number not in told)
-    count = count_differences(result) - len(told)
-    return replace(result, differences=left, difference_count=count) if count or result.notes else None
+    remaining = tuple(spot for number, spot in enumerate(result.differences) if number not in shared_numbers)
+    count = count_differences(result) - len(shared_numbers)
+    return replace(result, differences=remaining, difference_count=count) if count or result.notes else None
 
 
-def count_told(result: Result, own: Result) -> str:
-    """`3 differences, 2 of them above`, where there are some above."""
-    number, above = count_differences(result), count_differences(result) - count_differences(own)
+def format_counts(result: Result, unshared: Result) -> str:
+    """Return `3 differences, 2 of them above`, if there are some above."""
+    number, above = count_differences(result), count_differences(result) - count_differences(unshared)
     return many(number, "difference") + (f", {above:,} of them above" if above else "") if number else ""
 
 
-def variant_lines(changes: Sequence[tuple[DiffLine, ...]], more: str = "") -> Iterator[DiffLine]:
-    """What the same change is in each place: how often which values. `more`: what shows the others."""
-    often = Counter(changes)
-    for lines, times in list(often.items())[:_SAMPLES]:
+def variant_lines(changes: Sequence[tuple[DiffLine, ...]], hint: str = "") -> Iterator[DiffLine]:
+    """Yield the values of the same change in each place, and how often they occur. `hint`: how to see the
+    others."""
+    counts = Counter(changes)
+    for lines, times in list(counts.items())[:_SAMPLES]:
         yield from lines
-        if len(often) > 1 and times > 1:
+        if len(counts) > 1 and times > 1:
             yield DiffLine("dim", f"{times:,} times")
-    if len(often) > _SAMPLES:
-        yield DiffLine("dim", f"… and {many(len(often) - _SAMPLES, 'other pair')} of values{more}")
+    if len(counts) > _SAMPLES:
+        yield DiffLine("dim", f"… and {many(len(counts) - _SAMPLES, 'other pair')} of values{hint}")
 
 
 def name_baselines(ids: Iterable[str], most: int = MOST_NAMES) -> str:
-    """The first of them by name, and how many more."""
-    named = list(dict.fromkeys(ids))
-    more = f" and {len(named) - most:,} more" if len(named) > most else ""
-    return f"in {', '.join(one_line(id) for id in named[:most])}{more}"
+    """Return the names of the first baselines, and how many more there are."""
+    names = list(dict.fromkeys(ids))
+    suffix = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"in {', '.join(one_line(id) for id in names[:most])}{suffix}"

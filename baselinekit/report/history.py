@@ -18,12 +18,12 @@ _LEGEND = ". passed  F failed  E error  ? unscored  - skipped"
 _BARS = "▁▂▃▄▅▆▇█"
 _RECENT = 20
 _MOST_ROWS = 50
-_FEW = 3
+_MOST_DETAILED = 3
 
 
 def format_history(history: History, style: Style, bars: bool, everything: bool = False) -> str:
-    """A few baselines each with all that is known of it; of many a line for each that did not always pass.
-    `bars`: whether whoever reads it can be shown small bar charts."""
+    """Format a few baselines with all their details; of many, one line for each that did not always pass.
+    `bars`: whether the terminal can show small bar charts."""
     runs = history.runs
     strip = "".join(
         next((_LETTERS[word] for word in OUTCOMES if getattr(run.summary, word)), "-")
@@ -31,7 +31,7 @@ def format_history(history: History, style: Style, bars: bool, everything: bool 
     )
     since = one_line(f"{runs[0].started} to {runs[-1].started}")
     lines = [f"{style.paint(many(len(runs), 'run'), 'bold')}  {since}   {strip}", ""]
-    if len(history.trends) <= _FEW:
+    if len(history.trends) <= _MOST_DETAILED:
         for trend in history.trends:
             lines += [*describe_trend(trend, style, bars), ""]
     else:
@@ -47,22 +47,22 @@ def _table(trends: Sequence[Trend], style: Style, everything: bool) -> Iterator[
         for trend in trends
         if everything or any(run.outcome not in ("passed", "skipped") for run in trend.seen)
     ]
-    shown = sorted(doubtful, key=worst_first)[: None if everything else _MOST_ROWS]
-    if shown:
-        wide = max(8, *(len(one_line(trend.id)) for trend in shown))
+    shown_trends = sorted(doubtful, key=worst_first)[: None if everything else _MOST_ROWS]
+    if shown_trends:
+        width = max(8, *(len(one_line(trend.id)) for trend in shown_trends))
         head = (
-            f"{'baseline':<{wide}}  {'latest':<{_RECENT}}  passed  flips   median      p95  last regression"
+            f"{'baseline':<{width}}  {'latest':<{_RECENT}}  passed  flips   median      p95  last regression"
         )
         yield style.paint(head, "dim")
-    for trend in shown:
-        name = f"{style.paint(one_line(trend.id), 'bold')}{' ' * (wide - len(one_line(trend.id)))}"
+    for trend in shown_trends:
+        name = f"{style.paint(one_line(trend.id), 'bold')}{' ' * (width - len(one_line(trend.id)))}"
         times = f"{format_seconds(trend.median):>7}  {format_seconds(trend.tail):>7}"
         numbers = f"{format_rate(trend, '-'):>6}  {trend.flips:>5}  {times}"
         yield f"{name}  {_strip(trend):<{_RECENT}}  {numbers}  {_regression(trend)}".rstrip()
-    if len(shown) < len(doubtful):
-        yield f"… and {len(doubtful) - len(shown):,} more (-v shows all)"
-    if calm := len(trends) - len(doubtful):
-        yield f"{many(calm, 'baseline')} always passed" + ("" if shown else " (-v shows them)")
+    if len(shown_trends) < len(doubtful):
+        yield f"… and {len(doubtful) - len(shown_trends):,} more (-v shows all)"
+    if steady_count := len(trends) - len(doubtful):
+        yield f"{many(steady_count, 'baseline')} always passed" + ("" if shown_trends else " (-v shows them)")
     yield ""
 
 
@@ -86,7 +86,7 @@ def describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
 
 
 def format_rate(trend: Trend, unknown: str) -> str:
-    """Rounded down: 100 % is said only of what never failed."""
+    """Return the pass rate, rounded down: only what never failed has 100 %."""
     return unknown if trend.pass_rate is None else f"{int(trend.pass_rate * 100)} %"
 
 
@@ -95,15 +95,15 @@ def _strip(trend: Trend) -> str:
 
 
 def _regression(trend: Trend) -> str:
-    where = trend.last_regression
-    if where is None:
+    regressed = trend.last_regression
+    if regressed is None:
         return ""
-    commit = f" at {one_line(where.run.commit[:12])}" if where.run.commit else ""
-    return f"{one_line(where.run.started)}{commit}"
+    commit = f" at {one_line(regressed.run.commit[:12])}" if regressed.run.commit else ""
+    return f"{one_line(regressed.run.started)}{commit}"
 
 
 def spark(values: Sequence[float]) -> str:
-    """A bar for each number; all are low where they hardly differ."""
+    """Return a bar for each number; all are low if they hardly differ."""
     if not values:
         return ""
     low, high = min(values), max(values)
@@ -114,7 +114,7 @@ def spark(values: Sequence[float]) -> str:
 
 
 def format_history_json(history: History) -> str:
-    """The same for programs."""
+    """Return the history as JSON for programs."""
     document: dict[str, Json] = {
         "format": FORMAT,
         "runs": [
@@ -133,8 +133,12 @@ def format_history_json(history: History) -> str:
 
 
 def trend_document(trend: Trend) -> dict[str, Json]:
-    where = trend.last_regression
-    regression = where and {"started": where.run.started, "run": where.run.id, "commit": where.run.commit}
+    regressed = trend.last_regression
+    regression = regressed and {
+        "started": regressed.run.started,
+        "run": regressed.run.id,
+        "commit": regressed.run.commit,
+    }
     rate = trend.pass_rate
     return {
         "id": trend.id,
@@ -150,11 +154,11 @@ def trend_document(trend: Trend) -> dict[str, Json]:
         },
         "seen": [
             {
-                "run": seen.run.id,
-                "started": seen.run.started,
-                "outcome": seen.outcome,
-                "observed_seconds": seen.seconds,
+                "run": past.run.id,
+                "started": past.run.started,
+                "outcome": past.outcome,
+                "observed_seconds": past.seconds,
             }
-            for seen in trend.seen
+            for past in trend.seen
         ],
     }

@@ -1,7 +1,8 @@
-"""The result file (`baselinekit.results/1`): what every other form could be made from again, and read back.
+"""Writes and reads the result file (`baselinekit.results/1`), from which every other form of report can be
+made.
 
-Keys that few results have are written only when they say something. A side of a difference that is not there
-has no key: null is a value. What is read renders to the same bytes again."""
+Rare keys are written only when they have a value. A missing side of a difference has no key, since null is a
+value. A file that was read is written back to the same bytes."""
 
 import json
 from dataclasses import replace
@@ -62,10 +63,10 @@ from baselinekit.tree.paths import render as render_path
 
 FORMAT = "baselinekit.results/1"
 MOST_RESOLVED = 1_000_000
-"""Bytes of an output that a failed result carries along."""
+"""The most bytes of an output that a failed result includes."""
 
 DEEPER = 16
-"""Levels of nesting around an output, which may itself be as deep as any."""
+"""Levels of nesting around an output, which itself may have the full depth."""
 
 _HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
 _LONGEST_PATH = 80
@@ -76,7 +77,7 @@ _KINDS = ("missing", "extra", "value", "type", "order", "count", "tolerance", "s
 
 
 def path_of(text: str) -> Path | None:
-    """The steps of a path as `tree.paths.render` writes it: to one place, so without wildcards."""
+    """Return the steps of a path that `tree.paths.render` wrote: of a single place, so without wildcards."""
     steps: list[str | int] = []
     position = 0
     while position < len(text) and text != "$":
@@ -103,7 +104,8 @@ def read_path(text: str, at: Path, reader: RecordReader) -> Path:
 
 
 def _resolved(result: Result) -> Json:
-    """What a failed result carries along: looked at no further than it takes to know that it is too long."""
+    """Return the output that a failed result includes, unless it is too long; its text is written only as far
+    as it takes to know."""
     size = 0
     for piece in (
         pieces(result.resolved) if result.outcome == "failed" and result.resolved is not ABSENT else ()
@@ -115,7 +117,7 @@ def _resolved(result: Result) -> Json:
 
 
 def _classified(report: Report) -> list[Json]:
-    """What graders put into classes: only the cases of evals have graders."""
+    """Return the classifications by graders, which only eval cases have."""
     if all(result.case is None for result in report.results):
         return []
     from baselinekit.report.confusion import classes_documents
@@ -123,8 +125,8 @@ def _classified(report: Report) -> list[Json]:
     return classes_documents(report)
 
 
-# What stands under each key, in the order in which it is written: first attempts, grades and metrics, which
-# the journal of a run has too.
+# The keys in the order in which they are written: first attempts, grades and metrics, which the journal of a
+# run contains too.
 
 JUDGE_STATES = ("calibrated", "not calibrated", "another judge", "another rubric", "other labels")
 _OUTCOME = Field(str, test=one_of(OUTCOMES))
@@ -209,9 +211,9 @@ METRIC = RecordForm(
 )
 
 
-def _judge(agreement: Agreement | None, **stated: Any) -> JudgeFacts:
-    known = None if agreement is None else replace(agreement, model=stated["model"])
-    return JudgeFacts(**stated, agreement=known)
+def _build_judge(agreement: Agreement | None, **facts: Any) -> JudgeFacts:
+    measured = None if agreement is None else replace(agreement, model=facts["model"])
+    return JudgeFacts(**facts, agreement=measured)
 
 
 AGREEMENT = RecordForm(
@@ -227,7 +229,7 @@ AGREEMENT = RecordForm(
     kappa=NUMBER,
 )
 JUDGE = RecordForm(
-    _judge,
+    _build_judge,
     model=TEXT,
     file=TEXT,
     state=Field(str, test=one_of(JUDGE_STATES)),
@@ -401,7 +403,8 @@ def render(report: Report) -> str:
 
 
 def compact(report: Report) -> bytes:
-    """The same on one line and without the outputs: made in a tenth of the time, for what only we read."""
+    """Return the document on one line and without outputs, which takes a tenth of the time: for files that
+    only we read."""
     short = [
         replace(result, resolved=ABSENT) if result.outcome == "failed" else result
         for result in report.results
@@ -410,7 +413,7 @@ def compact(report: Report) -> bytes:
 
 
 def document(report: Report) -> dict[str, Json]:
-    """The result file as plain values, its keys in their order."""
+    """Return the result file as plain values, its keys in order."""
     return {
         **head_document(report),
         "summary": summary_document(report.summary),
@@ -419,18 +422,19 @@ def document(report: Report) -> dict[str, Json]:
 
 
 def head_document(report: Report) -> dict[str, Json]:
-    """What stands before what its results add up to."""
+    """Return the keys before the summary."""
     return {"format": FORMAT, "run": _RUN.write(report)}
 
 
 def summary_document(summary: Summary) -> dict[str, Json]:
-    """How many came out how, and whether that is all of them."""
+    """Return the number of results of each outcome, and whether the run is complete."""
     counts = ("passed", "failed", "error", "unscored", "skipped", "complete")
     return {name: getattr(summary, name) for name in counts}
 
 
 def read(text: str, file: str) -> Report:
-    """The report of a result file's text; or everything that is wrong with it (the first of it, at least)."""
+    """Return the report of a result file's text. Raises InvalidInput with its problems (the first one at
+    least)."""
     raw = load_json(text, file, DEEPER)
     reader = RecordReader()
     report = report_of(raw, reader)
@@ -443,51 +447,54 @@ def read(text: str, file: str) -> Report:
 def report_of(raw: Json, reader: RecordReader) -> Report | None:
     form = raw.get("format") if isinstance(raw, dict) else None
     if form != FORMAT:
-        what, hint = f"is not a result file: its `format` is not {FORMAT!r}", _HINT
+        message, hint = f"is not a result file: its `format` is not {FORMAT!r}", _HINT
         if isinstance(form, str) and form.startswith("baselinekit.results/"):
-            what, hint = (
+            message, hint = (
                 f"has the format {form!r}, but this version reads {FORMAT!r}",
                 "use the version that wrote it",
             )
-        reader.complain(("format",) if form is not None else (), what, hint)
+        reader.complain(("format",) if form is not None else (), message, hint)
         return None
     if not reader.mapping(raw, _FILE, ()):
         return None
     summary = raw["summary"]
     run, whole = _RUN.values(raw["run"], ("run",), reader), reader.mapping(summary, SUMMARY, ("summary",))
-    results = [RESULT.read(one, ("results", number), reader) for number, one in enumerate(raw["results"])]
-    kept = tuple(result for result in results if result is not None)
-    if run is None or not whole or len(kept) < len(results):
+    results = [
+        RESULT.read(raw_result, ("results", number), reader)
+        for number, raw_result in enumerate(raw["results"])
+    ]
+    valid_results = tuple(result for result in results if result is not None)
+    if run is None or not whole or len(valid_results) < len(results):
         return None
-    report = Report(**run, results=kept, complete=summary["complete"])
+    report = Report(**run, results=valid_results, complete=summary["complete"])
     _check(report, summary, reader)
     return report
 
 
 def _check(report: Report, summary: dict[str, Json], reader: RecordReader) -> None:
-    """What is wrong beyond the single values: an id that is there twice, numbers that do not add up."""
+    """Report what is wrong beyond single values: duplicate ids, numbers that do not add up."""
     shard = report.shard
     if shard is not None and shard.number > shard.of:
-        what = f"is {shard.number}, and there are {shard.of} shards"
-        reader.complain(("run", "shard", "number"), what)
+        message = f"is {shard.number}, and there are {shard.of} shards"
+        reader.complain(("run", "shard", "number"), message)
     first: dict[str, int] = {}
     for number, result in enumerate(report.results):
         at: Path = ("results", number)
         if first.setdefault(result.id, number) != number:
-            what = f"{result.id!r} occurs twice: results[{first[result.id]}] has it too"
-            reader.complain((*at, "id"), what)
+            message = f"{result.id!r} occurs twice: results[{first[result.id]}] has it too"
+            reader.complain((*at, "id"), message)
         check_result(result, at, reader)
     counts = report.summary
     for outcome in OUTCOMES:
         if summary[outcome] != getattr(counts, outcome):
-            what = f"says {summary[outcome]:,} {outcome}, and the results are {getattr(counts, outcome):,}"
-            reader.complain(("summary", outcome), what)
+            message = f"says {summary[outcome]:,} {outcome}, and the results are {getattr(counts, outcome):,}"
+            reader.complain(("summary", outcome), message)
 
 
 def check_result(result: Result, at: Path, reader: RecordReader) -> None:
     if result.difference_count < len(result.differences):
-        what = f"is {result.difference_count}, and there are {len(result.differences)} differences"
-        reader.complain((*at, "difference_count"), what)
+        message = f"is {result.difference_count}, and there are {len(result.differences)} differences"
+        reader.complain((*at, "difference_count"), message)
     if result.resolved is not ABSENT and result.outcome != "failed":
-        what = f"is allowed only in a failed result, and this one is {result.outcome}"
-        reader.complain((*at, "resolved"), what)
+        message = f"is allowed only in a failed result, and this one is {result.outcome}"
+        reader.complain((*at, "resolved"), message)

@@ -1,5 +1,5 @@
-"""Result files read piece by piece: what has passed and says nothing else is taken over by its bytes, and
-only the rest becomes a `Result`. A file that is not written as we write it is for `resultfile.read`."""
+"""Reads result files piece by piece: plain passes are copied as bytes, and only the other results become a
+`Result`. A file that is not formatted as we write it is left to `resultfile.read`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,19 +27,19 @@ RESULTS = b'\n  "results": [\n'
 _LAST = b"  ]\n}\n"
 _END = b"\n    }"
 _TEXT = r'"(?:[ !$-\[\]-~])*"'
-"""A text that is written so and not otherwise."""
+"""A text that can be written in this way only."""
 _SOME_TEXT = _TEXT.replace("*", "+")
 _COUNT = "(?:0|[1-9][0-9]{0,14})"
 _SECONDS = r"(?!0\.0000)(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[0-9]{0,5}[1-9]))?"
 
 
 class NotStreamableError(Exception):
-    """Not wrong yet: the whole file has to be looked at."""
+    """The file is not necessarily wrong: it has to be read as a whole."""
 
 
 class StreamedResult(NamedTuple):
-    """One result on its way from file to file: `text` without its position; `result` if it is more than a
-    pass."""
+    """One result that is copied from file to file: `text` without its position; `result` if it is more than a
+    plain pass."""
 
     position: int | None
     id: str
@@ -49,7 +49,8 @@ class StreamedResult(NamedTuple):
 
 @cache
 def plain_pass() -> re.Pattern[bytes]:
-    """A result that has passed and has nothing to add, as it is written; its keys are those of a result."""
+    """Return the pattern of a written result that passed without anything to add; its keys are those of a
+    result."""
     lines = (
         r'"id": "(?P<id>[A-Za-z0-9][A-Za-z0-9._/-]{0,511})",',
         rf'"file": {_TEXT},',
@@ -75,27 +76,27 @@ def plain_pass() -> re.Pattern[bytes]:
 
 
 def read_head(text: str, file: str) -> tuple[Report, dict[str, int]]:
-    """Of a file whose results were cut out: the report without any, and how many it says that there are of
-    each outcome."""
+    """Read a file whose results were cut out: return the report without results, and how many there should be
+    of each outcome."""
     raw = load_json(text, file, DEEPER)
     reader = RecordReader()
-    stated = raw.get("summary") if isinstance(raw, dict) else None
-    if isinstance(stated, dict) and reader.mapping(stated, SUMMARY, ("summary",)):
-        report = report_of({**raw, "summary": {**stated, **dict.fromkeys(OUTCOMES, 0)}}, reader)
+    summary = raw.get("summary") if isinstance(raw, dict) else None
+    if isinstance(summary, dict) and reader.mapping(summary, SUMMARY, ("summary",)):
+        report = report_of({**raw, "summary": {**summary, **dict.fromkeys(OUTCOMES, 0)}}, reader)
         if report is not None and not reader.problems:
-            return report, {outcome: stated[outcome] for outcome in OUTCOMES}
+            return report, {outcome: summary[outcome] for outcome in OUTCOMES}
     raise NotStreamableError
 
 
 class StreamedFile:
-    """A result file that arrives in pieces: first its `head`, a report without results, then these."""
+    """A result file that arrives in pieces: first its `head`, a report without results, then the results."""
 
     def __init__(self, pieces: Iterable[bytes], file: str):
         self._pieces = iter(pieces)
         self._file = file
         self._buffer = b""
         while (end := self._buffer.find(RESULTS)) < 0:
-            self._more()
+            self._read_more()
         text = self._buffer[: end + len(RESULTS)] + b"]}"
         self._buffer = self._buffer[end + len(RESULTS) :]
         try:
@@ -105,37 +106,38 @@ class StreamedFile:
         if self.head.suite is not None:
             raise NotStreamableError
 
-    def _more(self) -> None:
+    def _read_more(self) -> None:
         piece = next(self._pieces, b"")
         if not piece:
             raise NotStreamableError
         self._buffer += piece
 
     def results(self) -> Iterator[StreamedResult]:
-        """The results in their order. What the file says of them all must be true of them."""
-        match, start, counts = plain_pass().match, 0, dict.fromkeys(self.counts, 0)
+        """Yield the results in order. Raises NotStreamableError at the end if the counts of the file are
+        wrong."""
+        match_pass, start, counts = plain_pass().match, 0, dict.fromkeys(self.counts, 0)
         while True:
-            found = match(self._buffer, start)
-            if found:
+            match = match_pass(self._buffer, start)
+            if match:
                 counts["passed"] += 1
-                position, cut = found["position"], found.start("placed")
-                text = found[0][: (cut if cut >= 0 else found.start("end")) - start] + _END
+                position, cut = match["position"], match.start("placed")
+                text = match[0][: (cut if cut >= 0 else match.start("end")) - start] + _END
                 yield StreamedResult(
-                    None if position is None else int(position), found["id"].decode(), text, None
+                    None if position is None else int(position), match["id"].decode(), text, None
                 )
-                start = found.end()
-                is_last = found[0][-2:-1] != b","
+                start = match.end()
+                is_last = match[0][-2:-1] != b","
             else:
                 end = self._buffer.find(_END, start) + len(_END)
                 if end < len(_END) or len(self._buffer) < end + 2:
                     self._buffer, start = self._buffer[start:], 0
-                    self._more()
+                    self._read_more()
                     continue
                 is_last = self._buffer[end : end + 1] != b","
-                one = self._parsed(self._buffer[start:end])
-                if one.result is not None:
-                    counts[one.result.outcome] += 1
-                yield one
+                streamed = self._parse(self._buffer[start:end])
+                if streamed.result is not None:
+                    counts[streamed.result.outcome] += 1
+                yield streamed
                 start = end + 2 - is_last
             if is_last:
                 break
@@ -143,8 +145,8 @@ class StreamedFile:
         if rest != _LAST or counts != self.counts:
             raise NotStreamableError
 
-    def _parsed(self, text: bytes) -> StreamedResult:
-        """One that has to be read: its text is made anew."""
+    def _parse(self, text: bytes) -> StreamedResult:
+        """Parse one result; its text is written anew."""
         try:
             raw = load_json(text.decode("utf-8"), self._file, DEEPER)
         except (BaselinekitError, UnicodeDecodeError):
@@ -165,20 +167,20 @@ def written(result: Result) -> bytes:
 
 
 def head_text(report: Report, summary: Summary) -> bytes:
-    """The beginning of a result file, up to its results."""
+    """Return the beginning of a result file, up to its results."""
     text = page({**head_document(report), "summary": summary_document(summary)})
     return text.removesuffix("\n}\n").encode("utf-8", "backslashreplace") + b"," + RESULTS
 
 
 def whole(head: bytes, texts: Iterable[bytes], size: int = 1 << 20) -> Iterator[bytes]:
-    """The pieces of a result file."""
-    pieces, held = [head], len(head)
+    """Yield the pieces of a result file."""
+    pieces, buffered = [head], len(head)
     between = b""
     for text in texts:
         pieces += (between, text)
         between = b",\n"
-        held += len(text)
-        if held > size:
+        buffered += len(text)
+        if buffered > size:
             yield b"".join(pieces)
-            pieces, held = [], 0
+            pieces, buffered = [], 0
     yield b"".join([*pieces, b"\n", _LAST])

@@ -1,5 +1,5 @@
-"""What is printed while and after baselines are compared: only what differs. What only a failure needs is
-imported when there is one."""
+"""What is printed while and after baselines are compared: only what differs. Modules that only failures need
+are imported when there is one."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ _OUTCOME_COLOURS = {
 _TONES = {"gone": "red", "came": "green", "dim": "dim"}
 _MOST_DRIFTS = 10
 _MOST_EXPLAINED = 40
-_MOST_OF_A_CODE = 5
-_SHOWN_OF_A_CODE = 3
-_NAMED = 6
+_MOST_WITH_CODE = 5
+_SHOWN_WITH_CODE = 3
+_MOST_NAMES = 6
 _MOST_FAILURES = 20
 _MOST_SHARED = 20
 _FAULTS = ("failed", "error", "unscored")
@@ -38,47 +38,51 @@ _WIDEST_BAR, _NARROWEST_BAR = 40, 5
 def format_failures(
     report: Report, style: Style, format_result: Callable[[Result, Style], str] | None = None
 ) -> str:
-    """All that did not pass. What many baselines have in common is told once; of many errors with one code,
-    as a service gives that is down, the first ones speak for the others."""
-    wrong = [result for result in report.results if result.outcome in _FAULTS]
-    errors = Counter(result.code for result in wrong if result.outcome == "error")
-    seen: Counter[str | None] = Counter()
-    more: dict[str, list[str]] = {}
-    shared, left = _share(wrong, style)
-    lines = [format_lines(shared_lines(one, style)) + "\n" for one in shared[:_MOST_SHARED]]
-    if len(shared) > _MOST_SHARED:
-        unsaid = many(len(shared) - _MOST_SHARED, "other change")
+    """Format all that did not pass. A change in many baselines is shown once; of many errors with one code,
+    as when a service is down, only the first ones are shown."""
+    failing = [result for result in report.results if result.outcome in _FAULTS]
+    errors = Counter(result.code for result in failing if result.outcome == "error")
+    code_counts: Counter[str | None] = Counter()
+    hidden_ids: dict[str, list[str]] = {}
+    shared_changes, unshared_results = _share(failing, style)
+    lines = [format_lines(shared_lines(change, style)) + "\n" for change in shared_changes[:_MOST_SHARED]]
+    if len(shared_changes) > _MOST_SHARED:
+        hidden_changes = many(len(shared_changes) - _MOST_SHARED, "other change")
         lines.append(
-            style.paint(f"… and {unsaid} that several baselines have (-v shows them)", "dim") + "\n\n"
+            style.paint(f"… and {hidden_changes} that several baselines have (-v shows them)", "dim") + "\n\n"
         )
-    for result, own in zip(wrong, left, strict=True):
-        if own is None:
+    for result, unshared in zip(failing, unshared_results, strict=True):
+        if unshared is None:
             continue
         code = result.code if result.outcome == "error" and not style.verbose else None
-        seen[code] += 1
-        if code and errors[code] > _MOST_OF_A_CODE and seen[code] > _SHOWN_OF_A_CODE:
-            more.setdefault(code, []).append(one_line(result.id))
+        code_counts[code] += 1
+        if code and errors[code] > _MOST_WITH_CODE and code_counts[code] > _SHOWN_WITH_CODE:
+            hidden_ids.setdefault(code, []).append(one_line(result.id))
         elif format_result is not None:
             lines.append(format_result(result, style) + "\n")
-        elif code is None and seen[None] > _MOST_FAILURES and not style.verbose:
-            more.setdefault("", []).append(one_line(result.id))
+        elif code is None and code_counts[None] > _MOST_FAILURES and not style.verbose:
+            hidden_ids.setdefault("", []).append(one_line(result.id))
         else:
-            lines.append(format_failure(own, style, wording.count_differences(result)) + "\n")
-    for code, ids in more.items():
-        names = ", ".join(ids[:_NAMED]) + (f" and {many(len(ids) - _NAMED, 'other')}" if ids[_NAMED:] else "")
+            lines.append(format_failure(unshared, style, wording.count_differences(result)) + "\n")
+    for code, ids in hidden_ids.items():
+        names = ", ".join(ids[:_MOST_NAMES]) + (
+            f" and {many(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
+        )
         word = style.paint("ERROR  " if code else "FAILED ", _OUTCOME_COLOURS["error"])
-        which = f"more with {code}" if code else "more"
-        lines.append(log(f"{word} {len(ids):,} {which}: {names} (-v shows each)\n") + "\n")
+        label = f"more with {code}" if code else "more"
+        lines.append(log(f"{word} {len(ids):,} {label}: {names} (-v shows each)\n") + "\n")
     return "".join(lines)
 
 
-def _share(wrong: Sequence[Result], style: Style) -> tuple[Sequence["SharedChange"], Sequence[Result | None]]:
-    """Most runs have no failure, or so few that they share nothing."""
-    if style.verbose or sum(result.outcome == "failed" for result in wrong) < 2:
-        return [], wrong
+def _share(
+    failing: Sequence[Result], style: Style
+) -> tuple[Sequence["SharedChange"], Sequence[Result | None]]:
+    """Return the shared changes, without an import if there are too few failures to share any."""
+    if style.verbose or sum(result.outcome == "failed" for result in failing) < 2:
+        return [], failing
     from baselinekit.report.grouping import share
 
-    return share(wrong)
+    return share(failing)
 
 
 def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
@@ -90,46 +94,48 @@ def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
 
 
 def format_failure(result: Result, style: Style, number: int | None = None) -> str:
-    """One result that did not pass: what, where, and every difference. Ends with a line break. `number`: how
-    many differences there are, those included that are told with other baselines."""
-    lines = [*_heading(result, style, number)]
+    """Format one result that did not pass, with every difference. Ends with a line break. `number`: how many
+    differences there are, including those shown with other baselines."""
+    lines = [*_heading_lines(result, style, number)]
     lines += [f"  {visible(line)}" for line in wording.describe_reason(result).splitlines()]
-    lines += [*difference_lines(result, style), *_drift(result, style)]
+    lines += [*difference_lines(result, style), *_drift_lines(result, style)]
     if style.verbose and result.explanation:
         lines.append(style.paint("  explained", "dim"))
         lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
-        more = len(result.explanation) - _MOST_EXPLAINED
-        lines += [f"    … and {more:,} more lines"] if more > 0 else []
+        hidden_count = len(result.explanation) - _MOST_EXPLAINED
+        lines += [f"    … and {hidden_count:,} more lines"] if hidden_count > 0 else []
     lines += [f"  {style.paint('note', 'yellow')} {cut_line(note)}" for note in result.notes]
     return format_lines(lines)
 
 
-def _heading(result: Result, style: Style, number: int | None) -> Iterator[str]:
+def _heading_lines(result: Result, style: Style, number: int | None) -> Iterator[str]:
     word = style.paint(f"{result.outcome.upper():<7} ", _OUTCOME_COLOURS[result.outcome])
     title = cut_line(result.name or "", 200)
     if result.criticality:
         title = f"{title} ({one_line(result.criticality)})".strip()
     yield f"{word}{style.paint(one_line(result.id), 'bold')}  {title}".rstrip()
     facts = [style.paint(one_line(format_place(result)), "cyan"), cut_line(result.target)]
-    own = wording.count_differences(result)
-    if number is not None and number > own:
-        facts.append(f"{many(number, 'difference')}, {number - own:,} of them above")
-    elif own > 1:
-        facts.append(f"{own:,} differences")
+    own_count = wording.count_differences(result)
+    if number is not None and number > own_count:
+        facts.append(f"{many(number, 'difference')}, {number - own_count:,} of them above")
+    elif own_count > 1:
+        facts.append(f"{own_count:,} differences")
     yield "        " + "   ".join(fact for fact in facts if fact)
 
 
 def difference_lines(result: Result, style: Style) -> Iterator[str]:
-    """Each place with its remark; the places in the file stand under each other."""
+    """Yield each place with its remark; the places in the file are aligned in a column."""
     from baselinekit.report.differences import blocks
 
-    shown, left_out = blocks(result, fold=not style.verbose)
-    heads = [f"{block.path}  {block.remark}" if block.remark else block.path for block in shown]
-    widest = max((width(head) for head, block in zip(heads, shown, strict=True) if block.place), default=0)
+    shown_blocks, left_out = blocks(result, fold=not style.verbose)
+    heads = [f"{block.path}  {block.remark}" if block.remark else block.path for block in shown_blocks]
+    widest = max(
+        (width(head) for head, block in zip(heads, shown_blocks, strict=True) if block.place), default=0
+    )
     column = min(widest, max(30, style.width // 2))
-    if shown:
+    if shown_blocks:
         yield ""
-    for head, block in zip(heads, shown, strict=True):
+    for head, block in zip(heads, shown_blocks, strict=True):
         padding = " " * (column - width(head))
         where = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
         yield f"  {style.paint(block.path, 'bold')}{head.removeprefix(block.path)}{where}"
@@ -138,13 +144,13 @@ def difference_lines(result: Result, style: Style) -> Iterator[str]:
         yield style.paint(f"  {wording.describe_unshown(left_out)}", "dim")
 
 
-def _drift(result: Result, style: Style) -> Iterator[str]:
+def _drift_lines(result: Result, style: Style) -> Iterator[str]:
     if not result.environment_drift:
         return
     if wording.count_differences(result):
         yield ""
     changed, commits = wording.describe_drift(result)
-    if not changed:  # every commit does that: one line is enough
+    if not changed:  # every commit changes that: one line is enough
         yield style.paint(f"  changed since capture: {commits}", "dim")
         return
     yield style.paint("  changed since capture", "dim")
@@ -157,7 +163,7 @@ def _drift(result: Result, style: Style) -> Iterator[str]:
 
 
 def format_warnings(report: Report, style: Style) -> str:
-    """What should be looked at although nothing failed over it. Empty when there is nothing."""
+    """Format the warnings, which fail nothing. Empty if there are none."""
     word = style.paint("warning", "yellow")
     lines = [f"{word} {visible(warning)}" for warning in wording.collect_warnings(report)]
     for result in report.results:
@@ -167,28 +173,28 @@ def format_warnings(report: Report, style: Style) -> str:
 
 
 def format_passed(report: Report, style: Style) -> str:
-    """One line for each that passed, for those who want to see it, apart from what did not."""
+    """Format one line for each result that passed, for users who ask for it, separate from the failures."""
     text = format_results([result for result in report.results if result.outcome == "passed"], style)
-    wrong = any(result.outcome in _FAULTS for result in report.results)
-    return f"{text}\n" if text and wrong else text
+    has_failing = any(result.outcome in _FAULTS for result in report.results)
+    return f"{text}\n" if text and has_failing else text
 
 
 def format_results(results: Sequence[Result], style: Style) -> str:
-    """One line a result."""
+    """Format one line for each result."""
     widest = max((len(one_line(result.id)) for result in results), default=0)
     lines = []
     for result in results:
         word = style.paint(f"{result.outcome:<8}", _OUTCOME_COLOURS[result.outcome])
         where = style.paint(one_line(format_place(result)), "cyan")
-        took = wording.format_duration(result.seconds)
+        duration = wording.format_duration(result.seconds)
         usage = wording.describe_usage(result.usage)
-        line = f"{word}  {one_line(result.id):<{widest}}  {took:>7}  {where}"
+        line = f"{word}  {one_line(result.id):<{widest}}  {duration:>7}  {where}"
         lines.append(f"{line}   {usage}" if usage else line)
     return format_lines(lines)
 
 
 def format_summary(report: Report, style: Style) -> str:
-    """The last line: `1 failed, 2 passed in 0.21s`, and what was asked of models."""
+    """Format the last line: `1 failed, 2 passed in 0.21s`, and the usage of models."""
     parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in wording.count_outcomes(report)]
     note = wording.describe_incomplete(report)
     counted = ", ".join(parts) or wording.describe_nothing(report)
@@ -199,26 +205,28 @@ def format_summary(report: Report, style: Style) -> str:
 
 
 def format_progress(
-    doing: str, total: int, tally: Mapping[Outcome, int], seconds: float, style: Style, cells: str
+    activity: str, total: int, tally: Mapping[Outcome, int], seconds: float, style: Style, cells: str
 ) -> str:
-    """The line of a progress bar, which leaves the last column free: some terminals begin a new line with it.
-    Where it is too narrow, what matters least is left out."""
+    """Format the line of a progress bar. It leaves the last column free, since some terminals begin a new
+    line with it; if there is too little room, the least important parts are left out."""
     done = sum(tally.values())
-    count, rest = f"{done:,}/{total:,}", _remaining(done, total, seconds)
-    bad = ", ".join(wording.count_outcome(word, number) for word, number in tally.items() if word != "passed")
-    room = style.width - 2 - len(" ".join(filter(None, (doing, count, bad, rest))))
+    count, time_left = f"{done:,}/{total:,}", _format_time_left(done, total, seconds)
+    failures = ", ".join(
+        wording.count_outcome(word, number) for word, number in tally.items() if word != "passed"
+    )
+    room = style.width - 2 - len(" ".join(filter(None, (activity, count, failures, time_left))))
     if room >= _NARROWEST_BAR:
         length = min(room, _WIDEST_BAR)
         full = length * min(done, total) // total
         bar = style.paint(cells[0] * full, "cyan") + style.paint(cells[1] * (length - full), "dim")
-        return " ".join(filter(None, (doing, bar, count, style.paint(bad, "red"), rest)))
-    for parts in ((count, bad, rest), (count, bad), (count,)):
+        return " ".join(filter(None, (activity, bar, count, style.paint(failures, "red"), time_left)))
+    for parts in ((count, failures, time_left), (count, failures), (count,)):
         if len(" ".join(filter(None, parts))) < style.width:
-            return " ".join(style.paint(part, "red") if part == bad else part for part in parts if part)
+            return " ".join(style.paint(part, "red") if part == failures else part for part in parts if part)
     return ""
 
 
-def _remaining(done: int, total: int, seconds: float) -> str:
+def _format_time_left(done: int, total: int, seconds: float) -> str:
     if not done:
         return "-:--"
     minutes, second = divmod(round(seconds / done * max(total - done, 0)), 60)

@@ -11,29 +11,29 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import end_at, many, note, whole
 
-# A value as JSON text, every number with the digits it came with.
+# A value as JSON text, every number with its original digits.
 
 
 def encode(value: Json, indent: int | None = None, level: int = 0) -> str:
-    """The whole text: on one line, or indented, so many levels deep in a larger one. The same value always
-    gives the same text."""
+    """Return the whole text: on one line, or indented for its nesting level in a larger one. The same value
+    always gives the same text."""
     written: list[str] = []
     _write(value, indent, level, written.append)
     return "".join(written)
 
 
 def page(value: Json) -> str:
-    """As a file and as what a command prints for programs: indented, and with a line break at its end."""
+    """Return the text of a file or of output for programs: indented, with a final line break."""
     return encode(value, indent=2) + "\n"
 
 
 def present(sides: dict[str, Json]) -> dict[str, Json]:
-    """Without those that are not there: null is a value."""
+    """Return the sides without absent ones. Null is a value."""
     return {key: value for key, value in sides.items() if value is not ABSENT}
 
 
 def pieces(value: Json, indent: int | None = None, level: int = 0) -> Iterator[str]:
-    """The text bit by bit, so that whoever wants only its beginning need not write it all."""
+    """Yield the text in pieces, so that a caller who needs only its beginning does not write it all."""
     if isinstance(value, dict) and value:
         members = (
             chain((json_string(key) + ": ",), pieces(item, indent, level + 1)) for key, item in value.items()
@@ -47,8 +47,8 @@ def pieces(value: Json, indent: int | None = None, level: int = 0) -> Iterator[s
 
 
 def _write(value: Json, indent: int | None, level: int, put: Callable[[str], None]) -> None:
-    """All the pieces at once: a report holds hundreds of thousands, and each would go up through every level
-    that it stands in."""
+    """Write all pieces directly: a report has hundreds of thousands, and a generator would pass each through
+    every level of nesting."""
     if not isinstance(value, dict | list | tuple) or not value:
         put(_leaf(value))
         return
@@ -93,77 +93,77 @@ def _leaf(value: Json) -> str:
         is_finite = (
             value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or isfinite(value)
         )
-        return str(value) if is_finite else json_string(str(value))  # JSON has no word for it
+        return str(value) if is_finite else json_string(str(value))  # JSON has no literal for it
     raise TypeError(f"{value!r} is no JSON value")
 
 
-# Values as a person reads them: short, on one line, harmless, and cut with a count of what was cut.
+# Values for people: short, on one line, without control characters, and cut with a count of what was cut.
 
 
 LONGEST = 500
-_LOOKED_AT = 100_000
+_MOST_WRITTEN = 100_000
 
 _PLACEHOLDER = lazy_pattern(r"<<[a-z][^\n]*>>|\{\{any_[^\n]*\}\}")
 
 
 def short(value: Json, limit: int = 60) -> str:
-    """A value in passing: a text without its quotes, anything else as JSON."""
+    """Return a value within a sentence: a text without quotes, anything else as JSON."""
     if value is ABSENT:
         return "not set"
     if isinstance(value, str):
         return cut_line(value, limit)
-    text, more = as_text(value, template=False)
-    return cut(text, more, limit)
+    text, is_open = as_text(value, template=False)
+    return cut(text, is_open, limit)
 
 
 def cut_line(text: str, limit: int = LONGEST) -> str:
-    """One line of a longer text. Counted are characters of the text, however they are written here."""
+    """Return one line of a longer text. The count of what was cut is in characters of the original text."""
     return _line(*whole(text), limit)
 
 
 def first_lines(text: str, most: int, limit: int = LONGEST) -> list[str]:
-    """The first lines of a text, each of them cut, and what that leaves out at the end."""
-    kept, gone = whole(text)
-    lines = kept.removesuffix("\n").split("\n") if kept else []
-    shown = [_line(line, 0, limit) for line in lines[:most]]
+    """Return the first lines of a text, each of them cut, and a note on the lines left out."""
+    head, cut_count = whole(text)
+    lines = head.removesuffix("\n").split("\n") if head else []
+    shown_lines = [_line(line, 0, limit) for line in lines[:most]]
     if len(lines) > most:
-        rest = len(lines) - most
-        shown.append(f"… and {'over ' if gone else ''}{many(rest, 'more line')}")
-    elif gone:
-        shown[-1:] = [_line(lines[-1] if lines else "", gone, limit)]
-    return shown
+        remaining = len(lines) - most
+        shown_lines.append(f"… and {'over ' if cut_count else ''}{many(remaining, 'more line')}")
+    elif cut_count:
+        shown_lines[-1:] = [_line(lines[-1] if lines else "", cut_count, limit)]
+    return shown_lines
 
 
-def _line(text: str, gone: int, limit: int) -> str:
-    """On one line, where `gone` characters are missing already."""
+def _line(text: str, cut_count: int, limit: int) -> str:
+    """Return the text on one line; `cut_count` characters were cut already."""
     fitting = len(text) if len(text) <= limit and len(one_line(text)) <= limit else -1
     if fitting < 0:
         sizes = range(1, min(len(text), limit) + 1)
         fitting = end_at(text, bisect_right(sizes, limit, key=lambda size: len(one_line(text[:size]))))
-    return one_line(text[:fitting]) + note(gone + len(text) - fitting)
+    return one_line(text[:fitting]) + note(cut_count + len(text) - fitting)
 
 
 def as_text(value: Json, template: bool) -> tuple[str, bool]:
-    """The text, and whether there would have been more of it."""
+    """Return the text, and whether it was cut short."""
     if value is ABSENT:
         return "", False
     if isinstance(value, str):
         if template and _PLACEHOLDER.fullmatch(value):
             return one_line(value), False
-        return encode(value[:_LOOKED_AT]), len(value) > _LOOKED_AT
+        return encode(value[:_MOST_WRITTEN]), len(value) > _MOST_WRITTEN
     parts: list[str] = []
     size = 0
     for part in pieces(value):
-        parts.append(part[:_LOOKED_AT])
+        parts.append(part[:_MOST_WRITTEN])
         size += len(part)
-        if size > _LOOKED_AT:
+        if size > _MOST_WRITTEN:
             return "".join(parts), True
     return "".join(parts), False
 
 
-def cut(text: str, more: bool, limit: int = LONGEST) -> str:
+def cut(text: str, is_open: bool, limit: int = LONGEST) -> str:
     if len(text) <= limit:
-        return text + " …" if more else text
+        return text + " …" if is_open else text
     end = end_at(text, limit)
-    told = note(len(text) - end)
-    return text[:end] + (told.replace("and ", "and over ") if more else told)
+    suffix = note(len(text) - end)
+    return text[:end] + (suffix.replace("and ", "and over ") if is_open else suffix)

@@ -1,4 +1,4 @@
-"""The words that every report shares, and how they are dressed for a terminal."""
+"""The wording that all reports share, and its style in a terminal."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,29 +16,30 @@ from baselinekit.model.values import Json
 from baselinekit.report.values import short
 from baselinekit.texts import many
 
-# The sentences that every report shares.
+# The sentences that all reports share.
 
 
-_SMALL = Decimal("0.1")
-_QUICK = 0.1
+_SMALL_SUM = Decimal("0.1")
+_SHORT_TIME = 0.1
 _COMMIT = lazy_pattern("[0-9a-f]{40,64}")
 
 
 def count_outcomes(report: Report) -> list[tuple[Outcome, str]]:
-    """Each outcome that occurred with its own count, the worst first: `1 failed`, `2 errors`, `5 passed`."""
+    """Return each outcome that occurred with its count, the worst first: `1 failed`, `2 errors`, `5
+    passed`."""
     summary = report.summary
-    found = []
+    counts = []
     for outcome in OUTCOMES:
         number: int = getattr(summary, outcome)
         if number:
             text = count_outcome(outcome, number)
-            borderline = count_borderline(one for one in report.results if one.outcome == outcome)
-            found.append((outcome, text + (f" ({borderline:,} borderline)" if borderline else "")))
-    return found
+            borderline = count_borderline(result for result in report.results if result.outcome == outcome)
+            counts.append((outcome, text + (f" ({borderline:,} borderline)" if borderline else "")))
+    return counts
 
 
 def count_borderline(results: Iterable[Result]) -> int:
-    """How many are neither good enough nor plainly too bad."""
+    """Return how many are neither good enough nor plainly too bad."""
     return sum(result.verdict == BORDERLINE for result in results)
 
 
@@ -55,12 +56,12 @@ def format_duration(seconds: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Where the times of one baseline stand beside each other: most are far below a second."""
-    return f"{seconds:.3f}s" if seconds < _QUICK else format_duration(seconds)
+    """Format a time of one baseline with milliseconds: most are far below a second."""
+    return f"{seconds:.3f}s" if seconds < _SHORT_TIME else format_duration(seconds)
 
 
 def describe_nothing(report: Report) -> str:
-    """What to say of a run without a result, which may be just right."""
+    """Describe a run without any result, which may be just right."""
     if not report.nothing_changed:
         return "nothing ran"
     number = report.coverage.left_out
@@ -69,23 +70,23 @@ def describe_nothing(report: Report) -> str:
 
 
 def format_brief(seconds: float) -> str:
-    """As `format_duration`, for times of which most are below a second."""
+    """Format as `format_duration`, for times that are mostly below a second."""
     if seconds >= 1:
         return format_duration(seconds)
     return f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
 
 
 def describe_spent(report: Report) -> str:
-    """`3 calls of models (1,204 tokens, $0.00121)`, or nothing where no model was asked. What nobody knows to
-    have been taken stands apart: `; 2 without an answer may have taken 2,038 tokens`."""
+    """Return `3 calls of models (1,204 tokens, $0.00121)`, or nothing if no model was called. Usage that is
+    uncertain comes last: `; 2 without an answer may have taken 2,038 tokens`."""
     spent = report.spent
     if spent is None or not spent.calls:
         return ""
-    told = f"{many(spent.calls, 'call')} of models ({_sum(spent.tokens, spent.usd)}"
+    text = f"{many(spent.calls, 'call')} of models ({_sum(spent.tokens, spent.usd)}"
     if spent.unanswered:
         may = _sum(spent.may_tokens, spent.may_usd)
-        told += f"; {spent.unanswered:,} without an answer may have taken {may}"
-    return f"{told})"
+        text += f"; {spent.unanswered:,} without an answer may have taken {may}"
+    return f"{text})"
 
 
 def _sum(tokens: int, usd: Decimal) -> str:
@@ -93,20 +94,20 @@ def _sum(tokens: int, usd: Decimal) -> str:
 
 
 def format_dollars(usd: Decimal) -> str:
-    """To the cent, and small sums to three digits."""
-    return f"${usd:,.{2 if not usd or usd >= _SMALL else 2 - usd.adjusted()}f}"
+    """Format to the cent, and small sums to three digits."""
+    return f"${usd:,.{2 if not usd or usd >= _SMALL_SUM else 2 - usd.adjusted()}f}"
 
 
 def describe_usage(usage: Usage) -> str:
-    """`120 tokens in, 30 out, $0.00121`, as far as anybody said."""
-    told = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
-    told += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
-    told += [format_dollars(usage.cost_usd)] if usage.cost_usd else []
-    return ", ".join(told)
+    """Return `120 tokens in, 30 out, $0.00121`, as far as it is known."""
+    parts = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
+    parts += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
+    parts += [format_dollars(usage.cost_usd)] if usage.cost_usd else []
+    return ", ".join(parts)
 
 
 def describe_incomplete(report: Report) -> str:
-    """What to say of a run that did not do all it was asked."""
+    """Describe why a run is incomplete or fails as a whole; empty if neither."""
     if report.interrupted:
         return "interrupted"
     notes = ["" if report.complete else "not all of them ran"]
@@ -114,19 +115,19 @@ def describe_incomplete(report: Report) -> str:
     if against is not None and against.strict and against.weakened:
         notes.append(f"{len(against.weakened):,} weakened since {one_line(against.ref)}: --fail-on-weakened")
     if earlier is not None and earlier.strict and (earlier.regressed or earlier.tells_nothing):
-        what = "regressed" if earlier.regressed else "nothing could be compared"
-        notes.append(f"{what}: --fail-on-regressed")
+        reason = "regressed" if earlier.regressed else "nothing could be compared"
+        notes.append(f"{reason}: --fail-on-regressed")
     return "; ".join(filter(None, notes))
 
 
 def collect_warnings(report: Report) -> list[str]:
-    """What the run as a whole should be looked at for."""
-    asked = report.against.notes if report.against else ()
-    found = [*report.warnings, *asked, *(f"not recorded: {text}" for text in report.not_recorded)]
-    unasked = [result for result in report.results if result.outcome == "skipped" and result.code]
-    if unasked:
-        found.append(f"{len(unasked):,} skipped: {unasked[0].code} {unasked[0].reason}")
-    ids_of: dict[str, list[str]] = {}  # cases that ran generated code unconfined, by what it could have done
+    """Return the warnings about the run as a whole."""
+    against_notes = report.against.notes if report.against else ()
+    warnings = [*report.warnings, *against_notes, *(f"not recorded: {text}" for text in report.not_recorded)]
+    skipped = [result for result in report.results if result.outcome == "skipped" and result.code]
+    if skipped:
+        warnings.append(f"{len(skipped):,} skipped: {skipped[0].code} {skipped[0].reason}")
+    ids_of: dict[str, list[str]] = {}  # cases that ran generated code unconfined, by what it could reach
     for result in report.results:
         attempts = result.case.attempts if result.case else ()
         grades = (grade for attempt in attempts for grade in each_grade(attempt.grades))
@@ -134,12 +135,12 @@ def collect_warnings(report: Report) -> list[str]:
         reach = next((reach for reach in details if isinstance(reach, list | tuple) and reach), None)
         if reach:
             ids_of.setdefault(", ".join(map(str, reach)), []).append(result.id)
-    what = "generated code ran outside a sandbox and could reach"
-    return [*found, *(f"{what}: {reach} ({name_first(ids)})" for reach, ids in ids_of.items())]
+    warning = "generated code ran outside a sandbox and could reach"
+    return [*warnings, *(f"{warning}: {reach} ({name_first(ids)})" for reach, ids in ids_of.items())]
 
 
 def name_first(ids: list[str]) -> str:
-    """The first of them, and how many more."""
+    """Return the first id, and how many more there are."""
     return ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1:,} more"
 
 
@@ -148,70 +149,71 @@ def format_place(result: Result) -> str:
 
 
 def describe_shard(report: Report) -> str:
-    """Which part of a run this was, or nothing where it was all of it."""
+    """Describe which part of a run this was; empty if it was all of it."""
     if report.shard is None:
         return ""
     return f", shard {report.shard} of {many(report.shard.total, 'baseline')}"
 
 
 def headline(report: Report) -> str:
-    """`1 failed, 2 passed in 0.21s`, without colours."""
+    """Return `1 failed, 2 passed in 0.21s`, without colours."""
     counted = ", ".join(text for _, text in count_outcomes(report)) or describe_nothing(report)
     note = describe_incomplete(report)
-    asked = f", {describe_spent(report)}" if describe_spent(report) else ""
-    ran = f"in {format_duration(report.seconds)}{describe_shard(report)}{asked}"
-    return f"{counted} {ran}" + (f" ({note})" if note else "")
+    spent = f", {describe_spent(report)}" if describe_spent(report) else ""
+    timing = f"in {format_duration(report.seconds)}{describe_shard(report)}{spent}"
+    return f"{counted} {timing}" + (f" ({note})" if note else "")
 
 
 def in_repository(folder: str, file: str) -> str:
-    """A file of the project, as its repository knows it."""
+    """Return the path of a project file in its repository."""
     return normpath(join(folder, file)) if folder else file
 
 
 def describe_drift(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
-    """What is not as it was at the capture; and, in one line, what git says, as every commit changes that."""
-    found = sorted(result.environment_drift.items())
+    """Return the environment values that changed since the capture; and the git values in one line, since
+    every commit changes them."""
+    drifts = sorted(result.environment_drift.items())
     commits = ", ".join(
         f"{short(name)} {_commit(was)} -> {_commit(now)}"
-        for name, (was, now) in found
+        for name, (was, now) in drifts
         if name.startswith("git.")
     )
-    return [(name, was, now) for name, (was, now) in found if not name.startswith("git.")], commits
+    return [(name, was, now) for name, (was, now) in drifts if not name.startswith("git.")], commits
 
 
 def _commit(value: Json) -> str:
-    """A commit as git itself shortens it."""
+    """Return a commit id as git itself shortens it."""
     return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
 
 
 def count_differences(result: Result) -> int:
-    """How many differences there are, also those that were not kept."""
+    """Return how many differences there are, including those that were not kept."""
     return max(result.difference_count, len(result.differences))
 
 
 def describe_unshown(number: int) -> str:
-    """Of how many differences nothing is shown."""
+    """Say how many differences are not shown."""
     return f"… and {many(number, 'more difference')}"
 
 
 def describe_repeats(result: Result) -> str:
-    """`flaky: 3 of 5 replays passed; …`, where there was more than one replay and not all of them passed."""
+    """Return `flaky: 3 of 5 replays passed; …`, if there were several replays and not all of them passed."""
     count = result.repeats
     if count is None or count.passed == count.replays:
         return ""
     answered = count.replays - count.errors
     replays = many(answered, "replay")
-    said = f"{result.verdict or result.outcome}: {count.passed or 'none'} of {replays} passed"
+    text = f"{result.verdict or result.outcome}: {count.passed or 'none'} of {replays} passed"
     if count.errors:
-        said += f", {count.errors} could not be replayed"
+        text += f", {count.errors} could not be replayed"
     if result.verdict == "flaky" and answered:
         from baselinekit.metrics import pass_interval
 
         low, high = pass_interval(count.passed, answered)
-        return f"{said}; with 95 % confidence, {low:.0%} to {high:.0%} pass"
+        return f"{text}; with 95 % confidence, {low:.0%} to {high:.0%} pass"
     if result.verdict == "regression" and count.passed:
-        return f"{said}, which is less often than required"
-    return said + _VERDICTS.get(result.verdict or "", "")
+        return f"{text}, which is less often than required"
+    return text + _VERDICTS.get(result.verdict or "", "")
 
 
 _VERDICTS = {
@@ -222,7 +224,7 @@ _VERDICTS = {
 
 
 def describe_reason(result: Result) -> str:
-    """The reason with its code, once. Differences speak for themselves."""
+    """Return the reason with its code, once. Differences need no reason."""
     if result.differences:
         return describe_repeats(result)
     if result.code and not result.reason.startswith(result.code):
@@ -230,17 +232,17 @@ def describe_reason(result: Result) -> str:
     return result.reason
 
 
-# Text dressed for a terminal: all colours come from here, and lines that fit its width.
+# Text styled for a terminal: all colours come from here, and lines that fit its width.
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_PAINT = lazy_pattern(r"\x1b\[[0-9;]*m")
+_COLOUR_CODE = lazy_pattern(r"\x1b\[[0-9;]*m")
 _CUT = "…"
 
 
 @frozen
 class Style:
-    """How a text is shown: colours and width as the terminal has them, `verbose` as the reader wants it."""
+    """How a text is shown: colours and width of the terminal, `verbose` as the user chose."""
 
     colour: bool = False
     width: int = 100
@@ -254,38 +256,38 @@ class Style:
 
 
 def format_lines(lines: Iterable[str]) -> str:
-    """What a screen shows of these lines."""
+    """Return the lines as one text that is safe for a terminal."""
     return log("".join(f"{line}\n" for line in lines))
 
 
 def width(text: str) -> int:
-    """The columns that a terminal gives to a text: two for a wide character, none for an accent.
-    Colours take none."""
-    text = _PAINT.sub("", text)
+    """Return the columns that a text takes in a terminal: two for a wide character, none for an accent or a
+    colour."""
+    text = _COLOUR_CODE.sub("", text)
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def fitted(text: str, columns: int) -> str:
-    """The text, or as much of it as fits with a mark at its end."""
+    """Return the text, or as much of it as fits with a mark at its end."""
     if width(text) <= columns:
         return text
-    kept, room = [], columns - 1
+    shown, room = [], columns - 1
     painted = False
     for part in re.split(r"(\x1b\[[0-9;]*m)", text):
-        if _PAINT.fullmatch(part):
+        if _COLOUR_CODE.fullmatch(part):
             painted = True
-            kept.append(part)
+            shown.append(part)
             continue
         for character in part:
             room -= _columns(character)
             if room < 0:
-                return "".join(kept) + _CUT + ("\x1b[0m" if painted else "")
-            kept.append(character)
-    return "".join(kept)
+                return "".join(shown) + _CUT + ("\x1b[0m" if painted else "")
+            shown.append(character)
+    return "".join(shown)
 
 
 def wrapped(words: Iterable[str], columns: int, gap: str = "  ") -> Iterator[str]:
-    """Words that must not be torn apart, in as many lines as they need."""
+    """Yield lines of words, which are not broken."""
     line = ""
     for word in words:
         if line and width(line) + width(gap) + width(word) > columns:

@@ -12,7 +12,7 @@ from baselinekit.report import beside
 from baselinekit.report.differences import blocks
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.evalreport import describe_parts, evidence
-from baselinekit.report.grouping import SharedChange, count_told, share
+from baselinekit.report.grouping import SharedChange, format_counts, share
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
@@ -148,7 +148,7 @@ def _section(whole: Result, result: Result, page: _Page, opened: bool) -> str:
     if result.target:
         head += f"{markdown_code(cut_line(result.target))}\n\n"
     if whole is not result:
-        head += f"{count_told(whole, result)}\n\n"
+        head += f"{format_counts(whole, result)}\n\n"
     if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
         head += "  \n".join(reason) + "\n\n"
     parts = describe_parts(result)
