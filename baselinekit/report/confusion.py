@@ -1,6 +1,6 @@
-"""Graders that put things into classes, where the right class is known: counted from the grades of a run, for
-each grader and group of cases. What it should have said beside what it did say, how often that was the same,
-and which cases it puts now into this class and now into that one."""
+"""Confusion tables of graders that classify, counted from the grades of a run for each grader and group of
+cases: the right class against the class given, how often they agree, and which cases get different
+classes."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from baselinekit.report.wording import Style
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
 _MOST_ZEROS = 20
-"""Classes that have a number in each row for programs, though it may be 0."""
+"""Classes that have a number in each row for programs, even if it is 0."""
 
 _MOST_TABLES = 20
 _MOST_FLIPS = 10
@@ -28,8 +28,8 @@ _LONGEST_NAME = 100
 
 @dataclass(slots=True)
 class ClassifiedCase:
-    """One case: what is right, and how often each class was given, over its attempts. `given` has None for
-    those attempts in which nothing was decided."""
+    """One case: the right class, and how often each class was given over its attempts. `given` has None for
+    attempts without a decision."""
 
     id: str
     name: str
@@ -46,14 +46,14 @@ class ClassifiedCase:
 
     @property
     def flips(self) -> bool:
-        """Whether it is put now into this class, now into that one. No decision is no class."""
+        """Whether it was given different classes. No decision is not a class."""
         return sum(count > 0 for given, count in self.given.items() if given is not None) > 1
 
 
 @frozen
 class Classification:
-    """What one grader made of the cases of one group. `cells`: how often what should be one class was said to
-    be another one, or nothing."""
+    """The classes that one grader gave to the cases of one group. `cells`: how often each right class was
+    given as each class, or None for no decision."""
 
     group: str
     grader: str
@@ -62,7 +62,8 @@ class Classification:
 
     @property
     def classes(self) -> list[str]:
-        """Those that are right somewhere, then those that were only said; in the order of the run."""
+        """The classes that are right for some case, then those that were only given; in the order of the
+        run."""
         return list(dict.fromkeys([*self.wanted, *(given for _, given in self.cells if given is not None)]))
 
     @property
@@ -86,12 +87,12 @@ class Classification:
 
     @property
     def accuracy(self) -> float | None:
-        """Of what was decided, the share that is right."""
+        """The share of the decisions that is right."""
         return self.right / self.decided if self.decided else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The accuracies that this leaves possible. Attempts of one case tell less than as many cases."""
+        """The confidence interval of the accuracy. Attempts of one case tell less than as many cases."""
         return clustered_interval([(case.decided, case.right) for case in self.cases if case.decided])
 
     @property
@@ -100,25 +101,25 @@ class Classification:
 
     @property
     def repeated(self) -> bool:
-        """Whether a case was tried more than once, so that it could have flipped."""
+        """Whether a case had more than one attempt, so that it could have flipped."""
         return any(case.given.total() > 1 for case in self.cases)
 
 
 def classifications(report: Report) -> list[Classification]:
-    """In the order of the run. An attempt that was only made because another one had failed tells nothing
-    about how often a class is right."""
-    found: dict[tuple[str, str], dict[str, ClassifiedCase]] = {}
+    """Return the classifications in the order of the run. Attempts that were only made because another one
+    had failed are left out: they say nothing about how often a class is right."""
+    cases_by_grader: dict[tuple[str, str], dict[str, ClassifiedCase]] = {}
     for result in report.results:
         facts = result.case
         for attempt in facts.attempts[: len(facts.attempts) - facts.retried] if facts else ():
             for grade in each_grade(attempt.grades):
-                if (entry := grade.classified) is None:
+                if (classified := grade.classified) is None:
                     continue
-                cases = found.setdefault((group_of(result), grade.grader), {})
+                cases = cases_by_grader.setdefault((group_of(result), grade.grader), {})
                 name = result.name or result.id
-                case = cases.setdefault(result.id, ClassifiedCase(result.id, name, entry.wanted))
-                case.given[entry.given] += 1
-    return [_classification(*key, list(cases.values())) for key, cases in found.items()]
+                case = cases.setdefault(result.id, ClassifiedCase(result.id, name, classified.wanted))
+                case.given[classified.given] += 1
+    return [_classification(*key, list(cases.values())) for key, cases in cases_by_grader.items()]
 
 
 def _classification(group: str, grader: str, cases: Sequence[ClassifiedCase]) -> Classification:
@@ -130,130 +131,144 @@ def _classification(group: str, grader: str, cases: Sequence[ClassifiedCase]) ->
 
 
 def group_of(result: Result) -> str:
-    """What the cases of one prompt or one file have in common."""
-    group, _, rest = result.id.partition("/")
-    return group if rest else result.file
+    """Return the group of a result: its prompt or its file."""
+    group, _, separator = result.id.partition("/")
+    return group if separator else result.file
 
 
-def describe_accuracy(one: Classification) -> str:
-    """`5 of 6 right (accuracy 0.833, 0.359 to 0.996), 1 without a decision`."""
-    if one.accuracy is None:
-        return f"nothing decided, {one.undecided:,} without a decision"
-    low, high = one.interval
-    text = f"{one.right:,} of {one.decided:,} right"
-    text += f" (accuracy {one.accuracy:.3f}, {low:.3f} to {high:.3f} with 95 %)"
-    return text + (f", {one.undecided:,} without a decision" if one.undecided else "")
+def describe_accuracy(classification: Classification) -> str:
+    """Return `5 of 6 right (accuracy 0.833, 0.359 to 0.996), 1 without a decision`."""
+    if classification.accuracy is None:
+        return f"nothing decided, {classification.undecided:,} without a decision"
+    low, high = classification.interval
+    text = f"{classification.right:,} of {classification.decided:,} right"
+    text += f" (accuracy {classification.accuracy:.3f}, {low:.3f} to {high:.3f} with 95 %)"
+    return text + (f", {classification.undecided:,} without a decision" if classification.undecided else "")
 
 
 def describe_given(case: ClassifiedCase) -> str:
-    """`YES 3, NO 2, no decision 1`: the most frequent first."""
-    given = sorted(case.given.items(), key=lambda pair: (pair[0] is None, -pair[1]))
-    return ", ".join(f"{_class(given)} {count:,}" for given, count in given if count)
+    """Return `YES 3, NO 2, no decision 1`: the most frequent first."""
+    counts = sorted(case.given.items(), key=lambda pair: (pair[0] is None, -pair[1]))
+    return ", ".join(f"{_class_name(name)} {count:,}" for name, count in counts if count)
 
 
-def _class(given: str | None) -> str:
+def _class_name(given: str | None) -> str:
     return NO_DECISION if given is None else cut_line(given, _LONGEST_CLASS)
 
 
-def title(one: Classification) -> str:
-    return f"{cut_line(one.group, 60)}: {cut_line(one.grader, 60)}"
+def title(classification: Classification) -> str:
+    return f"{cut_line(classification.group, 60)}: {cut_line(classification.grader, 60)}"
 
 
-def table_rows(one: Classification) -> tuple[list[str], list[tuple[str, list[int]]]]:
-    """The classes that were said, as heads, and for each right class how often each was said. What there is
-    no room for is counted together."""
-    shown = one.classes[:_MOST_CLASSES]
-    rest = one.classes[_MOST_CLASSES:]
-    heads = [*map(_class, shown), *([f"{len(rest):,} others"] if rest else []), NO_DECISION]
+def table_rows(classification: Classification) -> tuple[list[str], list[tuple[str, list[int]]]]:
+    """Return the given classes as heads, and for each right class how often each was given. Classes beyond
+    the limit are counted together."""
+    shown_classes = classification.classes[:_MOST_CLASSES]
+    other_classes = classification.classes[_MOST_CLASSES:]
+    heads = [
+        *map(_class_name, shown_classes),
+        *([f"{len(other_classes):,} others"] if other_classes else []),
+        NO_DECISION,
+    ]
     rows = []
-    for wanted in one.wanted[:_MOST_CLASSES]:
-        counts = [one.count(wanted, given) for given in shown]
-        counts += [sum(one.count(wanted, given) for given in rest)] if rest else []
-        rows.append((_class(wanted), [*counts, one.count(wanted, None)]))
+    for wanted in classification.wanted[:_MOST_CLASSES]:
+        counts = [classification.count(wanted, given) for given in shown_classes]
+        counts += (
+            [sum(classification.count(wanted, given) for given in other_classes)] if other_classes else []
+        )
+        rows.append((_class_name(wanted), [*counts, classification.count(wanted, None)]))
     return heads, rows
 
 
 def describe_classes(report: Report, style: Style) -> Iterator[str]:
-    """For the terminal: a few lines for each grader that classifies."""
-    found = classifications(report)
-    for one in found[:_MOST_TABLES]:
-        yield f"{style.paint(title(one), 'bold')}  {describe_accuracy(one)}"
-        heads, rows = table_rows(one)
-        first = max(6, *(len(wanted) for wanted, _ in rows))
+    """Yield a few lines for each grader that classifies, for the terminal."""
+    all_classifications = classifications(report)
+    for classification in all_classifications[:_MOST_TABLES]:
+        yield f"{style.paint(title(classification), 'bold')}  {describe_accuracy(classification)}"
+        heads, rows = table_rows(classification)
+        name_width = max(6, *(len(wanted) for wanted, _ in rows))
         widths = [max(len(head), 4) for head in heads]
-        named = "  ".join(f"{head:>{wide}}" for head, wide in zip(heads, widths, strict=True))
-        yield style.paint(f"  {'should':<{first}}  {named}", "dim")
+        header = "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))
+        yield style.paint(f"  {'should':<{name_width}}  {header}", "dim")
         for wanted, counts in rows:
             cells = []
-            for head, count, wide in zip(heads, counts, widths, strict=True):
+            for head, count, width in zip(heads, counts, widths, strict=True):
                 colour = "green" if head == wanted else "yellow" if head == NO_DECISION else "red"
-                cells.append(style.paint(f"{count:>{wide},}", colour if count else "dim"))
-            yield f"  {wanted:<{first}}  {'  '.join(cells)}"
-        flipping = one.flipping
+                cells.append(style.paint(f"{count:>{width},}", colour if count else "dim"))
+            yield f"  {wanted:<{name_width}}  {'  '.join(cells)}"
+        flipping = classification.flipping
         for case in flipping if style.verbose else flipping[:_MOST_FLIPS]:
-            named = cut_line(case.name, _LONGEST_NAME)
+            header = cut_line(case.name, _LONGEST_NAME)
             should = cut_line(case.wanted, _LONGEST_CLASS)
-            yield f"  {style.paint('flips', 'yellow')} {named}: {describe_given(case)} (should be {should})"
+            yield f"  {style.paint('flips', 'yellow')} {header}: {describe_given(case)} (should be {should})"
         if len(flipping) > _MOST_FLIPS and not style.verbose:
             yield style.paint(f"  … and {len(flipping) - _MOST_FLIPS:,} more that flip: -v", "dim")
-    if len(found) > _MOST_TABLES:
-        yield style.paint(f"… and {len(found) - _MOST_TABLES:,} more graders that classify", "dim")
+    if len(all_classifications) > _MOST_TABLES:
+        yield style.paint(
+            f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify", "dim"
+        )
 
 
 def markdown_classes(report: Report, most: int, mark: str) -> Iterator[str]:
-    """For people who are handed a report, or read a comment."""
-    found = classifications(report)
-    for one in found[:_MOST_TABLES]:
-        heads, rows = table_rows(one)
-        yield from ("", f"{mark} {markdown_text(title(one))}", "", markdown_text(describe_accuracy(one)), "")
-        said = [markdown_text(f"said {head}") for head in heads[:-1]]
-        yield f"| should be | {' | '.join([*said, NO_DECISION])} |"
+    """Yield the Markdown tables, for a report or a comment."""
+    all_classifications = classifications(report)
+    for classification in all_classifications[:_MOST_TABLES]:
+        heads, rows = table_rows(classification)
+        yield from (
+            "",
+            f"{mark} {markdown_text(title(classification))}",
+            "",
+            markdown_text(describe_accuracy(classification)),
+            "",
+        )
+        given_heads = [markdown_text(f"said {head}") for head in heads[:-1]]
+        yield f"| should be | {' | '.join([*given_heads, NO_DECISION])} |"
         yield "|---|" + "---:|" * len(heads)
         for wanted, counts in rows:
             yield f"| {markdown_code(wanted)} | {' | '.join(f'{count:,}' for count in counts)} |"
-        flipping = one.flipping
+        flipping = classification.flipping
         if flipping:
             yield ""
         for case in flipping[:most]:
-            how = f"{describe_given(case)} (should be {_class(case.wanted)})"
-            yield f"- flips: {markdown_code(cut_line(case.name, _LONGEST_NAME))}: {markdown_text(how)}"
+            text = f"{describe_given(case)} (should be {_class_name(case.wanted)})"
+            yield f"- flips: {markdown_code(cut_line(case.name, _LONGEST_NAME))}: {markdown_text(text)}"
         if len(flipping) > most:
             yield f"- … and {len(flipping) - most:,} more that flip"
-    if len(found) > _MOST_TABLES:
-        yield from ("", f"… and {len(found) - _MOST_TABLES:,} more graders that classify")
+    if len(all_classifications) > _MOST_TABLES:
+        yield from ("", f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify")
 
 
 def classes_documents(report: Report) -> list[Json]:
-    """For programs: all of it."""
-    return [_document(one) for one in classifications(report)]
+    """Return all classifications as values for programs."""
+    return [_document(classification) for classification in classifications(report)]
 
 
-def _document(one: Classification) -> dict[str, Json]:
-    low, high = one.interval if one.decided else (None, None)
-    classes = one.classes
-    shown = {*classes[:_MOST_ZEROS]}
-    said: dict[str, dict[str, Json]] = {
-        wanted: {given: 0 for given in classes if given in shown} for wanted in one.wanted
+def _document(classification: Classification) -> dict[str, Json]:
+    low, high = classification.interval if classification.decided else (None, None)
+    classes = classification.classes
+    zero_classes = {*classes[:_MOST_ZEROS]}
+    table: dict[str, dict[str, Json]] = {
+        wanted: {given: 0 for given in classes if given in zero_classes} for wanted in classification.wanted
     }
-    for (wanted, given), count in one.cells.items():
+    for (wanted, given), count in classification.cells.items():
         if given is not None:
-            said[wanted][given] = count
+            table[wanted][given] = count
     return {
-        "group": one.group,
-        "grader": one.grader,
-        "decided": one.decided,
-        "right": one.right,
-        "no_decision": one.undecided,
-        "accuracy": one.accuracy,
+        "group": classification.group,
+        "grader": classification.grader,
+        "decided": classification.decided,
+        "right": classification.right,
+        "no_decision": classification.undecided,
+        "accuracy": classification.accuracy,
         "low": low,
         "high": high,
         "table": [
             {
                 "should": wanted,
-                "did": did,
-                "no_decision": one.count(wanted, None),
+                "did": given_counts,
+                "no_decision": classification.count(wanted, None),
             }
-            for wanted, did in said.items()
+            for wanted, given_counts in table.items()
         ],
         "cases": [
             {
@@ -264,19 +279,22 @@ def _document(one: Classification) -> dict[str, Json]:
                 "no_decision": case.given[None],
                 "flips": case.flips,
             }
-            for case in one.cases
+            for case in classification.cases
         ],
     }
 
 
 def class_figures(report: Report) -> Iterator[tuple[str, str]]:
-    """Names and values, for forms that know properties."""
-    for one in classifications(report):
-        name = title(one)
-        if one.accuracy is not None:
-            low, high = one.interval
-            yield f"{name} accuracy", f"{one.accuracy:.3f} ({low:.3f} to {high:.3f}, n={one.decided})"
-        if one.undecided:
-            yield f"{name} no decision", str(one.undecided)
-        if one.repeated:
-            yield f"{name} flips", str(len(one.flipping))
+    """Yield names and values, for forms that have properties."""
+    for classification in classifications(report):
+        name = title(classification)
+        if classification.accuracy is not None:
+            low, high = classification.interval
+            yield (
+                f"{name} accuracy",
+                f"{classification.accuracy:.3f} ({low:.3f} to {high:.3f}, n={classification.decided})",
+            )
+        if classification.undecided:
+            yield f"{name} no decision", str(classification.undecided)
+        if classification.repeated:
+            yield f"{name} flips", str(len(classification.flipping))

@@ -1,7 +1,7 @@
-"""What to type next, the most useful first: every form of report and every command asks here.
+"""The commands to type next, the most useful first, for every form of report and every command.
 
-The verb depends on what a result is of: a baseline is compared, and refreshed by its id; a regression record
-among evals is run, and refreshed by its file; what a case without a baseline expects, only people can say."""
+They depend on the kind of result: a baseline is compared, and refreshed by its id; a regression record among
+evals is run, and refreshed by its file; what a case without a baseline expects, only people can say."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ from baselinekit.tree.places import places
 NOTHING = Typed()
 
 Place = Callable[[str], str]
-"""How a file of the project is called from where the command will be typed."""
+"""Returns the path of a project file from where the command will be typed."""
 
 _MOST_COMMANDS = 4
 _MOST_AFTER_A_GATE = 3
@@ -31,19 +31,19 @@ _MOST_FILES = 20
 _MOST_DRAFTS = 5
 _RESULT_FILE = lazy_pattern(r"(.*/)?[^/.]*\.json", re.DOTALL)
 _OUTCOMES = (("status",), ("exit_code",))
-"""Where an output says whether it worked."""
+"""The paths at which an output says whether the run succeeded."""
 
 _WAITING = ("pending", "disputed")
 """Verdicts that only people can settle."""
 
 
 def command_line(*words: str) -> str:
-    """A command as a shell takes it, and as a terminal and a page may show it."""
+    """Return a command that is quoted for a shell and safe to show in a terminal or a page."""
     return one_line(shlex.join(["baselinekit", *words]))
 
 
 def typed_of(report: Report) -> Typed:
-    """What was typed for a run, for the commands that go on from it."""
+    """Return what was typed for a run, for the commands that follow it."""
     return replace(read_typed(report.command, report.results_file), unkept=report.unkept)
 
 
@@ -52,7 +52,7 @@ def explain_commands(codes: Iterable[str]) -> list[str]:
 
 
 def select_renewable(results: Sequence[Result]) -> list[Result]:
-    """Those that failed with an output that can be taken for right."""
+    """Return the results that failed with an output that could be accepted."""
     return [
         result
         for result in results
@@ -64,18 +64,19 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
 
 
 def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: str) -> str:
-    """The command that takes what came for right, from now on, with the permissions that it will need: who is
-    asked still has to say yes. Who reads this elsewhere has the result file, and no kept answers."""
-    named = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
+    """Return the command that accepts the new outputs, with the permissions that it will need: the user still
+    has to confirm. It refreshes from the result file if there is one, since readers elsewhere have no kept
+    answers."""
+    targets = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
     compared = all(result.case is None for result in results)
-    is_few = len(named) <= (_MOST_FILES if typed.narrowed or not compared else _MOST_NAMED)
+    is_few = len(targets) <= (_MOST_FILES if typed.narrowed or not compared else _MOST_NAMED)
     words = ["refresh", *(_answers_from(typed) if compared else ())]
     if not compared:
-        words += named[:_MOST_FILES]
+        words += targets[:_MOST_FILES]
     elif is_few and typed.paths:
-        words += [*typed.paths, *(word for id in named for word in ("--id", id))]
+        words += [*typed.paths, *(word for id in targets for word in ("--id", id))]
     elif is_few:
-        words += named
+        words += targets
     elif typed.paths or typed.selection:
         words += [*typed.paths, *typed.selection]
     elif "--from" not in words:
@@ -84,14 +85,15 @@ def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: st
 
 
 def _answers_from(typed: Typed) -> tuple[str, ...]:
-    """Where a refresh has what came from: who could not keep it asks again."""
+    """Return the options that say where a refresh gets the new outputs: from a result file, or by asking
+    again if they could not be kept."""
     if typed.results:
         return "--from", typed.results
     return ("--replay", *typed.asking) if typed.unkept else ()
 
 
 def _permissions(results: Sequence[Result]) -> list[str]:
-    """What is at risk, as far as the differences tell: the flags without which nothing of it is accepted."""
+    """Return the flags without which the risky differences are not accepted."""
     spots = [spot for result in results for spot in result.differences]
     risky = any(
         spot.kind == "type"
@@ -104,7 +106,7 @@ def _permissions(results: Sequence[Result]) -> list[str]:
 
 
 def is_placeholder(spot: Spot) -> bool:
-    """Whether what is expected there is one, or holds one."""
+    """Whether the expected value is or contains a placeholder."""
     if spot.kind == "extra":
         return False
     return any(next(tokens_in(value), None) for _, value in places(spot.expected))
@@ -116,18 +118,20 @@ def show_commands(
     place: Place = str,
     typed: Typed = NOTHING,
 ) -> list[str]:
-    """The commands that show what did not pass, at length. `paths`: what was named to the command whose
-    results these are. Who reads a report of them does not know that: there the files are named."""
-    compared = [result.id for result in results if result.case is None]
-    tried = [result for result in results if result.case is not None]
-    more = ("-v", *typed.asking, *typed.operator)
-    below = typed.paths if paths is None else paths
-    chosen = _ids(compared) or typed.selection
-    commands = [command_line("compare", *below, *chosen, *more)] if compared else []
-    if tried:
-        files = list(dict.fromkeys(place(result.file) for result in tried))
+    """Return the commands that show the failures in detail. `paths`: the paths given to the command of these
+    results; None in a report, whose readers do not know them, so it names the files."""
+    compared_ids = [result.id for result in results if result.case is None]
+    case_results = [result for result in results if result.case is not None]
+    options = ("-v", *typed.asking, *typed.operator)
+    scope = typed.paths if paths is None else paths
+    selection = _id_options(compared_ids) or typed.selection
+    commands = [command_line("compare", *scope, *selection, *options)] if compared_ids else []
+    if case_results:
+        files = list(dict.fromkeys(place(result.file) for result in case_results))
         where = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
-        commands.append(command_line("run", *where, *_ids([result.id for result in tried]), *more))
+        commands.append(
+            command_line("run", *where, *_id_options([result.id for result in case_results]), *options)
+        )
     return commands
 
 
@@ -138,44 +142,51 @@ def check_commands(
     more: Sequence[str] = (),
     place: Place = str,
 ) -> list[str]:
-    """The commands that show whether what was just written passes, by its ids and files. `baselines` and
-    `evals`: the folders in which `compare` and `run` look by themselves; what lies in neither is named."""
-    known = [(id, file) for id, file in written if lies_in(file, baselines)]
-    cases = [pair for pair in written if pair not in known and lies_in(pair[1], evals)]
-    others = [pair for pair in written if pair not in known and pair not in cases]
-    files = list(dict.fromkeys(place(file) for _, file in others))[:_MOST_FILES]
-    commands = [command_line("compare", *_ids([id for id, _ in known]), *more)] if known else []
+    """Return the commands that check whether what was just written passes, by its ids and files. `baselines`
+    and `evals`: the folders that `compare` and `run` search by default; files outside of both are named."""
+    baseline_pairs = [(id, file) for id, file in written if lies_in(file, baselines)]
+    case_pairs = [pair for pair in written if pair not in baseline_pairs and lies_in(pair[1], evals)]
+    other_pairs = [pair for pair in written if pair not in baseline_pairs and pair not in case_pairs]
+    files = list(dict.fromkeys(place(file) for _, file in other_pairs))[:_MOST_FILES]
+    commands = (
+        [command_line("compare", *_id_options([id for id, _ in baseline_pairs]), *more)]
+        if baseline_pairs
+        else []
+    )
     commands += [command_line("compare", *files, *more)] if files else []
-    return commands + ([command_line("run", *_ids([id for id, _ in cases]))] if cases else [])
+    return commands + (
+        [command_line("run", *_id_options([id for id, _ in case_pairs]))] if case_pairs else []
+    )
 
 
 def after_compare(
     report: Report, paths: Sequence[str] = (), folders: Sequence[str] = ("",), verbose: bool = False
 ) -> list[str]:
-    """`paths`: what was named to the compare; it is named again where what failed lies outside of the folders
-    in which a compare looks by itself. Who asked for the details is shown how the baseline is read."""
+    """Return the commands after a compare. `paths`: the paths given to it, which are repeated if a failure is
+    outside of the folders that compare searches by default. `verbose`: suggest how to see how the baseline is
+    read."""
     failed = [result for result in report.results if result.outcome == "failed"]
     typed = typed_of(report)
-    known = [result for result in failed if lies_in(result.file, folders)]
-    if verbose and known:
-        return [command_line("explain", known[0].id, *typed.operator)]
-    if len(known) == len(failed):
+    inside = [result for result in failed if lies_in(result.file, folders)]
+    if verbose and inside:
+        return [command_line("explain", inside[0].id, *typed.operator)]
+    if len(inside) == len(failed):
         paths = ()
     typed = replace(typed, paths=tuple(paths))
-    answers, elsewhere = _answers_from(typed), bool(typed.results)
+    answers, is_elsewhere = _answers_from(typed), bool(typed.results)
     commands: list[str] = []
     if len(failed) == 1:
-        named = (*answers, *(paths or (failed[0].id,)))
-        refresh = command_line("refresh", *named, "--dry-run", *typed.operator)
+        targets = (*answers, *(paths or (failed[0].id,)))
+        refresh = command_line("refresh", *targets, "--dry-run", *typed.operator)
         commands = [*show_commands(failed, paths, typed=typed), refresh]
     elif failed:
-        last = show_commands(failed, paths, typed=typed)[0]
-        again = paths or (_named_again(failed) if typed.unkept else ())
-        if not elsewhere and not typed.unkept:  # where it ran, it is known what failed
-            last = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
-        commands = [last, command_line("review", *answers, *again, *typed.operator)]
-    learning = [] if elsewhere else learn_commands(failed, paths, typed)
-    if not select_renewable(failed) or (learning and all(one.verdict == VOLATILE for one in failed)):
+        show = show_commands(failed, paths, typed=typed)[0]
+        repeated = paths or (_targets_to_repeat(failed) if typed.unkept else ())
+        if not is_elsewhere and not typed.unkept:  # what failed is known where it ran
+            show = command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)
+        commands = [show, command_line("review", *answers, *repeated, *typed.operator)]
+    learning = [] if is_elsewhere else learn_commands(failed, paths, typed)
+    if not select_renewable(failed) or (learning and all(result.verdict == VOLATILE for result in failed)):
         commands = commands[:1]  # there is nothing to approve
     commands = learning + commands
     commands += explain_commands(error_codes(report))
@@ -185,13 +196,13 @@ def after_compare(
     return (commands or programs_that_compare(report))[:_MOST_COMMANDS]
 
 
-def _named_again(failed: Sequence[Result]) -> list[str]:
-    """What is asked again, where nothing tells what has failed; of very many all are."""
+def _targets_to_repeat(failed: Sequence[Result]) -> list[str]:
+    """Return the ids to ask again if the failures were not kept; none, for all, if there are very many."""
     return [result.id for result in failed] if len(failed) <= _MOST_FILES else []
 
 
 def programs_that_compare(report: Report) -> list[str]:
-    """Of a run in which nothing was compared: what compares the values that other programs bring."""
+    """Return, for a run in which nothing was compared, the programs that compare their own values."""
     if report.summary.passed:
         return []
     programs: dict[str, list[str]] = {}
@@ -199,7 +210,9 @@ def programs_that_compare(report: Report) -> list[str]:
         if (kind := KINDS.get(result.kind)) is not None and kind.brought_by:
             programs.setdefault(kind.brought_by, []).append(result.target)
     return [
-        one_line(shlex.join([program, *dict.fromkeys(one.removeprefix(f"{program} ") for one in targets)]))
+        one_line(
+            shlex.join([program, *dict.fromkeys(target.removeprefix(f"{program} ") for target in targets)])
+        )
         if len(targets) <= _MOST_NAMED
         else program
         for program, targets in programs.items()
@@ -207,14 +220,15 @@ def programs_that_compare(report: Report) -> list[str]:
 
 
 def learn_commands(failed: Sequence[Result], paths: Sequence[str], typed: Typed) -> list[str]:
-    """Of those that differ only in what varies by nature: that is to be learnt, not approved."""
+    """Return the command for the results that differ only in volatile values, which are learnt, not
+    approved."""
     ids = [result.id for result in failed if result.verdict == VOLATILE and result.case is None]
     if not ids:
         return []
-    named = paths or ids[:_MOST_FILES]
+    targets = paths or ids[:_MOST_FILES]
     if not paths and len(ids) > _MOST_NAMED and len(ids) == len(failed):
-        named = ["--all-failed"]
-    return [command_line("refresh", *named, "--learn", *typed.asking, *typed.operator)]
+        targets = ["--all-failed"]
+    return [command_line("refresh", *targets, "--learn", *typed.asking, *typed.operator)]
 
 
 def after_run(
@@ -226,13 +240,13 @@ def after_run(
     kept: Sequence[str],
     place: Place,
 ) -> list[str]:
-    """`words`: what was typed; `named`: the paths or the suite among it. `files`: the reports that were asked
-    for; `kept`: those that the suite keeps."""
+    """Return the commands after a run. `words`: what was typed; `named`: the paths or the suite among it;
+    `files`: the reports that were asked for; `kept`: those that the suite keeps."""
     failed = [result for result in report.results if result.outcome == "failed"]
     commands = []
     if not report.complete:
-        again = [word for word in words if word not in ("--resume", "-x", "--exitfirst")]
-        commands.append(command_line(*again, "--resume"))
+        command = [word for word in words if word not in ("--resume", "-x", "--exitfirst")]
+        commands.append(command_line(*command, "--resume"))
     if failed and not verbose:
         commands += show_commands(failed[:1], named, typed=typed_of(report))
     if renewable := select_renewable(failed):
@@ -244,7 +258,7 @@ def after_run(
     commands += explain_commands(error_codes(report))
     if commands:
         return commands[:_MOST_COMMANDS]
-    # a gate, for who asked so often that there is something to judge, and said nowhere what is enough
+    # suggest a gate if there are enough attempts to judge, and no threshold is set
     metrics = report.suite.metrics if report.suite else ()
     is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
     is_stated = any(metric.threshold is not None for metric in metrics)
@@ -257,22 +271,24 @@ def after_run(
 def after_gate(
     judged: Sequence[Judged], words: Sequence[str], has_run: bool, files: Sequence[str], place: Place
 ) -> list[str]:
-    """What goes on where a gate was stopped, and what shows why it is not met. `words`: what was typed;
-    `files`: the result files that were judged."""
+    """Return the commands that resume an interrupted gate, and those that show why a gate is not met.
+    `words`: what was typed; `files`: the result files that were judged."""
     commands = []
     if has_run and not all(gate.report.complete for gate in judged):
         commands.append(command_line(*(word for word in words if word != "--resume"), "--resume"))
-    for one in judged:
-        wrong = [result for result in one.report.results if result.outcome in ("failed", "error")]
-        if one.state != "met" and wrong:
-            # a baseline is no case but for the gate, which counts it as one
-            first = replace(wrong[0], case=None) if is_baseline(wrong[0]) else wrong[0]
-            commands += show_commands([first], [place(one.gate.suite)] if one.gate.suite else None, place)
-        short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
-        if short and not one.gate.suite and not all(map(is_baseline, one.report.results)):
-            needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in short))
+    for gate in judged:
+        failing = [result for result in gate.report.results if result.outcome in ("failed", "error")]
+        if gate.state != "met" and failing:
+            # only a gate counts a baseline as a case
+            first = replace(failing[0], case=None) if is_baseline(failing[0]) else failing[0]
+            commands += show_commands([first], [place(gate.gate.suite)] if gate.gate.suite else None, place)
+        unavailable = [
+            metric for metric in gate.metrics if metric.value is None and metric.threshold is not None
+        ]
+        if unavailable and not gate.gate.suite and not all(map(is_baseline, gate.report.results)):
+            needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in unavailable))
             commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))
-    if any(result.verdict in _WAITING for one in judged for result in one.report.results):
+    if any(result.verdict in _WAITING for gate in judged for result in gate.report.results):
         commands += ["baselinekit grade", *finish_commands(files)]
     return list(dict.fromkeys(commands))[:_MOST_AFTER_A_GATE]
 
@@ -286,7 +302,7 @@ def is_baseline(result: Result) -> bool:
 
 
 def list_result_files(paths: Iterable[str]) -> list[str]:
-    """Those among them that a gate reads."""
+    """Return the paths that a gate can read."""
     return [path for path in paths if _RESULT_FILE.fullmatch(path)]
 
 
@@ -296,11 +312,11 @@ def error_codes(report: Report) -> list[str]:
 
 
 def lies_in(file: str, folders: Sequence[str]) -> bool:
-    """Whether a file is found by who looks into these folders."""
-    plain = (folder.removeprefix("./").rstrip("/") for folder in folders)
-    return any(folder in ("", ".") or file.startswith(f"{folder}/") for folder in plain)
+    """Whether a file is in one of these folders."""
+    prefixes = (folder.removeprefix("./").rstrip("/") for folder in folders)
+    return any(folder in ("", ".") or file.startswith(f"{folder}/") for folder in prefixes)
 
 
-def _ids(ids: Sequence[str]) -> list[str]:
-    """Too many ids are no help: then all is looked at."""
+def _id_options(ids: Sequence[str]) -> list[str]:
+    """Return `--id` options; none if there are too many to be useful: then everything is selected."""
     return [word for id in ids for word in ("--id", id)] if len(ids) <= _MOST_NAMED else []

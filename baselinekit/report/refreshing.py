@@ -1,4 +1,4 @@
-"""What a refresh would change, as the person who approves it reads it, and files before and after."""
+"""What a refresh would change, for the person who approves it, and files before and after."""
 
 import re
 from collections import Counter
@@ -33,18 +33,19 @@ MOST_CHANGES = 20
 _MOST_LINES = 20
 _LONGEST = 40
 _COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
-_PAINT: dict[Tone, str] = {"gone": "red", "came": "green", "dim": "dim"}
-_TONES = {"-": "red", "+": "green", "@": "cyan"}
+_TONE_COLOURS: dict[Tone, str] = {"gone": "red", "came": "green", "dim": "dim"}
+_SIGN_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
 _MOST_DIFF_LINES = 10_000
 _NO_NEWLINE = "\\ No newline at end of file"
 
 Accepted = Sequence[Collection[int]]
-"""Of each plan the numbers of the changes that are meant."""
+"""For each plan the numbers of the selected changes."""
 
 
 def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) -> str:
-    """All that would change, in the order of the baselines; what is the same in many of them first."""
+    """Format all that would change, in the order of the baselines; the same changes of many baselines come
+    first."""
     lines: list[str] = []
     shared: set[tuple[int, int]] = set()
     for group in () if style.verbose else proposal.groups:
@@ -52,31 +53,32 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
         if len({n for n, _ in members}) >= SHOWN_ONCE:
             shared.update(members)
             lines += [*group_lines(group, members, proposal.plans, style), ""]
-    shown = 0
+    shown_count = 0
     group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
     for n, plan in enumerate(proposal.plans):
-        own = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
-        if not own and not (plan.notes and accepted[n]):
+        own_changes = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
+        if not own_changes and not (plan.notes and accepted[n]):
             continue
-        shown += 1
-        if style.verbose or shown <= MOST_PLANS:
-            kinds = [group_of.get((n, c.number), -1) for c in own]
-            lines += [*plan_lines(plan, own, () if style.verbose else kinds, style), ""]
-    if shown > MOST_PLANS and not style.verbose:
-        more = many(shown - MOST_PLANS, "more baseline")
-        lines += [style.paint(f"… and {more} (-v shows them)", "dim"), ""]
+        shown_count += 1
+        if style.verbose or shown_count <= MOST_PLANS:
+            kinds = [group_of.get((n, c.number), -1) for c in own_changes]
+            lines += [*plan_lines(plan, own_changes, () if style.verbose else kinds, style), ""]
+    if shown_count > MOST_PLANS and not style.verbose:
+        hidden = many(shown_count - MOST_PLANS, "more baseline")
+        lines += [style.paint(f"… and {hidden} (-v shows them)", "dim"), ""]
     return format_lines(lines)
 
 
 def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
-    """`12 changes in 3 baselines: 1 high, 11 low`."""
+    """Return `12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
     counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
     return f"{many(len(risks), 'change')} in {many(sum(map(bool, accepted)), 'baseline')}: {counted} risk"
 
 
 def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
-    """One change: where, what kind, how risky; then both sides, and what would be lost."""
+    """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
+    lost."""
     yield _heading(where(change), change, change.risk, style)
     yield from (f"  {line}" for line in side_lines(change, style))
     yield from lost_lines(change, style, file)
@@ -93,8 +95,8 @@ def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = 
 def lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
     for lost in change.lost:
         place = f"{lost.file or file}:{lost.line}" if lost.line else lost.file or file
-        there = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
-        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
+        place_text = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
+        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {place_text}"
 
 
 def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
@@ -104,9 +106,9 @@ def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
 
 
 def side_lines(change: Change, style: Style) -> Iterator[str]:
-    """What was, and what would be."""
+    """Yield the old and the new value."""
     for sign, text in _sides(change):
-        yield f"  {style.paint(text if sign == ' ' else f'{sign} {text}', _TONES.get(sign, 'dim'))}"
+        yield f"  {style.paint(text if sign == ' ' else f'{sign} {text}', _SIGN_COLOURS.get(sign, 'dim'))}"
 
 
 def diff_lines(change: Change) -> tuple[DiffLine, ...]:
@@ -118,7 +120,7 @@ def diff_lines(change: Change) -> tuple[DiffLine, ...]:
 
 
 def where(change: Change) -> str:
-    """The place of a change, as it can be typed."""
+    """Return the path of a change, as it can be typed."""
     return render(("baseline", *change.path)) if change.part == "observed" else render(change.path)
 
 
@@ -138,19 +140,19 @@ def _sides(change: Change) -> Iterator[tuple[str, str]]:
     old, new = pair(before, after, with_types=change.kind == "retyped")
     if before is not ABSENT:
         yield "-", old
-    if after is not ABSENT:  # what would be written: a placeholder is one here too
+    if after is not ABSENT:  # what would be written: a placeholder stays a placeholder here
         yield "+", pair(after, after)[0] if next(tokens_in(after), None) else new
 
 
 def plan_lines(
     plan: RefreshPlan, changes: Sequence[Change], kinds: Sequence[int], style: Style
 ) -> Iterator[str]:
-    """One baseline. `kinds`: of each change the group that it is in, so that a key that every row has lost is
-    shown once, and hides nothing else; empty: every change is shown."""
+    """Yield the lines of one baseline. `kinds`: the group of each change, so that a key missing in every row
+    is shown once and hides nothing else; if empty, every change is shown."""
     baseline, size = plan.baseline, len(plan.changes)
     file = style.paint(one_line(baseline.source.file), "cyan")
-    rest = f", {len(changes)} of them here" if len(changes) < size else ""
-    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {many(size, 'change')}{rest}"
+    shown_here = f", {len(changes)} of them here" if len(changes) < size else ""
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {many(size, 'change')}{shown_here}"
     bundles = _bundles(changes, kinds)
     most = MOST_CHANGES if kinds else len(bundles)
     for bundle in bundles[:most]:
@@ -158,9 +160,9 @@ def plan_lines(
             yield from change_lines(bundle[0], style, baseline.source.file)
         else:
             yield from bundle_lines(bundle, style, baseline.source.file)
-    left = sum(map(len, bundles[most:]))
-    if left:
-        yield style.paint(f"  … and {many(left, 'more change')} (-v shows them)", "dim")
+    hidden_count = sum(map(len, bundles[most:]))
+    if hidden_count:
+        yield style.paint(f"  … and {many(hidden_count, 'more change')} (-v shows them)", "dim")
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
@@ -168,13 +170,13 @@ def plan_lines(
 def group_lines(
     group: Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
 ) -> Iterator[str]:
-    """The same change in many baselines: how often which values, and where."""
+    """Yield the same change in many baselines: how often each pair of values occurs, and where."""
     ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
     changes = [plans[n].changes[number] for n, number in members]
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
     for line in variant_lines([diff_lines(change) for change in changes], " (-v shows them)"):
-        yield f"    {style.paint(line.text, _PAINT[line.tone])}"
+        yield f"    {style.paint(line.text, _TONE_COLOURS[line.tone])}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
@@ -184,34 +186,35 @@ def group_lines(
 
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
-    """The changes in their order; those of one kind together, where there are enough of them and each fits
-    into a line."""
+    """Return the changes in order; those of one kind are bundled if there are enough of them and each fits on
+    one line."""
     if not kinds:
         return [[change] for change in changes]
     kind_of: dict[int, int] = {}
     for change, kind in zip(changes, kinds, strict=True):
         is_long = any(isinstance(side, str) and "\n" in side for side in (change.before, change.after))
         kind_of[change.number] = -1 if change.note or is_long else kind
-    often = Counter(kind_of.values())
+    counts = Counter(kind_of.values())
     bundles: dict[tuple[int, int], list[Change]] = {}
     for change in changes:
         kind = kind_of[change.number]
-        alone = kind < 0 or often[kind] < SHOWN_ONCE
-        bundles.setdefault((kind, change.number if alone else -1), []).append(change)
+        is_alone = kind < 0 or counts[kind] < SHOWN_ONCE
+        bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
     return list(bundles.values())
 
 
 def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
-    """The same change in many rows: each in a line, and whatever would be lost, where it stands."""
+    """Yield the same change in many rows: one line for each, and the placeholders that would be lost."""
     steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in changes[0].path)
     path = "".join(steps).removeprefix(".")
     yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
     for change in changes[:_MOST_LINES]:
         sides = [(sign, fitted(text, _LONGEST)) for sign, text in _sides(change)]
-        shown = [
-            style.paint(text if len(sides) > 1 else f"{sign} {text}", _TONES[sign]) for sign, text in sides
+        parts = [
+            style.paint(text if len(sides) > 1 else f"{sign} {text}", _SIGN_COLOURS[sign])
+            for sign, text in sides
         ]
-        yield f"    {one_line(where(change))}  {' -> '.join(shown)}"
+        yield f"    {one_line(where(change))}  {' -> '.join(parts)}"
     if len(changes) > _MOST_LINES:
         yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
     for change in changes:
@@ -222,7 +225,8 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
 def format_refresh_json(
     proposal: RefreshProposal, accepted: Accepted, done: Collection[str], why: dict[str, Json]
 ) -> str:
-    """The same for programs. `done`: the ids that were refreshed; `why` others were not, by their ids."""
+    """Return the refresh as JSON for programs. `done`: the ids that were refreshed; `why`: the reasons why
+    others were not, by id."""
     document: dict[str, Json] = {
         "format": FORMAT,
         "baselines": [
@@ -263,8 +267,8 @@ def format_refresh_json(
 
 def change_document(change: Change) -> dict[str, Json]:
     sides = {"before": change.before, "after": change.after}
-    about = {"number": change.number, "path": where(change), "kind": change.kind, "risk": change.risk}
-    return about | present(sides)
+    facts = {"number": change.number, "path": where(change), "kind": change.kind, "risk": change.risk}
+    return facts | present(sides)
 
 
 def lost_document(change: Change) -> list[Json]:
@@ -294,7 +298,7 @@ def refused_document(proposal: RefreshProposal) -> list[Json]:
 
 
 def unified_file(rewritten: Rewritten) -> list[str]:
-    """The lines of the diff; none if nothing differs."""
+    """Return the lines of the diff; none if nothing differs."""
     texts = (rewritten.before, rewritten.after)
     hunks = _hunks(*(re.findall(r"[^\n]*\n|[^\n]+", text) for text in texts))  # only a line feed ends a line
     if not hunks:
@@ -304,15 +308,15 @@ def unified_file(rewritten: Rewritten) -> list[str]:
 
 
 def format_file_diff(rewritten: Rewritten, style: Style) -> str:
-    """The diff for a screen, in colours and with nothing in it that a terminal would obey: as much of it as
-    anybody looks through. One that is cut is no patch any more, and `git apply` says so."""
+    """Format the diff for a screen, in colours and without control characters, up to a limit. A diff that was
+    cut is no longer a patch, and `git apply` says so."""
     lines = unified_file(rewritten)
-    more = len(lines) - _MOST_DIFF_LINES
-    if more > 0:
-        lines[_MOST_DIFF_LINES:] = [f"… and {many(more, 'more line')} of {rewritten.file}"]
-    shown = [style.paint(visible(line), "bold") for line in lines[:2]]
-    shown += [style.paint(visible(line), _TONES.get(line[:1], "")) for line in lines[2:]]
-    return "".join(f"{line}\n" for line in shown)
+    hidden_count = len(lines) - _MOST_DIFF_LINES
+    if hidden_count > 0:
+        lines[_MOST_DIFF_LINES:] = [f"… and {many(hidden_count, 'more line')} of {rewritten.file}"]
+    painted = [style.paint(visible(line), "bold") for line in lines[:2]]
+    painted += [style.paint(visible(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
+    return "".join(f"{line}\n" for line in painted)
 
 
 def _hunks(old: list[str], new: list[str]) -> list[str]:
@@ -322,18 +326,18 @@ def _hunks(old: list[str], new: list[str]) -> list[str]:
         o2, n2 = min(len(old), group[-1][1] + CONTEXT), min(len(new), group[-1][3] + CONTEXT)
         lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
         at = o1
-        for left, right, here, there in group:
+        for old_start, old_end, new_start, new_end in group:
             lines += [
-                *_signed(" ", old[at:left]),
-                *_signed("-", old[left:right]),
-                *_signed("+", new[here:there]),
+                *_with_sign(" ", old[at:old_start]),
+                *_with_sign("-", old[old_start:old_end]),
+                *_with_sign("+", new[new_start:new_end]),
             ]
-            at = right
-        lines += _signed(" ", old[at:o2])
+            at = old_end
+        lines += _with_sign(" ", old[at:o2])
     return lines
 
 
-def _signed(sign: str, lines: list[str]) -> Iterator[str]:
+def _with_sign(sign: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
         yield sign + line.removesuffix("\n")
         if not line.endswith("\n"):

@@ -1,6 +1,6 @@
-"""What a review shows: one question with the keys that answer it, or a list where nobody can be asked.
+"""What a review shows: one question with the keys that answer it, or a list if there is no terminal.
 
-A screen takes no more rows than the terminal has: the keys at its end are always in sight."""
+A screen has no more rows than the terminal: the keys at its end are always visible."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,14 +77,14 @@ _MOST_PLANS = 40
 
 
 def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
-    """The lines of a question, each within the width of the terminal, and all within its rows."""
+    """Return the lines of a question, each within the width of the terminal, and all within its rows."""
     columns = max(20, style.width - 1)
-    tail = [fitted(line, columns) for line in _tail(scene, style, columns)]
+    tail = [fitted(line, columns) for line in _footer_lines(scene, style, columns)]
     if scene.help:
         widest = max(len(key) for key, _ in _HELP)
         lines = ["", *(f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}" for key, text in _HELP)]
     else:
-        lines = ["", *_question(scene, style)]
+        lines = ["", *_question_lines(scene, style)]
     body = [fitted(line, columns) for line in lines]
     most = max(_LEAST_ROWS, rows - 1)
     room = max(1, most - len(tail))
@@ -94,7 +94,7 @@ def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     return [log(line) for line in (*body, *tail)[-most:]]
 
 
-def _question(scene: Scene, style: Style) -> Iterator[str]:
+def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
     if not scene.members or scene.about is None:
         yield count_verbs(scene.counts, style)
         return
@@ -106,7 +106,7 @@ def _question(scene: Scene, style: Style) -> Iterator[str]:
     yield ""
     yield from change_lines(change, style, plan.baseline.source.file)
     if len(scene.members) > 1:
-        yield from _group(scene.members, style)
+        yield from _group_lines(scene.members, style)
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
     drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in about.drift.items()]
@@ -122,47 +122,47 @@ def _question(scene: Scene, style: Style) -> Iterator[str]:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
 
 
-def _group(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
-    """The others of the same kind: whether they say the same, and where they are."""
+def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
+    """Yield the other changes of the same kind: whether their values are the same, and where they are."""
     first, others = members[0], members[1:]
     ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
-    same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in others)
+    is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in others)
     names = [where(change) if len(ids) == 1 else plan.baseline.id for plan, change in others]
-    more = f" and {len(others) - _SAMPLES:,} more" if len(others) > _SAMPLES else ""
-    places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{more}"
-    if same:
+    suffix = f" and {len(others) - _SAMPLES:,} more" if len(others) > _SAMPLES else ""
+    places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{suffix}"
+    if is_same:
         yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
     else:
         yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
         for name, (_, change) in zip(names[:_SAMPLES], others, strict=False):
-            yield f"    {one_line(name)}  {_arrow(change)}"
-        if more:
-            yield style.paint(f"    …{more}", "dim")
+            yield f"    {one_line(name)}  {_format_sides(change)}"
+        if suffix:
+            yield style.paint(f"    …{suffix}", "dim")
     risk = highest_risk([change for _, change in members])
     if risk != first[1].risk:
         yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
 
 
-def _arrow(change: Change) -> str:
+def _format_sides(change: Change) -> str:
     sides = {"added": (change.after,), "removed": (change.before,)}
     both = (change.before, change.after)
-    shown = [fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
+    texts = [fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return sign + " -> ".join(shown)
+    return sign + " -> ".join(texts)
 
 
-def _tail(scene: Scene, style: Style, columns: int) -> Iterator[str]:
-    """What was said of the last key, what is asked, and the keys."""
+def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
+    """Yield the message about the last key, the question, and the keys."""
     yield ""
     if scene.said:
         yield style.paint(cut_line(scene.said), "yellow")
     if scene.dialog is None:
         keys = [*_KEYS[:3], _ONE_BY_ONE, *_KEYS[3:]] if len(scene.members) > 1 else list(_KEYS)
-        yield from _keys(keys, style, columns)
+        yield from _key_lines(keys, style, columns)
     elif scene.dialog.typed is not None:
         yield cut_line(scene.dialog.question)
-        yield from _keys([("Enter", "take it"), ("Esc", "leave")], style, columns)
-        typed = end = one_line(scene.dialog.typed)  # its end is shown: there the next character goes
+        yield from _key_lines([("Enter", "take it"), ("Esc", "leave")], style, columns)
+        typed = end = one_line(scene.dialog.typed)  # its end is shown, where the next character goes
         while width(end) > columns - (3 if end == typed else 4):
             end = end[1:]
         yield f"> {end}" if end == typed else f"> …{end}"
@@ -173,32 +173,32 @@ def _tail(scene: Scene, style: Style, columns: int) -> Iterator[str]:
             text = f"{style.paint(str(n), 'bold')} {one_line(offer.text)}"
             yield f"  {text}  {style.paint(offer.reason, 'dim')}"
         keys = [("Enter", "1"), ("t", "type one"), ("Esc", "leave")] if dialog.offers else list(dialog.keys)
-        yield from _keys(keys, style, columns)
+        yield from _key_lines(keys, style, columns)
 
 
-def _keys(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
-    """The keys with their words; where those do not fit into two lines, the keys alone."""
+def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
+    """Yield the keys with their words; only the keys if the words do not fit on two lines."""
     full = list(wrapped([f"{key}\0{one_line(word)}" for key, word in keys], columns))
     if len(full) > 2:
         full = [" ".join(key for key, _ in keys)]
-    named = {key for key, _ in keys}
+    key_names = {key for key, _ in keys}
     for line in full:
         parts = [word.partition("\0") for word in line.split("  ")]
         yield "  ".join(
-            f"{style.paint(key, 'bold')} {does}"
-            if mark and key in named
-            else style.paint(f"{key}{mark}{does}", "bold")
-            for key, mark, does in parts
+            f"{style.paint(key, 'bold')} {action}"
+            if mark and key in key_names
+            else style.paint(f"{key}{mark}{action}", "bold")
+            for key, mark, action in parts
         )
 
 
 def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
-    """What was just decided, in one line that stays on the screen."""
+    """Describe the last decision in one line that stays on the screen."""
     plan, change = members[0]
     word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
-    what = f"{one_line(decision.text)}" if decision.text else _arrow(change)
-    more = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
-    line = f"{word} {one_line(plan.baseline.id)}  {one_line(where(change))}  {what}{more}"
+    text = f"{one_line(decision.text)}" if decision.text else _format_sides(change)
+    suffix = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
+    line = f"{word} {one_line(plan.baseline.id)}  {one_line(where(change))}  {text}{suffix}"
     return log(fitted(line, max(20, style.width - 1)))
 
 
@@ -208,13 +208,13 @@ def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
 
 
 def count_decisions(counts: Mapping[Verb, int], left: int, style: Style) -> str:
-    """The last line: `3 accepted, 1 rejected, 2 left`."""
+    """Return the last line: `3 accepted, 1 rejected, 2 left`."""
     line = count_verbs(counts, style)
     return f"{line}, {left:,} left" if left else line
 
 
 def format_pending(proposal: RefreshProposal, style: Style) -> str:
-    """All that is pending, and what to type."""
+    """Format all pending changes, and the commands for them."""
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
@@ -228,7 +228,7 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
     lines += [""] if lines[-1] else []
     changes = [change for plan in plans for change in plan.changes]
     if len(plans) > 1 and not any(c.blocked or c.risk == "high" or c.lost for c in changes):
-        words = ["baselinekit", "refresh", *(_origin(plans[0]) or ["--all-failed"]), "--yes"]
+        words = ["baselinekit", "refresh", *(_origin_options(plans[0]) or ["--all-failed"]), "--yes"]
         lines.append(f"all of it: {one_line(shlex.join(words))}")
     lines.append("one by one: baselinekit review (in a terminal)")
     lines.append("by a program: baselinekit review --json, then baselinekit review --decide FILE")
@@ -236,7 +236,7 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
 
 
 def plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
-    """One baseline: with each of its changes and the command for it, or with the command for all of them."""
+    """Yield the lines of one baseline: each change with its command, or one command for all of them."""
     baseline = plan.baseline
     file = style.paint(one_line(baseline.source.file), "cyan")
     number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not each else ""
@@ -251,25 +251,26 @@ def plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
 
 
 def accepting(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:
-    """The command that accepts these changes of a baseline, or all."""
-    words = ["baselinekit", "refresh", plan.baseline.id, *_origin(plan)]
+    """Return the command that accepts these changes of a baseline, or all."""
+    words = ["baselinekit", "refresh", plan.baseline.id, *_origin_options(plan)]
     for change in changes or ():
         words += ["--path", render(change.path)]
-    meant = plan.changes if changes is None else changes
+    selected = plan.changes if changes is None else changes
     words += ["--yes"]
-    words += ["--allow-high-risk"] if any(change.risk == "high" for change in meant) else []
-    words += ["--drop-placeholders"] if any(change.lost for change in meant) else []
+    words += ["--allow-high-risk"] if any(change.risk == "high" for change in selected) else []
+    words += ["--drop-placeholders"] if any(change.lost for change in selected) else []
     return shlex.join(words)
 
 
-def _origin(plan: RefreshPlan) -> list[str]:
-    """Where a refresh has the same answer from, unless it is kept here."""
+def _origin_options(plan: RefreshPlan) -> list[str]:
+    """Return the options by which a refresh gets the same answer; none if it is kept here."""
     origin = plan.seen.origin
     return {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])
 
 
 def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:
-    """For editors and agents. What can be chosen beside accepting stands in `offers`."""
+    """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
+    accepting."""
     pending = [
         pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
         for n, number in sorted(offers)
@@ -286,12 +287,12 @@ def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offer
 
 def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
     blocked = change.blocked
-    about = change_document(change)
+    facts = change_document(change)
     return {
         "id": plan.baseline.id,
-        "number": about.pop("number"),
+        "number": facts.pop("number"),
         "file": plan.baseline.source.file,
-        **about,
+        **facts,
         "loses": lost_document(change),
         "blocked": problem_document(blocked) if blocked else None,
         "note": change.note or None,
@@ -306,7 +307,7 @@ def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[
 def format_decisions_json(
     proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
 ) -> str:
-    """What became of the decisions, for those who sent them."""
+    """Return the outcome of the decisions as JSON, for the program that sent them."""
     document: dict[str, Json] = {
         "format": FORMAT,
         "decided": dict(counts),

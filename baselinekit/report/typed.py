@@ -1,5 +1,5 @@
-"""What was typed for a run, as far as a command that goes on from it has to say it again: who is asked, with
-what, which baselines, and where the results were written."""
+"""What was typed for a run, as far as a following command has to repeat it: who is asked and how, which
+baselines, and where the results were written."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,7 @@ OPERATOR = (
     *("--config", "--config-from", "--environment", "--base-url", "--var", "--var-file", "--env-file"),
     *("--secret", "--allow-host"),
 )
-"""Options with a value that say which project this is and what the operator says of it: every command has
-them."""
+"""Options with a value that identify the project and its settings: every command has them."""
 
 ASKING = ("--offline", "--target", "--targets")
 """Options with a value that say who is asked, and whether."""
@@ -35,10 +34,10 @@ _OTHER_FORMS = (".sarif.json", ".ctrf.json", ".eval.json")
 
 @frozen
 class Typed:
-    """`operator`: what every further command needs; `asking`: what one needs that asks again. `selection` and
-    `paths`: the baselines; `narrowed`: they were chosen by something that a refresh cannot say. `results`:
-    the result file that holds what came back, for who reads of it elsewhere. `unkept`: what came back could
-    not be kept here."""
+    """The options and paths of a command. `operator`: what every following command needs; `asking`: what one
+    needs that asks again. `selection` and `paths`: the baselines; `narrowed`: they were chosen by options
+    that a refresh does not have. `results`: the result file with the new outputs, for readers elsewhere.
+    `unkept`: the new outputs could not be kept here."""
 
     operator: tuple[str, ...] = ()
     asking: tuple[str, ...] = ()
@@ -50,17 +49,17 @@ class Typed:
 
 
 def read_typed(command: str, results: str = "") -> Typed:
-    """Of the command line that a report states. Only of a compare the paths are known."""
+    """Read the command line that a report states. Paths are known only for compare."""
     try:
         words = shlex.split(command)[1:]
-    except ValueError:  # whoever wrote that, it was no shell's
+    except ValueError:  # not written by a shell
         words = []
     verb, pairs = (words[0], [*_options(words[1:])]) if words else ("", [])
     is_compare = verb == "compare"
     return Typed(
-        tuple(_again(pairs, OPERATOR, _OPERATOR_FLAGS)),
-        tuple(_again(pairs, (*ASKING, *TARGETS), _ASKING_FLAGS)),
-        tuple(_again(pairs, SELECTING)) if is_compare else (),
+        tuple(_repeat_options(pairs, OPERATOR, _OPERATOR_FLAGS)),
+        tuple(_repeat_options(pairs, (*ASKING, *TARGETS), _ASKING_FLAGS)),
+        tuple(_repeat_options(pairs, SELECTING)) if is_compare else (),
         tuple(value for name, value in pairs if not name and value) if is_compare else (),
         any(name in (*NARROWING, *_NARROWING_FLAGS) for name, _ in pairs),
         results,
@@ -68,34 +67,35 @@ def read_typed(command: str, results: str = "") -> Typed:
 
 
 def result_file(outputs: Sequence[str]) -> str:
-    """The first among the reports of a run that others can go on from."""
-    found = (name for name in outputs if name.endswith(_RESULT_FILE) and not name.endswith(_OTHER_FORMS))
-    return next(found, "")
+    """Return the first report file of a run that another command can read."""
+    names = (name for name in outputs if name.endswith(_RESULT_FILE) and not name.endswith(_OTHER_FORMS))
+    return next(names, "")
 
 
 def without_secrets(words: Sequence[str]) -> list[str]:
-    """The words, of a secret only its name: the environment has its value, or whoever types it."""
-    kept, before = [], ""
+    """Return the words with only the names of secrets: their values come from the environment, or from the
+    user."""
+    safe_words, previous = [], ""
     for word in words:
-        option, equals, rest = word.partition("=")
-        attached = option == "--secret" and bool(equals)
-        name, _, _ = (rest if attached else word).partition("=")
-        kept.append(f"--secret={name}" if attached else name if before == "--secret" else word)
-        before = word
-    return kept
+        option, equals, attached_value = word.partition("=")
+        is_attached = option == "--secret" and bool(equals)
+        name, _, _ = (attached_value if is_attached else word).partition("=")
+        safe_words.append(f"--secret={name}" if is_attached else name if previous == "--secret" else word)
+        previous = word
+    return safe_words
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Names with their values, None for a flag; the name of what stands between the options is empty."""
-    rest = iter(words)
-    for word in rest:
+    """Yield names with their values, None for a flag; arguments between the options have an empty name."""
+    remaining = iter(words)
+    for word in remaining:
         name, equals, value = word.partition("=")
         if word == "--":
-            yield from (("", path) for path in rest)
+            yield from (("", path) for path in remaining)
         elif not word.startswith("-") or word == "-":
             yield "", word
         elif word in _WITH_VALUE:
-            yield word, next(rest, "")
+            yield word, next(remaining, "")
         elif equals and name.startswith("--"):
             yield name, value
         elif word[:2] in _WITH_VALUE:
@@ -104,7 +104,7 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
             yield word, None
 
 
-def _again(
+def _repeat_options(
     pairs: Sequence[tuple[str, str | None]], names: Sequence[str], flags: Sequence[str] = ()
 ) -> Iterator[str]:
     for name, value in pairs:

@@ -1,5 +1,5 @@
-"""What an eval run or a gate comes to, as plain values for every form, and as JSON (`-o x.eval.json`):
-counts, metrics, what failed with what was expected and what came, and what to look at next."""
+"""The results of an eval run or a gate, as plain values for every form, and as JSON (`-o x.eval.json`):
+counts, metrics, failures with expected and actual values, and recommendations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -64,15 +64,15 @@ def document(report: Report) -> dict[str, Json]:
 
 
 def format_gates_json(judged: Sequence[Judged]) -> str:
-    """What gates came to, for programs."""
+    """Return the results of gates as JSON for programs."""
     exit_code = worst([gate.exit_code for gate in judged])
     return page({"format": FORMAT, "exit_code": exit_code, "gates": [gate_document(gate) for gate in judged]})
 
 
 def gate_document(judged: Judged) -> dict[str, Json]:
     gate, report = judged.gate, judged.report
-    wrong = [result for result in report.results if result.outcome in FAULTS]
-    shown = "value threshold met view low high count"
+    failing = [result for result in report.results if result.outcome in FAULTS]
+    facts = "value threshold met view low high count"
     return {
         "name": gate.name,
         "state": judged.state,
@@ -82,44 +82,44 @@ def gate_document(judged: Judged) -> dict[str, Json]:
         "suite": gate.suite,
         "run": report.id,
         "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
-        "metrics": {key_of(metric): metric_facts(metric, shown) for metric in judged.metrics},
+        "metrics": {key_of(metric): metric_facts(metric, facts) for metric in judged.metrics},
         "why": because(judged),
         "summary": count_results(report.results),
         "failures": [
-            {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in wrong
+            {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in failing
         ],
         "recommendations": recommendations(report),
     }
 
 
 def because(judged: Judged) -> list[str]:
-    """Why a metric has no value, and why nobody can tell."""
+    """Return why metrics have no value, and why the gate is undecided."""
     unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
     return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.why]
 
 
 def summary(report: Report) -> dict[str, Json]:
-    """The counts of all cases, and of each kind of case and of grader."""
+    """Return the counts of all cases, and of each kind of case and of grader."""
     cases = [result for result in report.results if result.case is not None]
     document = count_results(cases)
     document["by_category"] = {
-        kind: count_results(of)
+        kind: count_results(cases_of_kind)
         for kind in _KINDS
-        if (of := [case for case in cases if case.case and case.case.eval_type == kind])
+        if (cases_of_kind := [case for case in cases if case.case and case.case.eval_type == kind])
     }
     document["by_grader"] = {}
     for kind in _GRADERS:  # a case counts once for each kind that it has, and passes if all of that kind do
-        own = ([grade for grade in grades_of(case) if grade.kind == kind] for case in cases)
-        graded = [grades for grades in own if grades]
-        passed = sum(all(one.outcome == "passed" for one in deciding(grades)) for grades in graded)
+        grades_of_kind = ([grade for grade in grades_of(case) if grade.kind == kind] for case in cases)
+        graded = [grades for grades in grades_of_kind if grades]
+        passed = sum(all(grade.outcome == "passed" for grade in deciding(grades)) for grades in graded)
         if graded:
             document["by_grader"][kind] = {"total": len(graded), "passed": passed}
     return {"total_evals": document.pop("total"), **document, "complete": report.complete}
 
 
 def count_results(results: Sequence[Result]) -> dict[str, Json]:
-    """How many there are of each outcome, and which share passed: of those that ran, and of those that were
-    decided, which is what thresholds and gates go by."""
+    """Return how many results have each outcome, and the pass rates: of those that ran, and of those that
+    were decided, which thresholds and gates use."""
     counts: dict[str, Json] = {"total": len(results)}
     for outcome in ("passed", "failed", "error", "unscored", "skipped"):
         counts[outcome] = sum(result.outcome == outcome for result in results)
@@ -133,10 +133,10 @@ def count_results(results: Sequence[Result]) -> dict[str, Json]:
 
 
 def telling(result: Result) -> Attempt | None:
-    """The attempt that says why the result is what it is."""
+    """Return the attempt that explains the outcome of the result."""
     attempts = result.case.attempts if result.case else ()
-    fitting = [attempt for attempt in attempts if attempt.outcome == result.outcome]
-    return next(iter(fitting or attempts), None)
+    matching = [attempt for attempt in attempts if attempt.outcome == result.outcome]
+    return next(iter(matching or attempts), None)
 
 
 def grades_of(result: Result) -> tuple[Grade, ...]:
@@ -145,9 +145,9 @@ def grades_of(result: Result) -> tuple[Grade, ...]:
 
 
 def all_grades_of(result: Result) -> list[tuple[Grade, str]]:
-    """Every grade, behind each those that it is made of, called by their way; and how it counts, where that
-    is not as usual: of several that all have to pass one may be optional, and in a mean one may be required,
-    or weigh more than the others."""
+    """Return every grade, each followed by its parts, which are named by their path; and how each counts, if
+    that is not the default: among graders that all have to pass one may be optional, and in a mean one may be
+    required, or have a higher weight."""
     by_mean = result.case is not None and result.case.pass_rule.by == "mean"
     listed = []
     for grade in grades_of(result):
@@ -159,7 +159,7 @@ def all_grades_of(result: Result) -> list[tuple[Grade, str]]:
 
 
 def describe_standing(grade: Grade, in_mean: bool) -> str:
-    """`optional`, or in a mean `required` and `weight 2`."""
+    """Return `optional`, or in a mean `required` and `weight 2`."""
     if not in_mean:
         return "" if grade.required else "optional"
     weight = "" if grade.weight == 1 else f"weight {grade.weight:g}"
@@ -167,30 +167,30 @@ def describe_standing(grade: Grade, in_mean: bool) -> str:
 
 
 def deciding(grades: Sequence[Grade]) -> list[Grade]:
-    """Those that the case hangs on: the required ones, else all."""
+    """Return the grades that decide the case: the required ones, else all."""
     return [grade for grade in grades if grade.required] or list(grades)
 
 
 def place_of(grade: Grade, result: Result) -> str:
-    """Where a grader stands, if that is another line than that of its case."""
+    """Return the place of a grader in its file, if its line is not that of its case."""
     return f"{result.file}:{grade.line}" if grade.line not in (None, result.line) else ""
 
 
 def line_of(result: Result) -> int | None:
-    """Where to look first: at the grader that says why, or at the case."""
-    telling = (
+    """Return the line to look at first: of the grader that explains the outcome, or of the case."""
+    lines = (
         grade.line
         for top in deciding(grades_of(result))
         for grade in (*each_grade(top.parts), top)
         if grade.outcome == result.outcome
     )
-    return next((line for line in telling if line is not None), result.line)
+    return next((line for line in lines if line is not None), result.line)
 
 
 def describe_grades(result: Result) -> Iterator[str]:
-    """A line for each grader that did not let the case pass, for forms that show none of them otherwise:
-    `failed contains (evals/a.yaml:12)`, `unscored judge, not judged (evals/a.yaml:15): …`. Why is said of
-    those of which the reason of the case does not say it."""
+    """Yield a line for each grader that did not let the case pass, for forms that show no graders otherwise:
+    `failed contains (evals/a.yaml:12)`, `unscored judge, not judged (evals/a.yaml:15): …`. The reason is left
+    out if the reason of the case contains it."""
     listed = all_grades_of(result) if result.outcome != "passed" and not result.differences else ()
     grades = [grade for grade, _ in listed]
     for grade in grades:
@@ -199,17 +199,20 @@ def describe_grades(result: Result) -> Iterator[str]:
             continue
         name = ", ".join(filter(None, (grade.grader, grade.verdict)))
         where = f" ({place})" if place else ""
-        why = " ".join(filter(None, (grade.code, grade.reason))) if grade.reason not in result.reason else ""
-        yield f"{grade.outcome} {name}{where}" + (f": {why}" if why else "")
+        reason = (
+            " ".join(filter(None, (grade.code, grade.reason))) if grade.reason not in result.reason else ""
+        )
+        yield f"{grade.outcome} {name}{where}" + (f": {reason}" if reason else "")
 
 
 def describe_parts(result: Result) -> list[str]:
-    """The same where a grader is made of others: its reason alone does not tell which of them failed."""
+    """Return these lines if a grader has parts: its reason alone does not say which of them failed."""
     return list(describe_grades(result)) if any(grade.parts for grade in grades_of(result)) else []
 
 
 def named_metrics(report: Report) -> list[Metric]:
-    """Each metric once, in the view that its name usually means: pass@k case by case, pass^k pooled."""
+    """Return each metric once, in the view that its name usually means: pass@k case by case, pass^k
+    pooled."""
     metrics = report.suite.metrics if report.suite else ()
     return [
         metric
@@ -223,7 +226,7 @@ def key_of(metric: Metric) -> str:
 
 
 def failure(result: Result) -> dict[str, Json]:
-    """One case that did not pass: why, what was expected, what came."""
+    """Return one case that did not pass: the reason, what was expected, and what came."""
     attempt, grades = telling(result), grades_of(result)
     details: dict[str, Json] = {
         "outcome": result.outcome,
@@ -248,28 +251,28 @@ def failure(result: Result) -> dict[str, Json]:
 
 
 def grade_document(grade: Grade) -> dict[str, Json]:
-    """A grade with those that it is made of."""
-    told: dict[str, Json] = {
+    """Return a grade with its parts."""
+    document: dict[str, Json] = {
         "grader": grade.grader,
         "kind": grade.kind,
         "outcome": grade.outcome,
         "score": grade.score,
     }
-    told |= {"verdict": grade.verdict} if grade.verdict else {}
-    told |= {"code": grade.code} if grade.code else {}
-    told |= {"line": grade.line} if grade.line is not None else {}
-    told |= {"reason": grade.reason} if grade.reason else {}
-    told |= {"failed_gates": list(grade.failed_gates)} if grade.failed_gates else {}
-    told |= {"details": grade.details} if grade.details else {}
-    return told | ({"parts": list(map(grade_document, grade.parts))} if grade.parts else {})
+    document |= {"verdict": grade.verdict} if grade.verdict else {}
+    document |= {"code": grade.code} if grade.code else {}
+    document |= {"line": grade.line} if grade.line is not None else {}
+    document |= {"reason": grade.reason} if grade.reason else {}
+    document |= {"failed_gates": list(grade.failed_gates)} if grade.failed_gates else {}
+    document |= {"details": grade.details} if grade.details else {}
+    return document | ({"parts": list(map(grade_document, grade.parts))} if grade.parts else {})
 
 
 def recommendations(report: Report) -> list[str]:
-    """What follows from what happened, and nothing more, with the ids of the cases."""
-    return list(dict.fromkeys(_recommended(report)))
+    """Return recommendations that follow from the results alone, with the ids of the cases."""
+    return list(dict.fromkeys(_recommend(report)))
 
 
-def _recommended(report: Report) -> Iterator[str]:
+def _recommend(report: Report) -> Iterator[str]:
     for result in report.results:
         if result.case is None:
             continue
@@ -287,37 +290,37 @@ def _recommended(report: Report) -> Iterator[str]:
 
 
 def after_failure(result: Result, typed: Typed) -> str:
-    """By what the graders saw."""
+    """Return the recommendation for a failure, by the findings of its graders."""
     if result.verdict == "flaky":
-        passed = sum(one.outcome == "passed" for one in result.case.attempts) if result.case else 0
+        passed = sum(attempt.outcome == "passed" for attempt in result.case.attempts) if result.case else 0
         return f"{result.id}: passes sometimes ({passed} of {result.attempts}): it is unstable, not broken"
     if result.differences:
         places = ", ".join(dict.fromkeys(render_path(spot.path) for spot in result.differences[:3]))
         if not select_renewable([result]):
             return f"{result.id}: the answer is not as expected at {places}"
-        take = refresh_command([result], typed)
-        return f"{result.id}: the answer changed at {places}: check it, or accept it: {take}"
+        command = refresh_command([result], typed)
+        return f"{result.id}: the answer changed at {places}: check it, or accept it: {command}"
     failing = [grade for grade in deciding(grades_of(result)) if grade.outcome == "failed"]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:
         passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]
         if passing:
-            told = f"{failing[0].grader} failed it, but {', '.join(passing)} did not"
-            return f"{result.id}: {told}: {failing[0].reason or 'look at both'}"
+            verdicts = f"{failing[0].grader} failed it, but {', '.join(passing)} did not"
+            return f"{result.id}: {verdicts}: {failing[0].reason or 'look at both'}"
     attempt = telling(result)
     return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"
 
 
 def evidence(result: Result) -> list[tuple[str, str]]:
-    """What was expected and what came, as far as a grader says so; of a baseline, where it differs."""
+    """Return what was expected and what came, if a grader says so; for a baseline, where it differs."""
     if result.differences:
         return [(render_path(spot.path), describe_spot(spot)) for spot in result.differences[:_MOST_PLACES]]
     failing = [grade.details for grade in each_grade(grades_of(result)) if grade.outcome == result.outcome]
     details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
     sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
     attempt = telling(result)
-    came = attempt.output if attempt is not None else None
-    if "actual" not in details and came is not None and came != result.name:  # which is told already
-        sides.append(("Actual", came))
+    output = attempt.output if attempt is not None else None
+    if "actual" not in details and output is not None and output != result.name:  # the name is shown already
+        sides.append(("Actual", output))
     return [(label, side if isinstance(side, str) else encode(side, 2)) for label, side in sides]
 
 
@@ -330,7 +333,7 @@ def describe_spot(spot: Spot) -> str:
 
 
 def format_share(value: float) -> str:
-    """Three digits, as rates are usually given."""
+    """Format with three digits, as is usual for rates."""
     return f"{value:.3f}"
 
 
@@ -339,8 +342,8 @@ def format_status(metric: Metric) -> str:
 
 
 def format_value(metric: Metric) -> str:
-    """The value with two digits or three; more where it takes more to see on which side of its threshold it
-    is."""
+    """Format the value with two or three digits; with more if they are needed to see on which side of its
+    threshold it is."""
     if metric.value is None:
         return "not available"
     text = f"{metric.value:.3f}"
@@ -352,34 +355,41 @@ def format_value(metric: Metric) -> str:
 
 
 def format_threshold(metric: Metric) -> str:
-    """As somebody wrote it, with two digits at least."""
+    """Format the threshold as it was written, with at least two digits."""
     least = metric.threshold
     return "" if least is None else f"{least:.2f}" if round(least, 2) == least else f"{least:.9g}"
 
 
 def other_reasons(result: Result) -> list[str]:
-    """Why attempts did not pass, where it is not the reason that the result gives: each reason once."""
-    known = telling(result)
+    """Return why attempts did not pass, if the result gives another reason: each reason once."""
+    shown_attempt = telling(result)
     reasons: dict[str, str] = {}
     for attempt in result.case.attempts if result.case else ():
-        same = known is not None and (attempt.outcome, attempt.reason) == (known.outcome, known.reason)
-        if attempt.outcome != "passed" and attempt.reason and not same:
+        is_same = shown_attempt is not None and (attempt.outcome, attempt.reason) == (
+            shown_attempt.outcome,
+            shown_attempt.reason,
+        )
+        if attempt.outcome != "passed" and attempt.reason and not is_same:
             code = f"{attempt.code} " if attempt.code and attempt.outcome == "error" else ""
             reasons.setdefault(f"{attempt.outcome}: {code}{attempt.reason}", f"attempt {attempt.number}")
-    return [f"{which} {why}" for why, which in reasons.items()]
+    return [f"{attempt} {reason}" for reason, attempt in reasons.items()]
 
 
-def _bare(grade: Grade) -> Grade:
+def _strip_details(grade: Grade) -> Grade:
     return replace(grade, details={})
 
 
 def without_details(report: Report) -> Report:
-    """The report without what graders noted and what came: for a suite that keeps both to itself."""
+    """Return the report without details of graders and outputs: for a suite that keeps both private."""
     results = []
     for result in report.results:
         if result.case is not None:
             attempts = tuple(
-                replace(attempt, output=None, grades=tuple(with_each(one, _bare) for one in attempt.grades))
+                replace(
+                    attempt,
+                    output=None,
+                    grades=tuple(with_each(grade, _strip_details) for grade in attempt.grades),
+                )
                 for attempt in result.case.attempts
             )
             case = replace(result.case, attempts=attempts)

@@ -1,5 +1,5 @@
-"""Evals in Markdown: the report of a run for people (`-o x.eval.md`), the part of it that a comment has room
-for, and the report of a phase about its gates."""
+"""Evals in Markdown: the report of a run for people (`-o x.eval.md`), a short version for a comment, and the
+report of a phase about its gates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -37,10 +37,10 @@ _LONGEST_REASON = 200
 
 
 def render(report: Report) -> str:
-    return "\n".join(_lines(report)) + "\n"
+    return "\n".join(_report_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _report_lines(report: Report) -> Iterator[str]:
     name = report.suite.name if report.suite else "Evals"
     yield f"# Eval report: {markdown_text(cut_line(name))}"
     yield ""
@@ -50,39 +50,39 @@ def _lines(report: Report) -> Iterator[str]:
     for warning in collect_warnings(report)[:10]:
         yield ""
         yield f"> {markdown_text(cut_line(warning))}"
-    yield from _overview(report, _MOST_CASES, "##")
+    yield from _overview_lines(report, _MOST_CASES, "##")
     for kind, title in _TITLES.items():
         results = [result for result in report.results if result.case and result.case.eval_type == kind]
         if results:
             yield from run_checks(results, title)
-    wrong = [result for result in report.results if result.outcome in FAULTS]
-    if wrong:
+    failing = [result for result in report.results if result.outcome in FAULTS]
+    if failing:
         yield from ("", "## What did not pass")
-    for result in wrong[:_MOST_FAILURES]:
+    for result in failing[:_MOST_FAILURES]:
         yield from ("", f"### {markdown_code(result.id)}", "")
         yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
-        for why in (*describe_grades(result), *other_reasons(result)):
-            yield from ("", f"- {markdown_text(cut_line(why, 500))}")
+        for reason in (*describe_grades(result), *other_reasons(result)):
+            yield from ("", f"- {markdown_text(cut_line(reason, 500))}")
         for label, text in evidence(result):
             yield from ("", f"{markdown_text(cut_line(label))}:", "")
             yield markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n")
-    if len(wrong) > _MOST_FAILURES:
-        yield from ("", f"… and {len(wrong) - _MOST_FAILURES:,} more")
-    yield from _advice(report, "##")
+    if len(failing) > _MOST_FAILURES:
+        yield from ("", f"… and {len(failing) - _MOST_FAILURES:,} more")
+    yield from _recommendation_lines(report, "##")
 
 
 def overview(report: Report, most: int, mark: str) -> str:
-    """The run as a whole, for a comment: the metrics that say something, the judges, and how it did beside an
-    earlier run; "" where nothing is known."""
+    """Return the run as a whole, for a comment: the metrics with a value or threshold, the judges, and the
+    comparison with an earlier run; "" if there is none of that."""
     if report.suite is not None:
-        known = [
+        metrics = [
             metric for metric in report.suite.metrics if (metric.value, metric.threshold) != (None, None)
         ]
-        report = replace(report, suite=replace(report.suite, metrics=tuple(known)))
-    return "".join(f"{line}\n" for line in _overview(report, most, mark))
+        report = replace(report, suite=replace(report.suite, metrics=tuple(metrics)))
+    return "".join(f"{line}\n" for line in _overview_lines(report, most, mark))
 
 
-def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
+def _overview_lines(report: Report, most: int, mark: str) -> Iterator[str]:
     metrics = report.suite.metrics if report.suite else ()
     if metrics:
         yield from ("", f"{mark} Metrics", "", "| Metric | Value | 95 % interval | Threshold | Status |")
@@ -93,9 +93,9 @@ def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
             value = f"not available: {markdown_text(cut_line(metric.why))}"
         else:
             value = format_share(metric.value)
-        least = "" if metric.threshold is None else format_share(metric.threshold)
-        between = beside.format_interval(metric)
-        cells = (markdown_code(cut_line(label)), value, between, least, format_status(metric))
+        threshold = "" if metric.threshold is None else format_share(metric.threshold)
+        interval = beside.format_interval(metric)
+        cells = (markdown_code(cut_line(label)), value, interval, threshold, format_status(metric))
         yield f"| {' | '.join(cells)} |"
     for line in beside.describe_judges(report.suite.judges if report.suite else ()):
         yield from ("", f"> {markdown_text(cut_line(line))}")
@@ -107,10 +107,10 @@ def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
 def run_checks(results: Sequence[Result], title: str) -> Iterator[str]:
     yield from checks_heading(results, f"## {title}")
     for result in results:
-        more = " (flaky)" if result.verdict == "flaky" else ""
+        suffix = " (flaky)" if result.verdict == "flaky" else ""
         if result.outcome == "skipped" and result.reason:
-            more += f": {markdown_text(cut_line(result.reason))}"
-        yield _check(result, markdown_code(result.id)) + more
+            suffix += f": {markdown_text(cut_line(result.reason))}"
+        yield _check_line(result, markdown_code(result.id)) + suffix
         for label, text in evidence(result)[:_MOST_SIDES] if result.outcome == "failed" else ():
             yield f"  - {markdown_text(cut_line(label))}: {markdown_code(cut_line(text, 200))}"
 
@@ -120,8 +120,8 @@ def checks_heading(results: Sequence[Result], title: str) -> tuple[str, str, str
     return "", f"{title} ({passed}/{len(results)} passed)", ""
 
 
-def _check(result: Result, id: str) -> str:
-    """`- [ ] id: name (FAILED)`."""
+def _check_line(result: Result, id: str) -> str:
+    """Return `- [ ] id: name (FAILED)`."""
     name = f": {markdown_text(cut_line(result.name))}" if result.name else ""
     passed = result.outcome == "passed"
     words = "" if passed else result.outcome.upper()
@@ -129,23 +129,23 @@ def _check(result: Result, id: str) -> str:
     return f"- [{'x' if passed else ' '}] {id}{name}" + (f" ({words})" if words else "")
 
 
-def _advice(report: Report, mark: str, most: int | None = None) -> Iterator[str]:
-    """The recommendations, each with its command as one."""
+def _recommendation_lines(report: Report, mark: str, most: int | None = None) -> Iterator[str]:
+    """Yield the recommendations, each with its command formatted as code."""
     advice = recommendations(report)
     if advice:
         yield from ("", f"{mark} Recommendations", "")
     for number, text in enumerate(advice[:most], 1):
-        what, command, words = text.partition(": baselinekit ")
-        shown = markdown_text(cut_line(what))
+        recommendation, command, words = text.partition(": baselinekit ")
+        line = markdown_text(cut_line(recommendation))
         if command:
-            shown += f": {markdown_code(cut_line(f'baselinekit {words}'))}"
-        yield f"{number}. {shown}"
+            line += f": {markdown_code(cut_line(f'baselinekit {words}'))}"
+        yield f"{number}. {line}"
     if most is not None and len(advice) > most:
         yield f"\n… and {len(advice) - most:,} more"
 
 
 def format_gates_markdown(judged: Sequence[Judged]) -> str:
-    """The part of a phase report that is about evals."""
+    """Return the part of a phase report that is about evals."""
     lines = ["## Phase Completion Report"] if len(judged) == 1 else []
     for gate in judged:
         lines += [] if len(judged) == 1 else [f"## {markdown_text(cut_line(gate.gate.name))}"]
@@ -156,7 +156,7 @@ def format_gates_markdown(judged: Sequence[Judged]) -> str:
 def gate_lines(judged: Judged) -> Iterator[str]:
     yield from ("", "### Eval Results", "")
     yield f"{markdown_text(cut_line(judged.gate.name))}: **{judged.state}**"
-    yield from (f"> {markdown_text(cut_line(why))}" for why in because(judged))
+    yield from (f"> {markdown_text(cut_line(reason))}" for reason in because(judged))
     yield from ("", "| Metric | Value | Threshold | Status |", "|--------|-------|-----------|--------|")
     for metric in judged.metrics:
         cells = (metric.name, format_value(metric), format_threshold(metric), format_status(metric))
@@ -169,7 +169,7 @@ def gate_lines(judged: Judged) -> Iterator[str]:
         ]
         if results:
             yield from gate_checks(results, title)
-    yield from _advice(judged.report, "###", _MOST_ADVICE)
+    yield from _recommendation_lines(judged.report, "###", _MOST_ADVICE)
 
 
 def metric_row(metric: Metric) -> str:
@@ -180,15 +180,15 @@ def metric_row(metric: Metric) -> str:
 
 def gate_checks(results: Sequence[Result], title: str) -> Iterator[str]:
     yield from checks_heading(results, f"#### {title}")
-    shown = results
-    if len(results) > _MOST_LISTED:  # then those that passed are only counted
-        shown = [result for result in results if result.outcome != "passed"][:_MOST_LISTED]
-    for result in shown:
-        yield _check(result, markdown_text(result.id))
+    listed = results
+    if len(results) > _MOST_LISTED:  # passed results are only counted then
+        listed = [result for result in results if result.outcome != "passed"][:_MOST_LISTED]
+    for result in listed:
+        yield _check_line(result, markdown_text(result.id))
         sides = [] if result.outcome == "passed" else evidence(result)[:2]
         yield from (f"  - {label}: {markdown_code(cut_line(text, _LONGEST_REASON))}" for label, text in sides)
         if result.outcome != "passed" and not sides and result.reason:
             yield f"  - Reason: {markdown_text(cut_line(result.reason, _LONGEST_REASON))}"
-    if len(results) > len(shown):
+    if len(results) > len(listed):
         passed = sum(result.outcome == "passed" for result in results)
-        yield f"- … and {len(results) - len(shown):,} more, of which {passed:,} passed"
+        yield f"- … and {len(results) - len(listed):,} more, of which {passed:,} passed"

@@ -35,7 +35,7 @@ _NOTES = {
     "replies_that_could_not_be_read": "asked again:",
     "taken": "taken:",
 }
-"""Details that are shown as well, with the words before them."""
+"""Details that are also shown, with the words before them."""
 _TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
 _STATE_COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
 _MOST_GRADES = 20
@@ -51,21 +51,21 @@ _WIDEST_ID = 50
 
 
 def format_passed(report: Report, style: Style) -> str:
-    """As `terminal.format_passed`, each with what its graders say."""
+    """Format as `terminal.format_passed`, each result with its grades."""
     lines = terminal.format_passed(report, style).splitlines(keepends=True)
     passed = [result for result in report.results if result.outcome == "passed"]
     grades = [format_lines(format_grades(all_grades_of(result), style)) for result in passed]
-    shown = [line + below for line, below in zip(lines, grades, strict=False)]
-    return "".join(shown) + "".join(lines[len(shown) :])
+    sections = [line + below for line, below in zip(lines, grades, strict=False)]
+    return "".join(sections) + "".join(lines[len(sections) :])
 
 
 def format_failures(report: Report, style: Style) -> str:
-    """All cases that did not pass."""
+    """Format all cases that did not pass."""
     return terminal.format_failures(report, style, format_failure)
 
 
 def format_failure(result: Result, style: Style) -> str:
-    """One case that did not pass."""
+    """Format one case that did not pass."""
     text = terminal.format_failure(replace(result, explanation=()), style)
     grades = all_grades_of(result)
     if result.differences and len(grades) < 2:
@@ -73,16 +73,16 @@ def format_failure(result: Result, style: Style) -> str:
     lines = list(format_grades(grades, style, not style.verbose, result.reason, result))
     most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if style.verbose else (_MOST_LINES, LONGEST)
     for label, side in () if result.differences else evidence(result):
-        shown = first_lines(side, most, longest) or ['""']
+        side_lines = first_lines(side, most, longest) or ['""']
         word = style.paint(f"{label.lower():<8}", "green" if label == "Expected" else "red")
-        lines.append(f"    {word} {shown[0]}")
-        lines += [f"             {line}" for line in shown[1:most]]
-        lines += [style.paint(f"             {line}", "dim") for line in shown[most:]]
+        lines.append(f"    {word} {side_lines[0]}")
+        lines += [f"             {line}" for line in side_lines[1:most]]
+        lines += [style.paint(f"             {line}", "dim") for line in side_lines[most:]]
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
         lines.append(style.paint(f"    attempts  {words}", "dim"))
-        lines += [f"      {cut_line(why)}" for why in other_reasons(result)]
+        lines += [f"      {cut_line(reason)}" for reason in other_reasons(result)]
     return text + format_lines(lines)
 
 
@@ -93,12 +93,12 @@ def format_grades(
     known: str = "",
     of: Result | None = None,
 ) -> Iterator[str]:
-    """Each grader with its score, how it counts, the criteria with theirs, and why; `brief` is a line for
-    each of several. `known`: what is said of it already; `of`: whose they are, so that what did not pass has
-    its place."""
+    """Yield each grader with its score, weight, criteria and reason; `brief` gives one line for each of
+    several graders. `known`: what was already said about the case; `of`: the result that the grades belong
+    to, so that a failing grade shows its place."""
     places = [one_line(place_of(grade, of)) if of else "" for grade, _ in grades]
     for (grade, standing), place in zip(grades[:_MOST_GRADES], places, strict=False):
-        if brief and len(grades) == 1 and not place:  # then all of it stands above
+        if brief and len(grades) == 1 and not place:  # everything was said above
             return
         word = style.paint(f"{grade.outcome:<8}", _TONES[grade.outcome])
         line = f"    {word} {one_line(grade.grader)} ({grade.kind})"
@@ -117,11 +117,11 @@ def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
     criteria = grade.details.get("scores")
     if isinstance(criteria, dict) and criteria:
         yield from wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
-    for name, before in _NOTES.items():
+    for name, prefix in _NOTES.items():
         details = grade.details.get(name)
         for note in details if isinstance(details, list) else [details] if details else ():
             if str(note) not in grade.reason:
-                yield from wrap_words([*before.split(), *str(note).split()], style)
+                yield from wrap_words([*prefix.split(), *str(note).split()], style)
     if grade.code and grade.outcome == "error" and (not grade.reason or grade.reason not in known):
         yield from wrap_words([grade.code, *grade.reason.split()], style)
     elif grade.reason not in known:
@@ -132,29 +132,29 @@ def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
 
 
 def wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
-    """Lines that fit, as many as anybody reads."""
-    shown = [cut_line(word) for word in words[:_MOST_WORDS]]
-    lines = list(wrapped(shown, max(20, style.width - 13), gap))
+    """Yield lines that fit, up to a readable number."""
+    short_words = [cut_line(word) for word in words[:_MOST_WORDS]]
+    lines = list(wrapped(short_words, max(20, style.width - 13), gap))
     yield from (style.paint(f"             {line}", "dim") for line in lines[:_MOST_GRADE_LINES])
     if len(lines) > _MOST_GRADE_LINES:
         yield style.paint(f"             … and {len(lines) - _MOST_GRADE_LINES:,} more lines", "dim")
 
 
 def format_metrics(report: Report, style: Style) -> str:
-    """The metrics that somebody asked for or that say something, with their intervals. Of one attempt a case
-    pass@1 says all there is; the pass rate differs where cases were tried again."""
+    """Format the metrics that have a threshold or are informative, with their intervals. With one attempt per
+    case, pass@1 is enough; the pass rate differs if cases were retried."""
     metrics = report.suite.metrics if report.suite else ()
     first = next((metric.value for metric in metrics if metric.name == "pass@1"), None)
     repeated = any(metric.name == "pass@1" and metric.view != "per case" for metric in metrics)
     lines = []
     for metric in metrics:
         if metric.name == BORDERLINE:
-            tells = bool(metric.value)
+            is_informative = bool(metric.value)
         elif metric.name == RATE:
-            tells = metric.value != first and not repeated
+            is_informative = metric.value != first and not repeated
         else:
-            tells = metric.value is not None and (repeated or metric.name == "pass@1")
-        if style.verbose or metric.threshold is not None or tells:
+            is_informative = metric.value is not None and (repeated or metric.name == "pass@1")
+        if style.verbose or metric.threshold is not None or is_informative:
             lines.append(format_metric(metric, style))
     return format_lines(lines)
 
@@ -165,8 +165,8 @@ def format_metric(metric: Metric, style: Style) -> str:
         line = f"{label} not available: {metric.why}"
     else:
         line = f"{label} {format_share(metric.value)}"
-        if between := format_interval(metric):
-            line += f"  ({between}, {metric.view}, n={metric.count:,})"
+        if interval := format_interval(metric):
+            line += f"  ({interval}, {metric.view}, n={metric.count:,})"
     if metric.threshold is not None:
         line += style.paint(f"  {format_status(metric)}", "green" if metric.met else "bold red")
         line += f"  at least {metric.threshold:g}"
@@ -174,7 +174,7 @@ def format_metric(metric: Metric, style: Style) -> str:
 
 
 def format_gate(judged: Judged, style: Style) -> str:
-    """A gate: its metrics, why it is not met, and what did not pass."""
+    """Format a gate: its metrics, why it is not met, and what did not pass."""
     word = "NOT MET" if judged.state == "not met" else judged.state.upper()
     name = style.paint(one_line(judged.gate.name), "bold")
     lines = [f"{style.paint(word, _STATE_COLOURS[judged.state])}  {name}"]
@@ -186,21 +186,21 @@ def format_gate(judged: Judged, style: Style) -> str:
             status = style.paint(format_status(metric), "green" if metric.met else "bold red")
             line += f"  at least {format_threshold(metric)}  {status}"
         lines.append(line)
-    lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(why)}" for why in judged.why]
-    wrong = [result for result in judged.report.results if result.outcome in FAULTS]
-    most = len(wrong) if style.verbose else _MOST_NAMED
-    shown = wrong[:most] if judged.state != "met" or style.verbose else []
-    ids = min(_WIDEST_ID, max((len(one_line(result.id)) for result in shown), default=0))
-    for result in shown:
+    lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(reason)}" for reason in judged.why]
+    failing = [result for result in judged.report.results if result.outcome in FAULTS]
+    most = len(failing) if style.verbose else _MOST_NAMED
+    listed = failing[:most] if judged.state != "met" or style.verbose else []
+    id_width = min(_WIDEST_ID, max((len(one_line(result.id)) for result in listed), default=0))
+    for result in listed:
         reason = f"  {cut_line(result.reason)}" if result.reason else ""
-        lines.append(f"  {result.outcome:<8} {one_line(result.id):<{ids}}{reason}".rstrip())
-    if len(wrong) > most and judged.state != "met":
-        lines.append(style.paint(f"  … and {len(wrong) - most:,} more", "dim"))
+        lines.append(f"  {result.outcome:<8} {one_line(result.id):<{id_width}}{reason}".rstrip())
+    if len(failing) > most and judged.state != "met":
+        lines.append(style.paint(f"  … and {len(failing) - most:,} more", "dim"))
     return format_lines(lines)
 
 
 def format_skipped(report: Report, style: Style) -> str:
-    """A line for each reason why cases did not run; for who wants it all, one for each case."""
+    """Format one line for each reason why cases did not run; with `verbose`, one for each case."""
     skipped = [
         result
         for result in report.results
@@ -222,7 +222,7 @@ def format_skipped(report: Report, style: Style) -> str:
     return format_lines(lines)
 
 
-# What a person sees who rates: one output with all that belongs to it, and what waits, as a list.
+# What a rater sees: one output with everything that belongs to it, and the list of what waits.
 
 
 _LONGEST = 100_000
@@ -234,15 +234,15 @@ _COLOURS = {"pending": "yellow", "disputed": "bold yellow", "passed": "green", "
 
 
 def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
-    """All that a rating is made from; it stays on the screen, to be scrolled back to."""
+    """Format all that a rating is based on; it stays on the screen, to be scrolled back to."""
     item, shown = sheet.item, sheet.item.shown
     limit = f"   {sheet.minutes:g} min at most" if sheet.minutes is not None else ""
     lines = ["", f"{place}  {style.paint(one_line(item.case), 'bold')}  {one_line(item.grader)}{limit}"]
     if shown.title != item.case:
         lines.append(visible(clipped(shown.title, _LONGEST, already_masked)))
-    outputs = [("output", _text(shown.output))]
+    outputs = [("output", _output_text(shown.output))]
     if shown.items:
-        outputs = [(f"output {number}", _text(output)) for number, output in enumerate(shown.items, 1)]
+        outputs = [(f"output {number}", _output_text(output)) for number, output in enumerate(shown.items, 1)]
     parts = [
         ("how to rate", shown.rubric),
         ("input", shown.input),
@@ -259,8 +259,8 @@ def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
     return format_lines(lines)
 
 
-def _text(value: Json) -> str:
-    """As people read it: a text as it stands, also one within a mapping."""
+def _output_text(value: Json) -> str:
+    """Return an output for people: a text unchanged, also one within a mapping."""
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         value = value["text"]
     if isinstance(value, str):
@@ -269,14 +269,15 @@ def _text(value: Json) -> str:
 
 
 def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
-    """What is asked now, and the keys. `typed`: what was entered of it so far; `said`: about the last key."""
+    """Return the current question and the keys. `typed`: what was entered so far; `said`: the message about
+    the last key."""
     columns = max(20, style.width - 1)
-    asked = sheet.questions[number]
+    question = sheet.questions[number]
     lines = [""]
     if len(sheet.questions) > 1:
-        lines.append(f"{number + 1} of {len(sheet.questions)}  {style.paint(cut_line(asked), 'bold')}")
-    elif asked:
-        lines.append(style.paint(cut_line(asked), "bold"))
+        lines.append(f"{number + 1} of {len(sheet.questions)}  {style.paint(cut_line(question), 'bold')}")
+    elif question:
+        lines.append(style.paint(cut_line(question), "bold"))
     kind = sheet.item.method.rating_scale.type
     if kind == "ranking":
         ties = "  = ties it with the next" if sheet.item.method.rating_scale.tie_allowed else ""
@@ -292,28 +293,30 @@ def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
 
 
 def format_note(about: str, typed: str, style: Style) -> list[str]:
-    """A note that is being typed, and to what."""
+    """Return the lines of a note that is being typed, and what it is about."""
     keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
     head = f"note for {cut_line(about, 40)}: "
     return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
 
 
 def describe_count(count: int, least: int) -> str:
-    """How many have rated, of those who have to; there may be more of them."""
+    """Describe how many people have rated, of those required; there may be more."""
     return f"{count} of {least} have rated" if count <= least else f"{count} have rated"
 
 
 def format_queue(standings: Sequence[Standing], style: Style) -> str:
-    """One line an item: how many have rated it, and what that comes to."""
-    widest = min(40, max((len(one_line(one.queued.item.case)) for one in standings), default=0))
+    """Format one line for each item: how many have rated it, and the result so far."""
+    widest = min(40, max((len(one_line(standing.queued.item.case)) for standing in standings), default=0))
     lines = []
-    for one in standings:
-        item, people = one.queued.item, one.queued.item.method.evaluators
-        state = one.grade.verdict or one.grade.outcome
+    for standing in standings:
+        item, people = standing.queued.item, standing.queued.item.method.evaluators
+        state = standing.grade.verdict or standing.grade.outcome
         word = style.paint(f"{state:<8}", _COLOURS.get(state, ""))
-        rated = describe_count(len(one.queued.ratings), people.min_required).replace("have ", "")
+        rated = describe_count(len(standing.queued.ratings), people.min_required).replace("have ", "")
         names = (
-            "" if item.method.blind_evaluation else ", ".join(one_line(r.rater) for r in one.queued.ratings)
+            ""
+            if item.method.blind_evaluation
+            else ", ".join(one_line(r.rater) for r in standing.queued.ratings)
         )
         line = f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated}  {item.key[:8]}"
         lines.append(fitted(line + (f"  {names}" if names else ""), max(40, style.width)))
@@ -323,15 +326,15 @@ def format_queue(standings: Sequence[Standing], style: Style) -> str:
 def format_queue_json(
     standings: Sequence[Standing], wanted: Sequence[str], agreements: Sequence[Json]
 ) -> str:
-    """The same for programs."""
-    items = [_entry(one, words) for one, words in zip(standings, wanted, strict=True)]
+    """Return the queue as JSON for programs."""
+    items = [_queue_entry(standing, words) for standing, words in zip(standings, wanted, strict=True)]
     return page({"items": items, "agreement": list(agreements)})
 
 
-def _entry(one: Standing, wanted: str) -> dict[str, Json]:
-    item, grade, people = one.queued.item, one.grade, one.queued.item.method.evaluators
+def _queue_entry(standing: Standing, wanted: str) -> dict[str, Json]:
+    item, grade, people = standing.queued.item, standing.grade, standing.queued.item.method.evaluators
     shown = item.shown
-    told: dict[str, Json] = {
+    document: dict[str, Json] = {
         "item": item.key,
         "case": item.case,
         "grader": item.grader,
@@ -339,20 +342,20 @@ def _entry(one: Standing, wanted: str) -> dict[str, Json]:
         "verdict": grade.verdict,
         "score": grade.score,
         "reason": grade.reason,
-        "open": one.is_open,
-        "rated": len(one.queued.ratings),
+        "open": standing.is_open,
+        "rated": len(standing.queued.ratings),
         "required": people.min_required,
         "allowed": people.max_allowed,
         "wanted": wanted,
         "opened_at": item.opened_at,
         "shown": {"title": shown.title, "rubric": shown.rubric, "input": shown.input},
     }
-    told["shown"] |= {"items": list(shown.items)} if shown.items else {"output": shown.output}
+    document["shown"] |= {"items": list(shown.items)} if shown.items else {"output": shown.output}
     if shown.expected:
-        told["shown"]["expected"] = shown.expected
+        document["shown"]["expected"] = shown.expected
     if not item.method.blind_evaluation:
-        told["shown"]["about"] = dict(shown.about)
-        told["raters"] = [rating.rater for rating in one.queued.ratings]
+        document["shown"]["about"] = dict(shown.about)
+        document["raters"] = [rating.rater for rating in standing.queued.ratings]
     if "agreement" in grade.details:
-        told["agreement"] = grade.details["agreement"]
-    return told
+        document["agreement"] = grade.details["agreement"]
+    return document
