@@ -98,13 +98,13 @@ class _ReplayDifferences:
     def compare_objects(self, path: Path, values: Sequence[Json]) -> None:
         for key in dict.fromkeys(key for value in values for key in value):
             present = sum(key in value for value in values)
-            where = (*path, key)
+            member_path = (*path, key)
             if present == len(values):
-                self.compare(where, [value[key] for value in values])
-            elif not self._view.agreed(where):
+                self.compare(member_path, [value[key] for value in values])
+            elif not self._view.agreed(member_path):
                 reason = f"it is present in {present} of {len(values)} replays"
-                hint = f"if it does not matter, `ignore_fields: [{render(where)}]` (--ignore)"
-                self.refuse(where, "structural", reason, hint)
+                hint = f"if it does not matter, `ignore_fields: [{render(member_path)}]` (--ignore)"
+                self.refuse(member_path, "structural", reason, hint)
 
     def compare_arrays(self, path: Path, values: Sequence[Json]) -> None:
         lengths = {len(value) for value in values}
@@ -269,8 +269,8 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     ):
         reason = "all of it varies: a placeholder would accept anything"
         return UnlearnablePlace(path, "root_value", reason, f"request something stable, or {meaning}")
-    whole = path[:-1]
-    if whole in wholes and path == hash_path(whole, value_at(output, whole)):
+    parent = path[:-1]
+    if parent in wholes and path == hash_path(parent, value_at(output, parent)):
         reason = "its bytes vary: a placeholder would accept any others of this size"
         hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
         return UnlearnablePlace(path, "root_value", reason, hint)

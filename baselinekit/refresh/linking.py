@@ -155,8 +155,8 @@ def links_of(
     for index, (name, path, _) in enumerate(view.saved[0] if view.saved else ()):
         vector = tuple(saved[index][2] for saved in view.saved if index < len(saved))
         is_made = view.is_made or len(set(map(str, vector))) == len(vector) > 1
-        last = _LAST_KEY.search(path)
-        end = last[0] if last else name
+        last_key = _LAST_KEY.search(path)
+        end = last_key[0] if last_key else name
         if view.is_made and (segment := last_segment(vector[0])):
             vector, end = (id_in_output(segment, outputs[0]),), f"{name}_id"
         if (
@@ -177,11 +177,11 @@ def links_of(
         if candidate is None or candidate in seen_vectors or len(set(map(str, candidate))) < 2:
             continue
         seen_vectors.add(candidate)
-        where = volatile.places[0]
-        if all(may_be_id(value, (name_of(where),)) for value in candidate) and _has_one_placeholder(
+        first_path = volatile.places[0]
+        if all(may_be_id(value, (name_of(first_path),)) for value in candidate) and _has_one_placeholder(
             volatile.proposal.text
         ):
-            key = new_key(name_at(where), keys)
+            key = new_key(name_at(first_path), keys)
             yield _Link(candidate, key, frozenset(), _bind(volatile.proposal.text, candidate, key, view))
 
 
@@ -218,11 +218,11 @@ def name_at(path: Path) -> str:
 
 def new_key(name: str, keys: set[str]) -> str:
     """Return a key that the placeholder grammar allows and that no other link has."""
-    plain = _NOT_IN_KEYS.sub("_", name).strip("_-") or "id"
-    plain = plain if not plain[0].isdigit() else f"id_{plain}"
-    key, number = plain, 2
+    clean = _NOT_IN_KEYS.sub("_", name).strip("_-") or "id"
+    clean = clean if not clean[0].isdigit() else f"id_{clean}"
+    key, number = clean, 2
     while key in keys:
-        key, number = f"{plain}_{number}", number + 1
+        key, number = f"{clean}_{number}", number + 1
     keys.add(key)
     return key
 

@@ -191,11 +191,11 @@ class _RowUnifier:
 
     def unify(self, values: Sequence[Json], place: Path) -> Json:
         """Return one value for values as they are stored, at this path of each row."""
-        first = values[0]
+        first_value = values[0]
         if all(isinstance(value, dict) for value in values):
             return self.unify_objects(values, place)
-        if all(same_json(value, first) for value in values):
-            return first
+        if all(same_json(value, first_value) for value in values):
+            return first_value
         if all(isinstance(value, list) for value in values):
             if not all(values):
                 return "<<any_array>>"

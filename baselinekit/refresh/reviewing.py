@@ -128,11 +128,11 @@ def _reasons(changes: Sequence[Change]) -> Iterator[str]:
         yield f"loses {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}{times}"
 
 
-def remaining_dialog(verb: Verb, count: int, baselines: int, here: tuple[str, int]) -> Dialog:
+def remaining_dialog(verb: Verb, count: int, baselines: int, current: tuple[str, int]) -> Dialog:
     """Ask whether a decision is for all remaining changes, or only for those of one baseline."""
     if baselines == 1:
         return Dialog(f"{_VERB_TEXTS[verb]} all {count} that remain?", keys_of("y yes", "n no"))
-    id, in_this = here
+    id, in_this = current
     question = f"{_VERB_TEXTS[verb]} all {count} that remain, in {baselines} baselines?"
     return Dialog(question, keys_of("y all", f"b the {in_this} of {id}", "n no"))
 
@@ -241,8 +241,8 @@ def turn(dialog: Dialog, key: str) -> Turn:
     if key.isdecimal() and 0 < int(key) <= len(dialog.offers):
         return Turn(dialog, dialog.offers[int(key) - 1].text)
     if key in ("t", "<"):
-        first = dialog.offers[0].text if dialog.offers and key == "t" else ""
-        return Turn(replace(dialog, typed=first if key == "t" else key))
+        initial = dialog.offers[0].text if dialog.offers and key == "t" else ""
+        return Turn(replace(dialog, typed=initial if key == "t" else key))
     return Turn(dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels" if key else "")
 
 
@@ -363,18 +363,18 @@ class Review:
     def decide_all(self, verb: Verb) -> None:
         """Decide on all remaining changes, here or everywhere: one question, and one more for risky ones."""
         n = self.ledger.in_sight[0][0]
-        members, here = self.ledger.remaining(), self.ledger.remaining(n)
+        members, current = self.ledger.remaining(), self.ledger.remaining(n)
         baselines = len({n for n, _ in members})
         if len(members) == 1:
             self.accept() if verb == "accept" else self.decide(verb)
             return
 
         def answer(key: str) -> None:
-            chosen = members if key in _YES else here if key == "b" and baselines > 1 else []
+            chosen = members if key in _YES else current if key == "b" and baselines > 1 else []
             self._accept_all(chosen) if verb == "accept" else self.decide(verb, chosen)
 
         id = self.plans[n].baseline.id
-        self._ask(remaining_dialog(verb, len(members), baselines, (id, len(here))), answer)
+        self._ask(remaining_dialog(verb, len(members), baselines, (id, len(current))), answer)
 
     def _accept_all(self, members: Sequence[Member]) -> None:
         """Accept the members; those that cannot be accepted stay questions."""
@@ -385,10 +385,10 @@ class Review:
         if not risky:
             self.decide("accept", free)
             return
-        plain = [member for member in free if member not in risky]
+        safe = [member for member in free if member not in risky]
         words = confirmation_question([self._look_up(member)[1] for member in free if member in risky])
         dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
-        self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else plain))
+        self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else safe))
 
     def ask_for_placeholder(self) -> None:
         members = [self._look_up(member) for member in self.ledger.in_sight]
@@ -404,9 +404,9 @@ class Review:
         if self._message:
             return
         self._dialog = self._answer = None
-        after = [with_after(plan, change.number, text).changes[change.number] for plan, change in pairs]
+        changed = [with_after(plan, change.number, text).changes[change.number] for plan, change in pairs]
         decision = Decision("placeholder", text)
-        self._confirm(after, lambda: self._decide(dict.fromkeys(members, decision)))
+        self._confirm(changed, lambda: self._decide(dict.fromkeys(members, decision)))
 
     def ask_for_rule(self) -> None:
         members = [self._look_up(member) for member in self.ledger.in_sight]

@@ -165,8 +165,8 @@ def count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
 
 def _index_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     """Return the index of the first row of each name."""
-    named = ((n, row[key]) for n, row in enumerate(rows) if isinstance(row, dict) and key in row)
-    return {freeze(name): n for n, name in reversed([*named])}
+    named_rows = ((n, row[key]) for n, row in enumerate(rows) if isinstance(row, dict) and key in row)
+    return {freeze(name): n for n, name in reversed([*named_rows])}
 
 
 def restore_placeholders(old: Json, new: Json, accepts: Accepts) -> Json:

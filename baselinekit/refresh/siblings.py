@@ -76,9 +76,9 @@ class Judge:
         """Return the first text that accepts a value; if none does, the one that keeps most of its
         placeholders around another text."""
         text = next((text for text in texts if self.accepts(text, value)), None)
-        plain = _unescape(value)
-        if text is None and isinstance(plain, str):
-            likely = [with_placeholders(text, plain, self.words) for text in texts[:_MOST_TEXTS]]
+        literal = _unescape(value)
+        if text is None and isinstance(literal, str):
+            likely = [with_placeholders(text, literal, self.words) for text in texts[:_MOST_TEXTS]]
             text = max(likely, key=count_tokens)
         if text is None or not any(tokens_in(text)):
             return self.without_bounds(texts[0], value)

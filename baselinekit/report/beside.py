@@ -48,8 +48,8 @@ def weakened_headline(against: Against) -> str:
     """Return `against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`."""
     counts = Counter[str](change.change for change in against.changes)
     counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
-    where = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
-    return f"against {where}: {counted or 'no baseline added, removed, loosened or changed'}"
+    commit = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
+    return f"against {commit}: {counted or 'no baseline added, removed, loosened or changed'}"
 
 
 def weakened_markdown(against: Against | None) -> str:
@@ -123,17 +123,17 @@ def describe_earlier(earlier: Earlier | None, style: Style) -> Iterator[str]:
         return
     yield style.paint(earlier_headline(earlier), "bold")
     notable = select_notable(earlier)
-    shown = notable if style.verbose else notable[:_MOST_CASES]
-    widest = max((len(case.verdict) for case in shown), default=0)
-    id_width = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown), default=0))
-    for case in shown:
+    shown_cases = notable if style.verbose else notable[:_MOST_CASES]
+    widest = max((len(case.verdict) for case in shown_cases), default=0)
+    id_width = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown_cases), default=0))
+    for case in shown_cases:
         text = f"{format_share(case.before)} -> {format_share(case.now)}"
         text += f"  p={case.chance:.3g}" if case.chance is not None else ""
         text += f"  {cut_line(case.why)}" if case.why else ""
         line = f"  {case.verdict:<{widest}}  {one_line(case.id):<{id_width}}   {text}"
         yield style.paint(line, _NOTABLE[case.verdict])
-    if len(notable) > len(shown):
-        yield style.paint(f"  … and {len(notable) - len(shown):,} more", "dim")
+    if len(notable) > len(shown_cases):
+        yield style.paint(f"  … and {len(notable) - len(shown_cases):,} more", "dim")
     for reason, number in count_incomparable(earlier).items():
         yield f"  {number:,} not comparable: {cut_line(reason)}"
     for metric in earlier.metrics:
@@ -204,10 +204,10 @@ def earlier_markdown(earlier: Earlier | None, most: int = _MOST_ROWS, mark: str 
         rows += ["| Case | Before | Now | p (Fisher) | Verdict |", "|---|---|---|---|---|"]
     for case in notable[:most]:
         chance = "" if case.chance is None else f"{case.chance:.3g}"
-        why = f": {markdown_text(cut_line(case.why))}" if case.why else ""
+        note = f": {markdown_text(cut_line(case.why))}" if case.why else ""
         rows.append(
             f"| {markdown_code(cut_line(case.id))} | {format_share(case.before)} "
-            f"| {format_share(case.now)} | {chance} | {case.verdict}{why} |"
+            f"| {format_share(case.now)} | {chance} | {case.verdict}{note} |"
         )
     rows += [f"\n… and {len(notable) - most:,} more"] if len(notable) > most else []
     incomparable = count_incomparable(earlier)

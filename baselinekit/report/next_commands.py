@@ -63,7 +63,7 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: str) -> str:
+def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *options: str) -> str:
     """Return the command that accepts the new outputs, with the permissions that it will need: the user still
     has to confirm. It refreshes from the result file if there is one, since readers elsewhere have no kept
     answers."""
@@ -81,7 +81,7 @@ def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *more: st
         words += [*typed.paths, *typed.selection]
     elif "--from" not in words:
         words.append("--all-failed")
-    return command_line(*words, *_permissions(results), *more, *typed.operator)
+    return command_line(*words, *_permissions(results), *options, *typed.operator)
 
 
 def _answers_from(typed: Typed) -> tuple[str, ...]:
@@ -128,9 +128,9 @@ def show_commands(
     commands = [command_line("compare", *scope, *selection, *options)] if compared_ids else []
     if case_results:
         files = list(dict.fromkeys(place(result.file) for result in case_results))
-        where = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
+        run_paths = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
         commands.append(
-            command_line("run", *where, *_id_options([result.id for result in case_results]), *options)
+            command_line("run", *run_paths, *_id_options([result.id for result in case_results]), *options)
         )
     return commands
 
@@ -139,7 +139,7 @@ def check_commands(
     written: Sequence[tuple[str, str]],
     baselines: Sequence[str],
     evals: Sequence[str],
-    more: Sequence[str] = (),
+    options: Sequence[str] = (),
     place: Place = str,
 ) -> list[str]:
     """Return the commands that check whether what was just written passes, by its ids and files. `baselines`
@@ -149,11 +149,11 @@ def check_commands(
     other_pairs = [pair for pair in written if pair not in baseline_pairs and pair not in case_pairs]
     files = list(dict.fromkeys(place(file) for _, file in other_pairs))[:_MOST_FILES]
     commands = (
-        [command_line("compare", *_id_options([id for id, _ in baseline_pairs]), *more)]
+        [command_line("compare", *_id_options([id for id, _ in baseline_pairs]), *options)]
         if baseline_pairs
         else []
     )
-    commands += [command_line("compare", *files, *more)] if files else []
+    commands += [command_line("compare", *files, *options)] if files else []
     return commands + (
         [command_line("run", *_id_options([id for id, _ in case_pairs]))] if case_pairs else []
     )
@@ -234,27 +234,27 @@ def learn_commands(failed: Sequence[Result], paths: Sequence[str], typed: Typed)
 def after_run(
     report: Report,
     words: Sequence[str],
-    named: Sequence[str],
+    targets: Sequence[str],
     verbose: bool,
     files: Sequence[str],
-    kept: Sequence[str],
+    kept_files: Sequence[str],
     place: Place,
 ) -> list[str]:
-    """Return the commands after a run. `words`: what was typed; `named`: the paths or the suite among it;
-    `files`: the reports that were asked for; `kept`: those that the suite keeps."""
+    """Return the commands after a run. `words`: what was typed; `targets`: the paths or the suite among it;
+    `files`: the reports that were asked for; `kept_files`: those that the suite keeps."""
     failed = [result for result in report.results if result.outcome == "failed"]
     commands = []
     if not report.complete:
         command = [word for word in words if word not in ("--resume", "-x", "--exitfirst")]
         commands.append(command_line(*command, "--resume"))
     if failed and not verbose:
-        commands += show_commands(failed[:1], named, typed=typed_of(report))
+        commands += show_commands(failed[:1], targets, typed=typed_of(report))
     if renewable := select_renewable(failed):
         commands.append(
             command_line("refresh", place(renewable[0].file), "--dry-run", *typed_of(report).operator)
         )
     if any(result.verdict in _WAITING for result in report.results):
-        commands += ["baselinekit grade", *finish_commands(list_result_files([*files, *kept]))]
+        commands += ["baselinekit grade", *finish_commands(list_result_files([*files, *kept_files]))]
     commands += explain_commands(error_codes(report))
     if commands:
         return commands[:_MOST_COMMANDS]
@@ -262,7 +262,7 @@ def after_run(
     metrics = report.suite.metrics if report.suite else ()
     is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
     is_stated = any(metric.threshold is not None for metric in metrics)
-    results = list_result_files(kept)
+    results = list_result_files(kept_files)
     if not results or not is_several or is_stated or report.coverage.left_out:
         return []
     return [command_line("gate", results[0], "--preset", "staging")]

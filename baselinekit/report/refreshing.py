@@ -223,10 +223,10 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
 
 
 def format_refresh_json(
-    proposal: RefreshProposal, accepted: Accepted, done: Collection[str], why: dict[str, Json]
+    proposal: RefreshProposal, accepted: Accepted, done: Collection[str], reasons: dict[str, Json]
 ) -> str:
-    """Return the refresh as JSON for programs. `done`: the ids that were refreshed; `why`: the reasons why
-    others were not, by id."""
+    """Return the refresh as JSON for programs. `done`: the ids that were refreshed; `reasons`: why others
+    were not, by id."""
     document: dict[str, Json] = {
         "format": FORMAT,
         "baselines": [
@@ -236,7 +236,7 @@ def format_refresh_json(
                 "captured_at": plan.seen.captured_at,
                 "from": plan.seen.origin,
                 "refreshed": plan.baseline.id in done,
-                "why_not": why.get(plan.baseline.id),
+                "why_not": reasons.get(plan.baseline.id),
                 "changes": [
                     change_document(change)
                     | {

@@ -104,8 +104,7 @@ def read_path(text: str, at: Path, reader: RecordReader) -> Path:
 
 
 def _resolved(result: Result) -> Json:
-    """Return the output that a failed result includes, unless it is too long; its text is written only as far
-    as it takes to know."""
+    """Return the output that a failed result includes, unless it is too long. It is written only so far."""
     size = 0
     for piece in (
         pieces(result.resolved) if result.outcome == "failed" and result.resolved is not ABSENT else ()
@@ -458,13 +457,11 @@ def report_of(raw: Json, reader: RecordReader) -> Report | None:
     if not reader.mapping(raw, _FILE, ()):
         return None
     summary = raw["summary"]
-    run, whole = _RUN.values(raw["run"], ("run",), reader), reader.mapping(summary, SUMMARY, ("summary",))
-    results = [
-        RESULT.read(raw_result, ("results", number), reader)
-        for number, raw_result in enumerate(raw["results"])
-    ]
+    run = _RUN.values(raw["run"], ("run",), reader)
+    has_counts = reader.mapping(summary, SUMMARY, ("summary",))
+    results = [RESULT.read(item, ("results", number), reader) for number, item in enumerate(raw["results"])]
     valid_results = tuple(result for result in results if result is not None)
-    if run is None or not whole or len(valid_results) < len(results):
+    if run is None or not has_counts or len(valid_results) < len(results):
         return None
     report = Report(**run, results=valid_results, complete=summary["complete"])
     _check(report, summary, reader)

@@ -99,17 +99,17 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
         yield count_verbs(scene.counts, style)
         return
     plan, change = scene.members[0]
-    about = scene.about
+    context = scene.about
     id = style.paint(one_line(plan.baseline.id), "bold")
-    yield f"{scene.number} of {scene.of}  {id}  {style.paint(one_line(about.place), 'cyan')}"
-    yield style.paint(f"  {cut_line(about.target)}", "dim")
+    yield f"{scene.number} of {scene.of}  {id}  {style.paint(one_line(context.place), 'cyan')}"
+    yield style.paint(f"  {cut_line(context.target)}", "dim")
     yield ""
     yield from change_lines(change, style, plan.baseline.source.file)
     if len(scene.members) > 1:
         yield from _group_lines(scene.members, style)
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
-    drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in about.drift.items()]
+    drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in context.drift.items()]
     if drifts:
         yield style.paint("  changed since capture", "dim")
         most = len(drifts) if scene.info else _MOST_DRIFTS
@@ -117,24 +117,24 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
         if len(drifts) > most:
             yield style.paint(f"    … and {len(drifts) - most} more", "dim")
     if scene.info:
-        widest = max((len(name) for name, _ in about.facts), default=0)
-        for name, text in about.facts:
+        widest = max((len(name) for name, _ in context.facts), default=0)
+        for name, text in context.facts:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
 
 
 def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
     """Yield the other changes of the same kind: whether their values are the same, and where they are."""
-    first, others = members[0], members[1:]
+    first, other_members = members[0], members[1:]
     ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
-    is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in others)
-    names = [where(change) if len(ids) == 1 else plan.baseline.id for plan, change in others]
-    suffix = f" and {len(others) - _SAMPLES:,} more" if len(others) > _SAMPLES else ""
+    is_same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in other_members)
+    names = [where(change) if len(ids) == 1 else plan.baseline.id for plan, change in other_members]
+    suffix = f" and {len(other_members) - _SAMPLES:,} more" if len(other_members) > _SAMPLES else ""
     places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{suffix}"
     if is_same:
         yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
     else:
-        yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
-        for name, (_, change) in zip(names[:_SAMPLES], others, strict=False):
+        yield style.paint(f"  and {len(other_members):,} of this kind (m: one by one)", "yellow")
+        for name, (_, change) in zip(names[:_SAMPLES], other_members, strict=False):
             yield f"    {one_line(name)}  {_format_sides(change)}"
         if suffix:
             yield style.paint(f"    …{suffix}", "dim")
@@ -207,10 +207,10 @@ def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
     return ", ".join(counted) or "nothing was decided"
 
 
-def count_decisions(counts: Mapping[Verb, int], left: int, style: Style) -> str:
+def count_decisions(counts: Mapping[Verb, int], remaining: int, style: Style) -> str:
     """Return the last line: `3 accepted, 1 rejected, 2 left`."""
     line = count_verbs(counts, style)
-    return f"{line}, {left:,} left" if left else line
+    return f"{line}, {remaining:,} left" if remaining else line
 
 
 def format_pending(proposal: RefreshProposal, style: Style) -> str:
@@ -235,13 +235,13 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
     return format_lines(lines)
 
 
-def plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
+def plan_lines(plan: RefreshPlan, style: Style, with_changes: bool) -> Iterator[str]:
     """Yield the lines of one baseline: each change with its command, or one command for all of them."""
     baseline = plan.baseline
     file = style.paint(one_line(baseline.source.file), "cyan")
-    number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not each else ""
+    number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not with_changes else ""
     yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}"
-    for change in plan.changes if each else ():
+    for change in plan.changes if with_changes else ():
         yield from change_lines(change, style, baseline.source.file)
         if len(plan.changes) > 1 and not change.blocked and change.part == "output":
             yield f"    {one_line(accepting(plan, (change,)))}"
@@ -305,7 +305,7 @@ def pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[
 
 
 def format_decisions_json(
-    proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
+    proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], remaining: Sequence[Member]
 ) -> str:
     """Return the outcome of the decisions as JSON, for the program that sent them."""
     document: dict[str, Json] = {
@@ -316,7 +316,7 @@ def format_decisions_json(
         "failures": [str(problem) for problem in applied.failures],
         "left": [
             member | {"path": where(proposal.plans[n].changes[number])}
-            for member, (n, number) in zip(name_members(proposal, left), left, strict=True)
+            for member, (n, number) in zip(name_members(proposal, remaining), remaining, strict=True)
         ],
         "refused": refused_document(proposal),
     }

@@ -137,8 +137,8 @@ def difference_lines(result: Result, style: Style) -> Iterator[str]:
         yield ""
     for head, block in zip(heads, shown_blocks, strict=True):
         padding = " " * (column - width(head))
-        where = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
-        yield f"  {style.paint(block.path, 'bold')}{head.removeprefix(block.path)}{where}"
+        place = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
+        yield f"  {style.paint(block.path, 'bold')}{head.removeprefix(block.path)}{place}"
         yield from (f"    {style.paint(line.text, _TONES[line.tone])}" for line in block.lines)
     if left_out:
         yield style.paint(f"  {wording.describe_unshown(left_out)}", "dim")
@@ -185,10 +185,10 @@ def format_results(results: Sequence[Result], style: Style) -> str:
     lines = []
     for result in results:
         word = style.paint(f"{result.outcome:<8}", _OUTCOME_COLOURS[result.outcome])
-        where = style.paint(one_line(format_place(result)), "cyan")
+        place = style.paint(one_line(format_place(result)), "cyan")
         duration = wording.format_duration(result.seconds)
         usage = wording.describe_usage(result.usage)
-        line = f"{word}  {one_line(result.id):<{widest}}  {duration:>7}  {where}"
+        line = f"{word}  {one_line(result.id):<{widest}}  {duration:>7}  {place}"
         lines.append(f"{line}   {usage}" if usage else line)
     return format_lines(lines)
 

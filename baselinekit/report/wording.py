@@ -51,8 +51,8 @@ def count_outcome(outcome: Outcome, number: int) -> str:
 def format_duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.2f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m {rest:02}s"
+    minutes, remainder = divmod(int(seconds), 60)
+    return f"{minutes}m {remainder:02}s"
 
 
 def format_seconds(seconds: float) -> str:

@@ -198,11 +198,11 @@ def describe_grades(result: Result) -> Iterator[str]:
         if grade.outcome == "passed" or (len(grades) == 1 and not place):
             continue
         name = ", ".join(filter(None, (grade.grader, grade.verdict)))
-        where = f" ({place})" if place else ""
+        place_text = f" ({place})" if place else ""
         reason = (
             " ".join(filter(None, (grade.code, grade.reason))) if grade.reason not in result.reason else ""
         )
-        yield f"{grade.outcome} {name}{where}" + (f": {reason}" if reason else "")
+        yield f"{grade.outcome} {name}{place_text}" + (f": {reason}" if reason else "")
 
 
 def describe_parts(result: Result) -> list[str]:

@@ -90,12 +90,12 @@ def format_grades(
     grades: Sequence[tuple[Grade, str]],
     style: Style,
     brief: bool = False,
-    known: str = "",
+    stated_reason: str = "",
     of: Result | None = None,
 ) -> Iterator[str]:
     """Yield each grader with its score, weight, criteria and reason; `brief` gives one line for each of
-    several graders. `known`: what was already said about the case; `of`: the result that the grades belong
-    to, so that a failing grade shows its place."""
+    several graders. `stated_reason`: what was already said about the case; `of`: the result that the grades
+    belong to, so that a failing grade shows its place."""
     places = [one_line(place_of(grade, of)) if of else "" for grade, _ in grades]
     for (grade, standing), place in zip(grades[:_MOST_GRADES], places, strict=False):
         if brief and len(grades) == 1 and not place:  # everything was said above
@@ -108,12 +108,12 @@ def format_grades(
         line += f"  {cut_line(grade.reason)}" if brief and grade.reason and len(grades) > 1 else ""
         yield f"{line}  {style.paint(place, 'cyan')}" if place else line
         if not brief:
-            yield from grade_lines(grade, style, known)
+            yield from grade_lines(grade, style, stated_reason)
     if len(grades) > _MOST_GRADES:
         yield style.paint(f"    … and {len(grades) - _MOST_GRADES:,} more graders", "dim")
 
 
-def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
+def grade_lines(grade: Grade, style: Style, stated_reason: str) -> Iterator[str]:
     criteria = grade.details.get("scores")
     if isinstance(criteria, dict) and criteria:
         yield from wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
@@ -122,9 +122,9 @@ def grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
         for note in details if isinstance(details, list) else [details] if details else ():
             if str(note) not in grade.reason:
                 yield from wrap_words([*prefix.split(), *str(note).split()], style)
-    if grade.code and grade.outcome == "error" and (not grade.reason or grade.reason not in known):
+    if grade.code and grade.outcome == "error" and (not grade.reason or grade.reason not in stated_reason):
         yield from wrap_words([grade.code, *grade.reason.split()], style)
-    elif grade.reason not in known:
+    elif grade.reason not in stated_reason:
         yield from wrap_words(grade.reason.split(), style)
     feedback = grade.details.get("specific_feedback")
     for advice in feedback if isinstance(feedback, list) else ():
@@ -144,14 +144,14 @@ def format_metrics(report: Report, style: Style) -> str:
     """Format the metrics that have a threshold or are informative, with their intervals. With one attempt per
     case, pass@1 is enough; the pass rate differs if cases were retried."""
     metrics = report.suite.metrics if report.suite else ()
-    first = next((metric.value for metric in metrics if metric.name == "pass@1"), None)
+    pass_at_1 = next((metric.value for metric in metrics if metric.name == "pass@1"), None)
     repeated = any(metric.name == "pass@1" and metric.view != "per case" for metric in metrics)
     lines = []
     for metric in metrics:
         if metric.name == BORDERLINE:
             is_informative = bool(metric.value)
         elif metric.name == RATE:
-            is_informative = metric.value != first and not repeated
+            is_informative = metric.value != pass_at_1 and not repeated
         else:
             is_informative = metric.value is not None and (repeated or metric.name == "pass@1")
         if style.verbose or metric.threshold is not None or is_informative:
@@ -268,9 +268,9 @@ def _output_text(value: Json) -> str:
     return dump_yaml(value).rstrip("\n") if value not in ([], {}) else str(value)
 
 
-def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
-    """Return the current question and the keys. `typed`: what was entered so far; `said`: the message about
-    the last key."""
+def format_question(sheet: Sheet, number: int, typed: str, message: str, style: Style) -> list[str]:
+    """Return the current question and the keys. `typed`: what was entered so far; `message`: on the last
+    key."""
     columns = max(20, style.width - 1)
     question = sheet.questions[number]
     lines = [""]
@@ -285,17 +285,17 @@ def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
     else:
         choices = [f"{style.paint(key, 'bold')} {one_line(word)}".rstrip() for key, word in sheet.choices]
         lines += wrapped(choices, columns, "   ")
-    if said:
-        lines.append(style.paint(cut_line(said), "yellow"))
+    if message:
+        lines.append(style.paint(cut_line(message), "yellow"))
     lines += wrapped([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS], columns)
     lines.append(f"> {one_line(typed)}")
     return [log(fitted(line, columns)) for line in lines]
 
 
-def format_note(about: str, typed: str, style: Style) -> list[str]:
+def format_note(subject: str, typed: str, style: Style) -> list[str]:
     """Return the lines of a note that is being typed, and what it is about."""
     keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
-    head = f"note for {cut_line(about, 40)}: "
+    head = f"note for {cut_line(subject, 40)}: "
     return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
 
 
@@ -324,14 +324,14 @@ def format_queue(standings: Sequence[Standing], style: Style) -> str:
 
 
 def format_queue_json(
-    standings: Sequence[Standing], wanted: Sequence[str], agreements: Sequence[Json]
+    standings: Sequence[Standing], expectations: Sequence[str], agreements: Sequence[Json]
 ) -> str:
     """Return the queue as JSON for programs."""
-    items = [_queue_entry(standing, words) for standing, words in zip(standings, wanted, strict=True)]
+    items = [_queue_entry(standing, words) for standing, words in zip(standings, expectations, strict=True)]
     return page({"items": items, "agreement": list(agreements)})
 
 
-def _queue_entry(standing: Standing, wanted: str) -> dict[str, Json]:
+def _queue_entry(standing: Standing, expectation: str) -> dict[str, Json]:
     item, grade, people = standing.queued.item, standing.grade, standing.queued.item.method.evaluators
     shown = item.shown
     document: dict[str, Json] = {
@@ -346,7 +346,7 @@ def _queue_entry(standing: Standing, wanted: str) -> dict[str, Json]:
         "rated": len(standing.queued.ratings),
         "required": people.min_required,
         "allowed": people.max_allowed,
-        "wanted": wanted,
+        "wanted": expectation,
         "opened_at": item.opened_at,
         "shown": {"title": shown.title, "rubric": shown.rubric, "input": shown.input},
     }

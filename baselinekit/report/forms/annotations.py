@@ -1,7 +1,8 @@
-"""GitHub annotations: what differs, at the line of the expected value in the changed files of a pull request.
+"""GitHub annotations: the differences, at the line of the expected value in the changed files of a pull
+request.
 
-A runner shows ten of a kind for each step and drops the rest without a word, so the rest is counted here, in
-one notice. Every result has its first annotation before any has its second."""
+A runner shows ten of a kind for each step and drops further ones silently, so those are counted here, in one
+notice. Every result has its first annotation before any has its second."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -36,27 +37,27 @@ class _Remark:
 
 
 def render(report: Report) -> str:
-    """The commands, one a line; nothing where all is well."""
+    """Return the commands, one per line; nothing if all is well."""
     return "".join(f"{command}\n" for command in _commands(report))
 
 
 def format_problems(problems: Sequence[Problem], folder: str = "") -> str:
-    """What is wrong with the files themselves, each at its place."""
+    """Format the problems of the files themselves, each at its place."""
     remarks = []
     for problem in problems:
         if place := problem.place:
             text, file = f"{problem.message}: {problem.hint}", in_repository(folder, place.file)
             remarks.append(_Remark("error", file, place.line, problem.code, text))
-    told = [_command(remark) for remark in remarks[:MOST]]
+    commands = [_command(remark) for remark in remarks[:MOST]]
     if len(remarks) > MOST:
-        told.append(_notice(f"{len(remarks) - MOST:,} more problems are in the log of this step"))
-    return "".join(f"{command}\n" for command in told)
+        commands.append(_notice(f"{len(remarks) - MOST:,} more problems are in the log of this step"))
+    return "".join(f"{command}\n" for command in commands)
 
 
 def _commands(report: Report) -> Iterator[str]:
     failed = [result for result in report.results if result.outcome in ("failed", "error")]
     undecided = [result for result in report.results if result.outcome == "unscored"]
-    left = 0
+    hidden_count = 0
     against = report.against
     weakened = [
         _Remark(
@@ -69,35 +70,37 @@ def _commands(report: Report) -> Iterator[str]:
         for revised in (against.weakened if against else ())
     ]
     for results, level in ((failed, "error"), (undecided, "warning")):
-        chosen = sorted(islice(_in_turn(results), MOST), key=lambda one: one[0])
-        for number, block in chosen:
+        annotated = sorted(islice(_take_turns(results), MOST), key=lambda pair: pair[0])
+        for number, block in annotated:
             yield _command(_remark(report, level, results[number], block))
-        shown = sum(block.count if block else 1 for _, block in chosen)
-        left += sum(max(1, count_differences(result)) for result in results) - shown
-        also = [remark for remark in weakened if remark.level == level]
-        yield from map(_command, also[: MOST - len(chosen)])
-        left += len(also[MOST - len(chosen) :])
-    if left > 0:
-        yield _notice(f"{left:,} more are not annotated: {headline(report)}")
+        shown_count = sum(block.count if block else 1 for _, block in annotated)
+        hidden_count += sum(max(1, count_differences(result)) for result in results) - shown_count
+        remarks = [remark for remark in weakened if remark.level == level]
+        yield from map(_command, remarks[: MOST - len(annotated)])
+        hidden_count += len(remarks[MOST - len(annotated) :])
+    if hidden_count > 0:
+        yield _notice(f"{hidden_count:,} more are not annotated: {headline(report)}")
 
 
-def _in_turn(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
-    """The first of each result, then the second of each, and so on, as long as anybody asks. A result
-    without differences has one remark all the same."""
-    each = [blocks(result)[0] for result in results[:MOST]]  # of more, none would have a second
-    for turn in range(max(map(len, each), default=0) or 1):
-        for number, shown in enumerate(each):
-            if turn < max(1, len(shown)):
-                yield number, shown[turn] if shown else None
+def _take_turns(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
+    """Yield the first block of each result, then the second of each, and so on. A result without differences
+    yields None once."""
+    blocks_of_results = [
+        blocks(result)[0] for result in results[:MOST]
+    ]  # with more results, none would have a second
+    for turn in range(max(map(len, blocks_of_results), default=0) or 1):
+        for number, result_blocks in enumerate(blocks_of_results):
+            if turn < max(1, len(result_blocks)):
+                yield number, result_blocks[turn] if result_blocks else None
 
 
 def _remark(report: Report, level: str, result: Result, block: Block | None) -> _Remark:
     folder = report.folder
     if block is None:
         sides = evidence(result) if result.case is not None else []
-        told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
-        told = [*describe_grades(result), *told]
-        text = "\n".join([describe_reason(result) or result.outcome, *told])
+        details = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
+        details = [*describe_grades(result), *details]
+        text = "\n".join([describe_reason(result) or result.outcome, *details])
         title = f"{result.id}: {result.outcome}"
         if result.verdict and result.outcome != "failed":
             title += f", {result.verdict}"
@@ -112,12 +115,12 @@ def _remark(report: Report, level: str, result: Result, block: Block | None) -> 
 
 def _command(remark: _Remark) -> str:
     text = clipped(remark.text, _LONGEST, already_masked, counted=False)
-    told = {
+    values = {
         "file": remark.file,
         "line": str(remark.line or 1),
         "title": cut_line(remark.title, _LONGEST_TITLE),
     }
-    properties = ",".join(f"{name}={runner_property(value)}" for name, value in told.items())
+    properties = ",".join(f"{name}={runner_property(value)}" for name, value in values.items())
     return f"::{remark.level} {properties}::{runner_message(text)}"
 
 

@@ -1,8 +1,8 @@
-"""CTRF JSON, which many pages and bots that show test results read: one test a result.
+"""CTRF JSON, which many pages and bots for test results read: one test for each result.
 
-CTRF knows passed, failed, skipped, pending and other. What could not be replayed or judged is no failure, so
-it is `other` there, and the raw status keeps all five apart. Where a baseline that was weakened fails the run
-it is a test as well: a page of tests that are all green would not be true."""
+CTRF knows passed, failed, skipped, pending and other. A result that could not be replayed or judged is not a
+failure, so it is `other` there, and the raw status keeps all five outcomes apart. A weakened baseline that
+fails the run is a test as well: a page of green tests only would be misleading."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def render(report: Report) -> str:
 
 
 def document(report: Report) -> dict[str, Json]:
-    """The run as CTRF states it; times are milliseconds since 1970, of a time without a zone as UTC."""
+    """Return the run as CTRF; times are milliseconds since 1970, and a time without a zone is UTC."""
     summary, weakened = report.summary, beside.select_failing(report)
     verdicts = beside.verdicts_by_id(report)
     start = 0
@@ -34,7 +34,7 @@ def document(report: Report) -> dict[str, Json]:
         moment = datetime.fromisoformat(report.started)
         start = round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     name, _, version = report.tool.partition(" ")
-    counted: dict[str, Json] = {
+    counts: dict[str, Json] = {
         "tests": summary.total + len(weakened),
         "passed": summary.passed,
         "failed": summary.failed + len(weakened),
@@ -51,14 +51,14 @@ def document(report: Report) -> dict[str, Json]:
     }
     results: dict[str, Json] = {
         "tool": {"name": name, "version": version},
-        "summary": counted,
+        "summary": counts,
         "tests": [
             *(_test(report.folder, result, verdicts.get(result.id)) for result in report.results),
             *(_weakened(report, revised) for revised in weakened),
         ],
     }
-    if further := beside.beside_document(report):
-        results["extra"] = further
+    if extra := beside.beside_document(report):
+        results["extra"] = extra
     if report.environment:
         results["environment"] = {"extra": report.environment}
     return {
@@ -71,16 +71,16 @@ def document(report: Report) -> dict[str, Json]:
 
 
 def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
-    """A baseline that lets more pass than before, where that fails the run: it is a test that failed."""
-    what = beside.describe_revised(report, revised)
+    """Return the failed test of a weakened baseline that fails the run."""
+    change = beside.describe_revised(report, revised)
     test: dict[str, Json] = {
-        "name": f"{revised.id} ({what})",
+        "name": f"{revised.id} ({change})",
         "status": "failed",
         "duration": 0,
         "rawStatus": "weakened",
         "suite": [revised.file],
         "filePath": in_repository(report.folder, revised.file),
-        "message": visible(f"{what}: --fail-on-weakened"),
+        "message": visible(f"{change}: --fail-on-weakened"),
         "trace": visible("\n".join(revised.how)),
     }
     return test if revised.line is None else {**test, "line": revised.line}
@@ -96,7 +96,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         "criticality": result.criticality,
         "since": since,
     }
-    stated = {
+    optional = {
         "message": visible(message),
         "trace": "\n".join(map(visible, describe_differences(result))),
         "flaky": result.verdict == "flaky",
@@ -113,5 +113,5 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         "type": result.kind,
         **({"line": line} if (line := line_of(result)) is not None else {}),
         **({"retries": result.attempts - 1} if result.attempts > 1 else {}),
-        **{key: value for key, value in stated.items() if value},
+        **{key: value for key, value in optional.items() if value},
     }

@@ -1,12 +1,12 @@
-"""JUnit XML, as CI systems read it: one testcase a result.
+"""JUnit XML, as CI systems read it: one testcase for each result.
 
-What is written is valid by the schemas that CI systems check (that of Jenkins, and that of Ant's JUnit task):
-a testcase holds at most one element and no file, so that verdicts are properties of the suite, and notes its
-output; where a baseline stands is said in the text of its failure.
+The output is valid by the schemas that CI systems check (that of Jenkins, and that of Ant's JUnit task): a
+testcase has at most one element and no file, so verdicts are properties of the suite, notes are its output,
+and the place of a baseline is in the text of its failure.
 
 JUnit knows three ways not to pass. An unscored result is `skipped` with its own type there, as it did not
-fail; the properties of the suite keep all five counts apart. Where a baseline that was weakened fails the run
-it is a testcase as well: a page of tests that are all green would not be true."""
+fail; the properties of the suite keep all five counts apart. A weakened baseline that fails the run is a
+testcase as well: a page of green tests only would be misleading."""
 
 from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
@@ -37,7 +37,7 @@ def render(report: Report) -> str:
         "errors": summary.error,
         "skipped": summary.skipped + summary.unscored,
         "time": f"{report.seconds:.3f}",
-        "timestamp": report.started.removesuffix("Z"),  # no zone may be stated there
+        "timestamp": report.started.removesuffix("Z"),  # the schema allows no zone
         "hostname": "localhost",
         "package": "baselinekit",
         "id": 0,
@@ -46,7 +46,7 @@ def render(report: Report) -> str:
     counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
     complete = str(summary.complete).lower()
     borderline = {"borderline": number} if (number := count_borderline(report.results)) else {}
-    known = (
+    figures = (
         counts
         | borderline
         | {"complete": complete}
@@ -54,15 +54,17 @@ def render(report: Report) -> str:
         | dict(_verdicts(report))
     )
     properties = _add(suite, "properties", {})
-    for name, value in known.items():
+    for name, value in figures.items():
         _add(properties, "property", {"name": name, "value": value})
     for result in report.results:
         add_result(suite, report.folder, result)
     for revised in weakened:
-        what = beside.describe_revised(report, revised)
-        case = add_case(suite, revised, f"{revised.id} ({what})", 0)
-        said = {"type": "weakened", "message": f"{what}: --fail-on-weakened"}
-        _add(case, "failure", said, "\n".join((_place(report.folder, revised), *(revised.how or (what,)))))
+        change = beside.describe_revised(report, revised)
+        case = add_case(suite, revised, f"{revised.id} ({change})", 0)
+        failure = {"type": "weakened", "message": f"{change}: --fail-on-weakened"}
+        _add(
+            case, "failure", failure, "\n".join((_place(report.folder, revised), *(revised.how or (change,))))
+        )
     notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
     _add(suite, "system-out", {}, "\n".join((*beside.describe_beside(report), *notes)))
     _add(suite, "system-err", {}, "\n".join(collect_warnings(report)))
@@ -72,7 +74,7 @@ def render(report: Report) -> str:
 
 
 def _add(parent: Element, tag: str, attributes: Mapping[str, object], text: str | None = None) -> Element:
-    """An element with nothing in it that XML or a log would stumble over."""
+    """Add an element, without characters that XML or a log cannot hold."""
     element = SubElement(parent, tag, {name: _clean(str(value)) for name, value in attributes.items()})
     element.text = None if text is None else _clean(text)
     return element
@@ -83,7 +85,7 @@ def _clean(text: str) -> str:
 
 
 def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
-    """What became of a result, in this run and since an earlier one."""
+    """Yield the verdicts of the results, in this run and compared with an earlier one."""
     since = beside.verdicts_by_id(report)
     for result in report.results:
         if result.verdict:
@@ -92,8 +94,8 @@ def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
             yield f"{result.id}: since", changed
 
 
-def add_case(suite: Element, about: Result | Revised, name: str, seconds: float) -> Element:
-    file = about.file
+def add_case(suite: Element, subject: Result | Revised, name: str, seconds: float) -> Element:
+    file = subject.file
     stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
     attributes = {
         "classname": stem.strip("./").replace("/", "."),
@@ -103,10 +105,10 @@ def add_case(suite: Element, about: Result | Revised, name: str, seconds: float)
     return _add(suite, "testcase", attributes)
 
 
-def _place(folder: str, about: Result | Revised) -> str:
-    """The file as its repository knows it, and the line."""
-    file = in_repository(folder, about.file)
-    return one_line(file if about.line is None else f"{file}:{about.line}")
+def _place(folder: str, subject: Result | Revised) -> str:
+    """Return the path of the file in its repository, and the line."""
+    file = in_repository(folder, subject.file)
+    return one_line(file if subject.line is None else f"{file}:{subject.line}")
 
 
 def add_result(suite: Element, folder: str, result: Result) -> None:
@@ -115,5 +117,5 @@ def add_result(suite: Element, folder: str, result: Result) -> None:
         reason = describe_reason(result)
         head = f"{_place(folder, result)}  {one_line(result.target)}".rstrip()
         lines = [line for line in (head, reason, *describe_differences(result)) if line]
-        said = {"type": result.code or result.outcome, "message": describe_in_brief(result)}
-        _add(case, _ELEMENTS[result.outcome], said, "\n".join(lines))
+        attributes = {"type": result.code or result.outcome, "message": describe_in_brief(result)}
+        _add(case, _ELEMENTS[result.outcome], attributes, "\n".join(lines))

@@ -1,7 +1,7 @@
 """Markdown for a comment on a pull request: what failed, where it differs, and how to go on.
 
-A comment has a limit, so whole parts are left out once it is reached, and what was left out is counted. The
-summary of a step is the same page with another limit, counted in bytes."""
+A comment has a size limit, so whole parts are left out once it is reached, and counted. The summary of a step
+is the same page with another limit, counted in bytes."""
 
 from collections.abc import Callable
 
@@ -43,12 +43,12 @@ def render(report: Report) -> str:
 
 
 def format_step_summary(report: Report, room: int) -> str:
-    """For the summary of a step: as much as fits into so many bytes."""
+    """Format the summary of a step: as much as fits into so many bytes."""
     return _page(report, _Page(room, lambda text: len(text.encode("utf-8", "backslashreplace"))))
 
 
 class _Page:
-    """Text that grows until it is full."""
+    """A text that takes parts until it is full."""
 
     def __init__(self, longest: int, size: Callable[[str], int]):
         self.text, self.room, self._size = "", longest - _RESERVED, size
@@ -64,7 +64,7 @@ class _Page:
         return fits
 
     def close(self, part: str) -> str:
-        """The last words have room of their own."""
+        """Add the last part, for which room is reserved, and return the text."""
         self.room += _RESERVED
         self.add(part)
         return self.text
@@ -80,75 +80,86 @@ def _page(report: Report, page: _Page) -> str:
         (result for result in report.results if result.outcome != "passed"),
         key=lambda result: OUTCOMES.index(result.outcome),
     )
-    shared, left = share(notable)
-    own = [(result, one) for result, one in zip(notable, left, strict=True) if one is not None]
+    shared, unshared_results = share(notable)
+    pairs = [
+        (result, unshared)
+        for result, unshared in zip(notable, unshared_results, strict=True)
+        if unshared is not None
+    ]
     if notable:
-        page.add(_table([result for result, _ in own], len(notable) - len(own)))
+        page.add(_table([result for result, _ in pairs], len(notable) - len(pairs)))
     for number, change in enumerate(shared):
         if not page.add(shared_section(change, number < _MOST_OPEN)):
             break
-    told = 0
-    for result, one in own:
-        section = _section(result, one, page, len(own) + len(shared) <= _MOST_OPEN)
+    count = 0
+    for result, unshared in pairs:
+        section = _section(result, unshared, page, len(pairs) + len(shared) <= _MOST_OPEN)
         if result.outcome != "skipped" and not page.add(section):
             break
-        told += 1
-    last = ""
-    if told < len(own):
-        last = f"\n*{len(own) - told:,} more are not shown here, because a comment has a size limit.*\n"
+        count += 1
+    ending = ""
+    if count < len(pairs):
+        ending = f"\n*{len(pairs) - count:,} more are not shown here, because a comment has a size limit.*\n"
     if failed := [result for result in notable if result.outcome == "failed"]:
-        right = select_renewable(failed)
+        renewable = select_renewable(failed)
         typed = typed_of(report)
-        last += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed, typed=typed)))}."
-        last += f" Is the new answer right? {markdown_code(refresh_command(right, typed))}" if right else ""
-        last += (
+        ending += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed, typed=typed)))}."
+        ending += (
+            f" Is the new answer right? {markdown_code(refresh_command(renewable, typed))}"
+            if renewable
+            else ""
+        )
+        ending += (
             f" ({markdown_code(typed.results)} is what this job has written.)\n" if typed.results else "\n"
         )
-    return page.close(last)
+    return page.close(ending)
 
 
-def _table(results: list[Result], elsewhere: int) -> str:
-    """`elsewhere`: those that have nothing of their own to tell."""
+def _table(results: list[Result], shared_count: int) -> str:
+    """Return the table of results. `shared_count`: the results with only shared changes, which are shown
+    below."""
     if not results:
         return ""
-    whose = "case" if all(result.case is not None for result in results) else "baseline"
-    lines = ["", f"| outcome | {whose} | what | where |", "|---|---|---|---|"]
+    kind = "case" if all(result.case is not None for result in results) else "baseline"
+    lines = ["", f"| outcome | {kind} | what | where |", "|---|---|---|---|"]
     for result in results[:_MOST_ROWS]:
         number, reason = count_differences(result), describe_reason(result).partition("\n")[0]
-        what = many(number, "difference") if number else markdown_text(cut_line(reason, 160))
+        summary = many(number, "difference") if number else markdown_text(cut_line(reason, 160))
         baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
         if result.criticality:
             baseline += f" ({markdown_text(result.criticality)})"
-        where = markdown_code(cut_line(format_place(result), _LONGEST_CELL))
-        lines.append(f"| {result.outcome} | {baseline} | {what} | {where} |")
+        place = markdown_code(cut_line(format_place(result), _LONGEST_CELL))
+        lines.append(f"| {result.outcome} | {baseline} | {summary} | {place} |")
     if len(results) > _MOST_ROWS:
         lines.append(f"| | | and {len(results) - _MOST_ROWS:,} more | |")
-    if elsewhere:
-        lines.append(f"| failed | {elsewhere:,} more | only what several baselines have in common, below | |")
+    if shared_count:
+        lines.append(
+            f"| failed | {shared_count:,} more | only what several baselines have in common, below | |"
+        )
     return "\n".join(lines) + "\n"
 
 
-def shared_section(change: SharedChange, opened: bool) -> str:
-    """What several baselines have in common, and which."""
+def shared_section(change: SharedChange, is_open: bool) -> str:
+    """Return a change that several baselines share, and their names."""
     path = f"<code>{markdown_html(cut_line(change.path, _LONGEST_CELL))}</code>"
-    head = f"\n<details{' open' * opened}><summary><b>{change.headline}</b> {path}</summary>\n\n"
+    head = f"\n<details{' open' * is_open}><summary><b>{change.headline}</b> {path}</summary>\n\n"
     texts = [f"@@ {'  '.join(part for part in (change.path, change.remark) if part)} @@"]
     texts += [line.text if line.tone != "dim" else f"  {line.text}" for line in change.lines]
     body = markdown_block("\n".join(texts), "diff")
     return f"{head}{body}\n\n{markdown_text(cut_line(change.names(_MOST_NAMED), 4_000))}\n\n</details>\n"
 
 
-def _section(whole: Result, result: Result, page: _Page, opened: bool) -> str:
-    """One result, folded, as much of it as there is room for; nothing when not even its beginning fits. Of
-    the `whole` of it, some may be told above."""
+def _section(full_result: Result, result: Result, page: _Page, is_open: bool) -> str:
+    """Return one result, folded, with as much as fits; nothing if not even its head fits. Some differences of
+    the `full_result` may be shown above."""
     name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
     id = markdown_html(cut_line(result.id, _LONGEST_CELL))
     title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
-    head = f"\n<details{' open' * opened}><summary>{title}</summary>\n\n"
+    head = f"\n<details{' open' * is_open}><summary>{title}</summary>\n\n"
     if result.target:
         head += f"{markdown_code(cut_line(result.target))}\n\n"
-    if whole is not result:
-        head += f"{format_counts(whole, result)}\n\n"
+    if full_result is not result:
+        head += f"{format_counts(full_result, result)}\n\n"
     if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
         head += "  \n".join(reason) + "\n\n"
     parts = describe_parts(result)
@@ -169,8 +180,8 @@ def _section(whole: Result, result: Result, page: _Page, opened: bool) -> str:
 
 
 def _differences(result: Result, page: _Page, around: str) -> str:
-    """As many of the blocks as there is room for, and how many differences that leaves out."""
-    shown, left_out = blocks(result)
+    """Return as many blocks as fit, and how many differences are left out."""
+    shown_blocks, left_out = blocks(result)
     texts = [
         "\n".join(
             [
@@ -178,13 +189,13 @@ def _differences(result: Result, page: _Page, around: str) -> str:
                 *(line.text if line.tone != "dim" else f"  {line.text}" for line in block.lines),
             ]
         )
-        for block in shown
-    ] or _sides(result)
+        for block in shown_blocks
+    ] or _side_texts(result)
     fitting = len(texts)
     while True:
-        lost = left_out + sum(block.count for block in shown[fitting:])
+        hidden_count = left_out + sum(block.count for block in shown_blocks[fitting:])
         text = f"{markdown_block(chr(10).join(texts[:fitting]), 'diff')}\n" if fitting else ""
-        text += f"\n{describe_unshown(lost)}\n" if lost else ""
+        text += f"\n{describe_unshown(hidden_count)}\n" if hidden_count else ""
         if page.fits(around + text):
             return text
         if not fitting:
@@ -192,11 +203,11 @@ def _differences(result: Result, page: _Page, around: str) -> str:
         fitting = fitting * 3 // 4
 
 
-def _sides(result: Result) -> list[str]:
-    """Of an eval case: what was expected and what came, each as much as helps here."""
-    told = evidence(result) if result.case is not None and result.outcome != "passed" else []
+def _side_texts(result: Result) -> list[str]:
+    """Return the expected and actual texts of an eval case, shortened."""
+    evidence_texts = evidence(result) if result.case is not None and result.outcome != "passed" else []
     sides = []
-    for label, text in told:
+    for label, text in evidence_texts:
         sign = _SIGNS.get(label, " ")
         lines = first_lines(text, _MOST_LINES, 300) or [""]
         side = [f"{sign} {line}" for line in lines[:_MOST_LINES]]

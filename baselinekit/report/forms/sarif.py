@@ -1,8 +1,8 @@
 """SARIF 2.1.0, as code scanning and editors read it: a result for each difference, at the line of the
 expected value.
 
-A fingerprint is made of what a difference is about, not of its line or its values: code scanning then knows
-it again on the next run, though the file has grown above it."""
+A fingerprint identifies the subject of a difference, without its line or values: code scanning then
+recognizes it on the next run, even if lines were added above it."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -22,7 +22,7 @@ from baselinekit.report.wording import count_differences, describe_reason, forma
 from baselinekit.tree.paths import render as render_path
 
 MOST = 5_000
-"""Results that code scanning shows of a run; it refuses more than 25,000."""
+"""Results of a run that code scanning shows; it refuses more than 25,000."""
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"failed": "error", "error": "error", "unscored": "warning"}
@@ -50,18 +50,18 @@ def render(report: Report) -> str:
 
 
 def document(report: Report) -> dict[str, Json]:
-    """One run of the tool, as SARIF states it."""
+    """Return one run of the tool as SARIF."""
     documents: list[Json] = []
     rules: dict[str, Json] = {}
-    whole = 0
+    total = 0
     for result in report.results:
         if result.outcome not in _LEVELS:
             continue
-        whole += max(1, count_differences(result))
+        total += max(1, count_differences(result))
         if len(documents) < MOST:
             documents += result_documents(report.folder, result)
     documents += weakened_documents(report)
-    whole += len(report.against.weakened) if report.against else 0
+    total += len(report.against.weakened) if report.against else 0
     del documents[MOST:]
     for result_document in documents:
         rule = result_document["ruleId"]
@@ -72,7 +72,7 @@ def document(report: Report) -> dict[str, Json]:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
-        "invocations": [_invocation(report, whole - len(documents))],
+        "invocations": [_invocation(report, total - len(documents))],
         "results": documents,
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -96,7 +96,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
 
 
 def result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
-    """Each difference of a result; or the result as a whole, when it has none."""
+    """Yield each difference of a result; or the result as a whole if it has none."""
     facts = {
         "id": result.id,
         "outcome": result.outcome,
@@ -106,27 +106,29 @@ def result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
     level = _LEVELS[result.outcome]
     for spot in result.differences:
         rule, path = f"difference/{spot.kind}", render_path(spot.path)
-        known = [result.file, result.id, rule, path]
+        identity = [result.file, result.id, rule, path]
         place = _location(folder, spot.file, spot.line)
         properties = facts | {"path": path, "rule": spot.rule}
-        yield _document(rule, level, _sentence(result, spot), place, known, properties)
+        yield _document(rule, level, _sentence(result, spot), place, identity, properties)
     if not result.differences:
         rule = result.code or result.outcome
         text = f"{result.id}: {describe_reason(result) or result.outcome}"
-        known = [result.file, result.id, rule, ""]
+        identity = [result.file, result.id, rule, ""]
         facts |= {"verdict": result.verdict} if result.verdict else {}
         parts = describe_parts(result)
         facts |= {"graders": "; ".join(parts)} if parts else {}
-        yield _document(rule, level, text, _location(folder, result.file, line_of(result)), known, facts)
+        yield _document(rule, level, text, _location(folder, result.file, line_of(result)), identity, facts)
 
 
 def weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
-    """Each baseline that lets more pass than before, where it stands, or stood."""
+    """Yield each weakened baseline, at the place where it is, or was."""
     against = report.against
     for revised in against.weakened if against else ():
         rule = f"weakened/{revised.change}"
-        how = "; ".join(cut_line(way) for way in revised.how)
-        text = f"{revised.id}: {beside.describe_revised(report, revised)}" + (f": {how}" if how else "")
+        details = "; ".join(cut_line(text) for text in revised.how)
+        text = f"{revised.id}: {beside.describe_revised(report, revised)}" + (
+            f": {details}" if details else ""
+        )
         level = "error" if against and against.strict else "warning"
         place = _location(report.folder, revised.file, revised.line)
         properties = {"id": revised.id, "change": revised.change}
@@ -134,10 +136,10 @@ def weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
 
 
 def _document(
-    rule: str, level: str, text: str, location: Json, known: list[Json], properties: dict[str, Json]
+    rule: str, level: str, text: str, location: Json, identity: list[Json], properties: dict[str, Json]
 ) -> dict[str, Json]:
-    """`known`: what the fingerprint is made of."""
-    fingerprint = sha256(encode(known).encode("utf-8")).hexdigest()[:32]
+    """Return one result of SARIF. `identity`: the values from which the fingerprint is made."""
+    fingerprint = sha256(encode(identity).encode("utf-8")).hexdigest()[:32]
     return {
         "ruleId": rule,
         "level": level,
@@ -172,10 +174,10 @@ def _rule(rule: str) -> dict[str, Json]:
     code = explain(rule)
     texts = dict[str, str](_KINDS.items()) | _WEAKENED
     short = texts.get(kind) or (code.title if code else f"A baseline ended as {rule}.")
-    stated: dict[str, Json] = {"id": rule, "shortDescription": _text(short)}
+    document: dict[str, Json] = {"id": rule, "shortDescription": _text(short)}
     if code:
-        stated["help"] = _text(code.text)
-    return stated
+        document["help"] = _text(code.text)
+    return document
 
 
 def _text(text: str) -> dict[str, Json]:

@@ -1,9 +1,9 @@
-"""HTML that cannot be broken out of, and small pictures of numbers in it: whatever is no `Markup` is escaped,
-and only this file makes Markup.
+"""Builds HTML that is safe from injection, and small pictures of numbers in it: whatever is not `Markup` is
+escaped, and only this file makes Markup.
 
-There are few elements and attributes in a report, so both are listed, and nothing that runs, loads or leads
-anywhere is among them: a template language, which escapes by default and lets all of that through, would be a
-dependency that promises less. Each picture has its meaning in words as well, for those who do not see it."""
+A report needs few elements and attributes, so both are listed, and none of them runs, loads or links to
+anything outside. A template language escapes by default but allows all of that, so it would be a dependency
+with fewer guarantees. Each picture also has its meaning in words, for those who do not see it."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -32,11 +32,11 @@ _ATTRIBUTES = {
     *("viewBox", "width", "height", "x", "y", "cx", "cy", "r", "points"),
 }
 MOST_POINTS = 60
-"""Points in a picture, the latest."""
+"""The most points in a picture: the latest ones."""
 
-_BAR, _GAP, _TALL = 8, 2, 40
-_WIDE, _LOW = 80, 18
-_SCALE = 120
+_BAR_WIDTH, _BAR_GAP, _CHART_HEIGHT = 8, 2, 40
+_LINE_WIDTH, _LINE_HEIGHT = 80, 18
+_SCALE_WIDTH = 120
 _EDGES = (1, 2, 5)
 _SHORTEST, _LONGEST = 1e-7, 1e6
 
@@ -44,7 +44,7 @@ Value = str | int | float | bool | None
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ Child = str | None | Iterable["str | None"]
 
 
 def element(tag: str, *children: Child, **attributes: Value) -> Markup:
-    """An element. `class_="x"` and `aria_label="y"` are attributes; None and False are left out."""
+    """Return an element. `class_="x"` and `aria_label="y"` are attributes; None and False are left out."""
     if tag not in _ELEMENTS:
         raise ValueError(f"no element of a report: {tag}")
     if not str(attributes.get("href", "#")).startswith("#"):
@@ -69,7 +69,7 @@ def element(tag: str, *children: Child, **attributes: Value) -> Markup:
 
 
 def joined(*children: Child) -> Markup:
-    """One after the other, each escaped unless it is Markup."""
+    """Join the children, each escaped unless it is Markup."""
     parts = []
     for child in children:
         if isinstance(child, str):
@@ -80,13 +80,13 @@ def joined(*children: Child) -> Markup:
 
 
 def read_asset(name: str) -> str:
-    """`page.css` or `page.js`, which stand beside this file. The script only adds filters: a report is read
-    without it."""
+    """Return `page.css` or `page.js` from the folder of this file. The script only adds filters: a report is
+    readable without it."""
     return Path(__file__).with_name(name).read_text("utf-8")
 
 
 def page(title: str, style: str, script: str, body: Markup) -> Markup:
-    """A whole document that loads nothing, and runs this one script and nothing else."""
+    """Return a whole document that loads nothing and runs only this script."""
     digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
     policy = (
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
@@ -116,28 +116,28 @@ def _attribute(name: str) -> str:
 
 
 def _verbatim(tag: str, text: str) -> Markup:
-    """Our own style or script, which nothing from outside is part of."""
+    """Return our own style or script, which contains nothing from outside."""
     if "</" in text or "<!--" in text:
         raise ValueError(f"this would end the {tag}")
     return Markup(f"<{tag}>{text}</{tag}>")
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Child]], kind: str = "") -> Markup:
-    """Rows under their heads; the first cell of each names the row. A column without any cell has none."""
-    filled = [place for place in range(len(heads)) if any(row[place] for row in rows)]
-    rows, heads = [[row[place] for place in filled] for row in rows], [heads[place] for place in filled]
+    """Return a table; the first cell of each row names it. A column without any content is left out."""
+    columns = [column for column in range(len(heads)) if any(row[column] for row in rows)]
+    rows, heads = [[row[column] for column in columns] for row in rows], [heads[column] for column in columns]
     body = [
         element("tr", element("th", row[0], scope="row"), [element("td", cell) for cell in row[1:]])
         for row in rows
     ]
-    made = element(
+    element_table = element(
         "table",
         element("caption", caption),
         element("thead", element("tr", [element("th", head, scope="col") for head in heads])),
         element("tbody", body),
         class_=kind or None,
     )
-    return element("div", made, class_="wide")
+    return element("div", element_table, class_="wide")
 
 
 def figure(picture: Markup, caption: str) -> Markup:
@@ -145,38 +145,44 @@ def figure(picture: Markup, caption: str) -> Markup:
 
 
 def outcome_picture(runs: Sequence[Summary], label: str) -> Markup:
-    """A column a run, as high as its part of all that ran: what did not pass stands on top."""
-    shown = runs[-MOST_POINTS:]
+    """Return a column for each run, divided by the share of each outcome: what did not pass is on top."""
+    shown_runs = runs[-MOST_POINTS:]
     columns = []
-    for number, summary in enumerate(shown):
+    for number, summary in enumerate(shown_runs):
         top = 0.0
         for outcome in OUTCOMES:
             share = getattr(summary, outcome) / summary.total if summary.total else 0
-            height = round(share * _TALL, 2)
+            height = round(share * _CHART_HEIGHT, 2)
             if share:
-                height = max(1.5, height) if outcome != "passed" else _TALL - top
+                height = max(1.5, height) if outcome != "passed" else _CHART_HEIGHT - top
                 columns.append(
                     element(
                         "rect",
                         class_=outcome,
-                        x=number * (_BAR + _GAP),
+                        x=number * (_BAR_WIDTH + _BAR_GAP),
                         y=round(top, 2),
-                        width=_BAR,
-                        height=round(min(height, _TALL - top), 2),
+                        width=_BAR_WIDTH,
+                        height=round(min(height, _CHART_HEIGHT - top), 2),
                     )
                 )
-            top = min(_TALL, top + height)
-    return _picture(len(shown) * (_BAR + _GAP) - _GAP, _TALL, label, joined(columns), "outcomes")
+            top = min(_CHART_HEIGHT, top + height)
+    return _picture(
+        len(shown_runs) * (_BAR_WIDTH + _BAR_GAP) - _BAR_GAP,
+        _CHART_HEIGHT,
+        label,
+        joined(columns),
+        "outcomes",
+    )
 
 
 def spread_picture(seconds: Sequence[float], label: str) -> Markup:
-    """How many took how long: a column for each step of 1, 2, 5, 10 …; nothing where there is too little."""
-    taken = [value for value in seconds if _SHORTEST <= value < _LONGEST]
-    low, high = (_step(min(taken)), _step(max(taken))) if taken else (0, 0)
-    if len(taken) < 5 or low == high:
+    """Return a histogram of times with the steps 1, 2, 5, 10 …; nothing if there are too few values."""
+    times = [value for value in seconds if _SHORTEST <= value < _LONGEST]
+    low, high = (_step(min(times)), _step(max(times))) if times else (0, 0)
+    if len(times) < 5 or low == high:
         return Markup("")
     tally = [0] * (high - low + 1)
-    for value in taken:
+    for value in times:
         tally[_step(value) - low] += 1
     most = max(tally)
     columns = [
@@ -184,48 +190,53 @@ def spread_picture(seconds: Sequence[float], label: str) -> Markup:
             "rect",
             element("title", f"{number:,} took {_edge(low + place)} to {_edge(low + place + 1)}"),
             class_="taken",
-            x=place * (2 * _BAR + _GAP),
-            y=round(_TALL - max(1.5, number / most * _TALL), 2),
-            width=2 * _BAR,
-            height=round(max(1.5, number / most * _TALL), 2),
+            x=place * (2 * _BAR_WIDTH + _BAR_GAP),
+            y=round(_CHART_HEIGHT - max(1.5, number / most * _CHART_HEIGHT), 2),
+            width=2 * _BAR_WIDTH,
+            height=round(max(1.5, number / most * _CHART_HEIGHT), 2),
         )
         for place, number in enumerate(tally)
         if number
     ]
-    width = len(tally) * (2 * _BAR + _GAP) - _GAP
-    return _picture(width, _TALL, label, joined(columns), "spread")
+    width = len(tally) * (2 * _BAR_WIDTH + _BAR_GAP) - _BAR_GAP
+    return _picture(width, _CHART_HEIGHT, label, joined(columns), "spread")
 
 
 def spark_picture(moments: Sequence[Moment]) -> Markup:
-    """A line of the times that a baseline took; where it did not pass there is a dot."""
-    shown = moments[-MOST_POINTS:]
-    if len(shown) < 2:
+    """Return a line of the times that a baseline took, with a dot where it did not pass."""
+    shown_moments = moments[-MOST_POINTS:]
+    if len(shown_moments) < 2:
         return Markup("")
-    most = max(moment.seconds for moment in shown) or 1.0
-    step = (_WIDE - 6) / (len(shown) - 1)
-    places = [
-        (round(3 + number * step, 1), round(_LOW - 3 - moment.seconds / most * (_LOW - 6), 1))
-        for number, moment in enumerate(shown)
+    most = max(moment.seconds for moment in shown_moments) or 1.0
+    step = (_LINE_WIDTH - 6) / (len(shown_moments) - 1)
+    points = [
+        (round(3 + number * step, 1), round(_LINE_HEIGHT - 3 - moment.seconds / most * (_LINE_HEIGHT - 6), 1))
+        for number, moment in enumerate(shown_moments)
     ]
-    line = element("polyline", class_="line", points=" ".join(f"{x},{y}" for x, y in places))
+    line = element("polyline", class_="line", points=" ".join(f"{x},{y}" for x, y in points))
     dots = [
         element("circle", class_=moment.outcome, cx=x, cy=y, r=2.2)
-        for (x, y), moment in zip(places, shown, strict=True)
+        for (x, y), moment in zip(points, shown_moments, strict=True)
         if moment.outcome != "passed"
     ]
-    bad = len(dots)
-    first, last = format_brief(shown[0].seconds), format_brief(shown[-1].seconds)
-    label = f"{len(shown)} runs, {bad} not passed, {first} to {last}"
-    return _picture(_WIDE, _LOW, label, joined(line, dots), "spark")
+    failing = len(dots)
+    first, last = format_brief(shown_moments[0].seconds), format_brief(shown_moments[-1].seconds)
+    label = f"{len(shown_moments)} runs, {failing} not passed, {first} to {last}"
+    return _picture(_LINE_WIDTH, _LINE_HEIGHT, label, joined(line, dots), "spark")
 
 
 def interval_picture(value: float, low: float, high: float, threshold: float | None, label: str) -> Markup:
-    """A share between 0 and 1 with how sure it is; a stroke across stands where it has to reach."""
-    middle, height = _LOW / 2, 4
-    start, end = _across(low), _across(high)
+    """Return a share between 0 and 1 with its interval; a stroke marks the threshold."""
+    middle, height = _LINE_HEIGHT / 2, 4
+    start, end = _scale_position(low), _scale_position(high)
     parts = [
         element(
-            "rect", class_="scale", x=_across(0), y=middle - 0.5, width=_across(1) - _across(0), height=1
+            "rect",
+            class_="scale",
+            x=_scale_position(0),
+            y=middle - 0.5,
+            width=_scale_position(1) - _scale_position(0),
+            height=1,
         ),
         element(
             "rect",
@@ -235,16 +246,25 @@ def interval_picture(value: float, low: float, high: float, threshold: float | N
             width=round(max(1.0, end - start), 1),
             height=height,
         ),
-        element("circle", class_="value", cx=_across(value), cy=middle, r=3.5),
+        element("circle", class_="value", cx=_scale_position(value), cy=middle, r=3.5),
     ]
     if threshold is not None:
-        parts.append(element("rect", class_="least", x=_across(threshold) - 1, y=1, width=2, height=_LOW - 2))
-    return _picture(_SCALE + 8, _LOW, label, joined(parts), "interval")
+        parts.append(
+            element(
+                "rect",
+                class_="least",
+                x=_scale_position(threshold) - 1,
+                y=1,
+                width=2,
+                height=_LINE_HEIGHT - 2,
+            )
+        )
+    return _picture(_SCALE_WIDTH + 8, _LINE_HEIGHT, label, joined(parts), "interval")
 
 
-def _across(share: float) -> float:
-    """Where on the scale a share stands."""
-    return round(4 + min(1.0, max(0.0, share)) * _SCALE, 1)
+def _scale_position(share: float) -> float:
+    """Return the position of a share on the scale."""
+    return round(4 + min(1.0, max(0.0, share)) * _SCALE_WIDTH, 1)
 
 
 def _picture(width: int, height: int, label: str, inside: Markup, kind: str) -> Markup:
@@ -261,7 +281,7 @@ def _picture(width: int, height: int, label: str, inside: Markup, kind: str) -> 
 
 
 def _step(seconds: float) -> int:
-    """The number of the step 1, 2, 5, 10 … that a time has reached."""
+    """Return the number of the step 1, 2, 5, 10 … that a time has reached."""
     power: int = floor(log10(seconds))
     lead = seconds / 10.0**power
     return power * len(_EDGES) + sum(lead >= edge for edge in _EDGES) - 1

@@ -1,5 +1,5 @@
-"""The pages for a browser: of a run with its evals, and of the history of runs. Each loads nothing, works
-without its script, and stays of a size that a browser opens: what is cut is said."""
+"""The HTML pages: of a run with its evals, and of the history of runs. Each loads nothing, works without its
+script, and stays small enough for a browser to open: what was cut is stated."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -38,12 +38,12 @@ from baselinekit.report.wording import (
 
 MOST_ROWS = 20_000
 LONGEST = 6_000_000
-"""Characters of all details together."""
+"""The most characters of all details together."""
 
 _MOST_REVISED = 500
 _MOST_WARNINGS = 50
 _MOST_SHOWN = 12
-_MOST_KEPT = 500
+_MOST_FOLDED = 500
 _MOST_NAMED = 50
 _MOST_SHARED = 200
 _TONES = {
@@ -71,21 +71,21 @@ _HEADS = ("Baseline", *_NUMBERS, "Latency", "Last regression")
 
 def render(report: Report) -> str:
     ordered = sorted(report.results, key=lambda result: OUTCOMES.index(result.outcome))
-    shown = ordered[:MOST_ROWS]
-    room, bare, rows = LONGEST, 0, []
-    shared, left = share(shown)
+    shown_results = ordered[:MOST_ROWS]
+    room, cut_count, rows = LONGEST, 0, []
+    shared, unshared_results = share(shown_results)
     typed = typed_of(report)
-    for number, (result, own) in enumerate(zip(shown, left, strict=True), 1):
-        inside = results.inside(result, own, typed) if room > 0 else None
-        room -= len(inside or "")
-        bare += inside is None and result.outcome != "passed"
-        rows.append(results.row(number, result, inside, report.trends.moments.get(result.id, ())))
+    for number, (result, unshared) in enumerate(zip(shown_results, unshared_results, strict=True), 1):
+        details = results.result_details(result, unshared, typed) if room > 0 else None
+        room -= len(details or "")
+        cut_count += details is None and result.outcome != "passed"
+        rows.append(results.row(number, result, details, report.trends.moments.get(result.id, ())))
     notes = collect_warnings(report)[:_MOST_WARNINGS]
-    if left_out := len(ordered) - len(shown):
+    if left_out := len(ordered) - len(shown_results):
         notes.append(f"{left_out:,} more results are not in this page: it would be too large (-o x.json)")
-    if bare:
-        cut = f"the details of {bare:,} results are left out"
-        notes.append(f"{cut}: the page would be too large (-o x.json)")
+    if cut_count:
+        message = f"the details of {cut_count:,} results are left out"
+        notes.append(f"{message}: the page would be too large (-o x.json)")
     aside = [element("p", cut_line(note)) for note in notes]
     slash, j, k, enter, escape = (element("kbd", key) for key in ("/", "j", "k", "Enter", "Esc"))
     parts = "Keys: ", slash, " filter, ", j, " and ", k, " next and previous, ", enter
@@ -100,7 +100,7 @@ def render(report: Report) -> str:
             _weakened(report.against) if report.against else None,
             eval_sections(report),
             _tools(report),
-            format_shared_changes(shared, shown),
+            format_shared_changes(shared, shown_results),
             element("h2", "Results"),
             rows,
             _run(report),
@@ -110,10 +110,12 @@ def render(report: Report) -> str:
     return page(f"{headline(report)} – baselinekit", read_asset("page.css"), read_asset("page.js"), body)
 
 
-def format_shared_changes(shared: Sequence[SharedChange], shown: Sequence[Result]) -> Iterator[Markup]:
-    """What several baselines have in common is told once."""
+def format_shared_changes(
+    shared: Sequence[SharedChange], shown_results: Sequence[Result]
+) -> Iterator[Markup]:
+    """Yield the changes that several baselines share, each shown once."""
     if shared:
-        numbers = {result.id: number for number, result in enumerate(shown, 1)}
+        numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
         yield element("h2", "The same change in several baselines")
         yield from (results.shared_change(change, numbers) for change in shared[:_MOST_SHARED])
     if len(shared) > _MOST_SHARED:
@@ -122,55 +124,59 @@ def format_shared_changes(shared: Sequence[SharedChange], shown: Sequence[Result
 
 def _header(report: Report) -> Markup:
     outcomes = [element("li", element("b", text), class_=outcome) for outcome, text in count_outcomes(report)]
-    stated = " · ".join(filter(None, (report.started, report.command, report.commit)))
-    name, but = suite_title(report), describe_incomplete(report)
-    whole, bad = len(report.results), sum(result.outcome != "passed" for result in report.results)
-    verdict = f"{bad:,} of {whole:,} did not pass" if bad or not whole else f"All {whole:,} passed"
-    about = element(
+    facts = " · ".join(filter(None, (report.started, report.command, report.commit)))
+    name, incomplete = suite_title(report), describe_incomplete(report)
+    total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
+    verdict = f"{failing:,} of {total:,} did not pass" if failing or not total else f"All {total:,} passed"
+    title = element(
         "div",
         element(
             "h1",
             element("small", f"baselinekit · {name}" if name else "baselinekit"),
             verdict,
-            element("span", f" ({but})", class_="but") if but else None,
+            element("span", f" ({incomplete})", class_="but") if incomplete else None,
         ),
         element("ul", outcomes or element("li", "nothing ran"), class_="tally"),
-        element("p", cut_line(stated, 300), class_="dim"),
+        element("p", cut_line(facts, 300), class_="dim"),
     )
     pictures = []
-    if past := [run.summary for run in report.trends.runs]:
-        label = f"The last {len(past[-markup.MOST_POINTS :]) + 1:,} runs"
-        shown = [*past[1 - markup.MOST_POINTS :], report.summary]
-        pictures.append(figure(markup.outcome_picture(shown, label), label))
+    if past_summaries := [run.summary for run in report.trends.runs]:
+        label = f"The last {len(past_summaries[-markup.MOST_POINTS :]) + 1:,} runs"
+        summaries = [*past_summaries[1 - markup.MOST_POINTS :], report.summary]
+        pictures.append(figure(markup.outcome_picture(summaries, label), label))
     times = [result.seconds for result in report.results if result.seconds]
     span = f"{format_brief(min(times))} to {format_brief(max(times))}" if times else ""
     if picture := markup.spread_picture(times, f"How long each took: {span}"):
         pictures.append(figure(picture, f"{span} each"))
-    return element("header", about, pictures)
+    return element("header", title, pictures)
 
 
 def _weakened(against: Against) -> Iterator[Markup]:
-    """What the change does to the baselines themselves."""
+    """Yield the section on what the change does to the baselines themselves."""
     yield element("h2", beside.weakened_headline(against))
     if not against.changes:
         return
     rows = [
         element(
             "tr",
-            element("th", one.change, scope="row", class_="failed" if one in against.weakened else "passed"),
+            element(
+                "th", change.change, scope="row", class_="failed" if change in against.weakened else "passed"
+            ),
             element(
                 "td",
-                element("code", cut_line(one.id)),
+                element("code", cut_line(change.id)),
                 " ",
-                element("span", f"{one.file}:{one.line or 1}", class_="place"),
+                element("span", f"{change.file}:{change.line or 1}", class_="place"),
             ),
-            element("td", "; ".join(cut_line(way) for way in (*one.how, *beside.describe_approval(one)))),
+            element(
+                "td", "; ".join(cut_line(text) for text in (*change.how, *beside.describe_approval(change)))
+            ),
         )
-        for one in beside.sort_revised(against)[:_MOST_REVISED]
+        for change in beside.sort_revised(against)[:_MOST_REVISED]
     ]
     yield element("table", element("tbody", rows))
-    if more := len(against.changes) - len(rows):
-        yield element("p", f"… and {more:,} more", class_="dim")
+    if hidden_count := len(against.changes) - len(rows):
+        yield element("p", f"… and {hidden_count:,} more", class_="dim")
 
 
 def _tools(report: Report) -> Markup:
@@ -182,7 +188,7 @@ def _tools(report: Report) -> Markup:
         )
         for outcome, text in count_outcomes(report)
     ]
-    script = element(
+    filters = element(
         "div",
         element(
             "input",
@@ -209,7 +215,7 @@ def _tools(report: Report) -> Markup:
         element("label", element("input", type="radio", name="layout", id="beside"), " side by side"),
         class_="layout",
     )
-    return element("div", script, layout, class_="tools", role="search")
+    return element("div", filters, layout, class_="tools", role="search")
 
 
 def _run(report: Report) -> Iterator[Markup]:
@@ -226,7 +232,8 @@ def _run(report: Report) -> Iterator[Markup]:
 
 
 def eval_sections(report: Report) -> Iterator[Markup]:
-    """In the order in which they are read: how good, since when, which part of it, and what now."""
+    """Yield the sections in reading order: how good the results are, since when, in which group, and what to
+    do next."""
     cases = [result for result in report.results if result.case is not None]
     if report.suite and report.suite.metrics:
         metrics = report.suite.metrics
@@ -247,13 +254,13 @@ def eval_sections(report: Report) -> Iterator[Markup]:
     advice = evalreport.recommendations(report) if cases else []
     if advice:
         yield element("h2", "Recommendations")
-        yield from _folded(
+        yield from _fold_rows(
             [element("li", cut_line(text)) for text in advice], lambda items: element("ol", items)
         )
 
 
 def suite_title(report: Report) -> str:
-    """The name of the suite, with its version where it states one."""
+    """Return the name of the suite, with its version if it states one."""
     if report.suite is None:
         return ""
     version = f" {report.suite.version}" if report.suite.version else ""
@@ -261,35 +268,35 @@ def suite_title(report: Report) -> str:
 
 
 def _metric(metric: Metric) -> list[Child]:
-    least = "" if metric.threshold is None else f"{metric.threshold:g}"
+    threshold = "" if metric.threshold is None else f"{metric.threshold:g}"
     tone = "passed" if metric.met else "failed"
     status = evalreport.format_status(metric)
     met: Child = element("span", status, class_=f"outcome {tone}") if status else ""
     if metric.value is None:
         none = element("span", "none", class_="dim")
-        return [metric.name, metric.view, none, "", "", "", least, met]
-    between, picture = beside.format_interval(metric), Markup("")
+        return [metric.name, metric.view, none, "", "", "", threshold, met]
+    interval, picture = beside.format_interval(metric), Markup("")
     if metric.low is not None and metric.high is not None:
-        label = f"{metric.name} {format_share(metric.value)}, {between}"
+        label = f"{metric.name} {format_share(metric.value)}, {interval}"
         picture = markup.interval_picture(metric.value, metric.low, metric.high, metric.threshold, label)
     count = f"{metric.count:,}" if metric.count else ""
     value = element("b", format_share(metric.value))
-    return [metric.name, metric.view, value, between, picture, count, least, met]
+    return [metric.name, metric.view, value, interval, picture, count, threshold, met]
 
 
 def _groups(report: Report) -> Iterator[Markup]:
-    """By kind of case, by the categories that the cases themselves name, and by grader."""
+    """Yield the tables by kind of case, by the categories of the cases, and by grader."""
     summary = evalreport.summary(report)
     yield element("h2", "Results by group")
-    named: dict[str, list[Result]] = {}
+    by_category_name: dict[str, list[Result]] = {}
     for result in report.results:
         if result.case and result.case.category and result.case.category != result.case.eval_type:
-            named.setdefault(result.case.category, []).append(result)
+            by_category_name.setdefault(result.case.category, []).append(result)
     groups = [
         *summary["by_category"].items(),
         *(
-            (cut_line(name, 80), evalreport.count_results(of))
-            for name, of in sorted(named.items())[:_MOST_NAMED]
+            (cut_line(name, 80), evalreport.count_results(category_results))
+            for name, category_results in sorted(by_category_name.items())[:_MOST_NAMED]
         ),
         ("all", {**summary, "total": summary["total_evals"]}),
     ]
@@ -311,30 +318,30 @@ def _groups(report: Report) -> Iterator[Markup]:
 
 
 def _judges(report: Report) -> Iterator[Markup]:
-    """How far each judge agrees with people, as it was measured."""
+    """Yield how far each judge agrees with people, as it was measured."""
     yield element("h2", "Judges")
     rows: list[list[Child]] = []
-    unknown: list[Markup] = []
+    unmeasured: list[Markup] = []
     for judge in report.suite.judges if report.suite else ():
-        known = judge.agreement
-        named = (element("code", cut_line(judge.model)), element("span", judge.file, class_="place"))
-        if known is None:
-            unknown.append(element("p", beside.describe_judge(judge), class_="unscored tone"))
+        agreement = judge.agreement
+        names = (element("code", cut_line(judge.model)), element("span", judge.file, class_="place"))
+        if agreement is None:
+            unmeasured.append(element("p", beside.describe_judge(judge), class_="unscored tone"))
             continue
         accuracy = kappa = "not available"
-        if known.accuracy is not None:
-            low, high = wilson(known.accuracy, known.decided)
-            accuracy = f"{format_share(known.accuracy)} ({format_share(low)} to {format_share(high)})"
-        if known.kappa is not None:
-            kappa = format_share(known.kappa)
-        wrong = (f"{known.only_judge:,}", f"{known.only_human:,}", f"{known.undecided:,}")
-        agreed = f"{known.both + known.neither:,} of {known.decided:,}"
-        rows.append([*named, agreed, accuracy, kappa, *wrong])
+        if agreement.accuracy is not None:
+            low, high = wilson(agreement.accuracy, agreement.decided)
+            accuracy = f"{format_share(agreement.accuracy)} ({format_share(low)} to {format_share(high)})"
+        if agreement.kappa is not None:
+            kappa = format_share(agreement.kappa)
+        wrong = (f"{agreement.only_judge:,}", f"{agreement.only_human:,}", f"{agreement.undecided:,}")
+        agreed = f"{agreement.both + agreement.neither:,} of {agreement.decided:,}"
+        rows.append([*names, agreed, accuracy, kappa, *wrong])
     heads = ("judge", "labels", "agrees with people on", "accuracy", "kappa")
     wrong_heads = ("passes what they fail", "fails what they pass", "unusable replies")
     if rows:
         yield table("Measured against people, with 95 % intervals", (*heads, *wrong_heads), rows, "figures")
-    yield from unknown
+    yield from unmeasured
 
 
 def _earlier(earlier: Earlier) -> Iterator[Markup]:
@@ -347,38 +354,43 @@ def _earlier(earlier: Earlier) -> Iterator[Markup]:
         chances = (f"{chance:.3g}" for chance in (metric.chance, metric.adjusted))
         rows.append([metric.name, *shares, *counts, *chances, _verdict(metric.verdict)])
     if rows:
-        tested = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "")
-        yield table("Over the cases that can be compared: exact McNemar", tested, rows, "figures")
+        metric_heads = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "")
+        yield table("Over the cases that can be compared: exact McNemar", metric_heads, rows, "figures")
     cases: list[list[Child]] = []
     for case in beside.select_notable(earlier):
         before, now = (f"{passed:,}/{attempts:,}" for passed, attempts in (case.before, case.now))
         chance = "" if case.chance is None else f"{case.chance:.3g}"
-        why = element("span", cut_line(case.why), class_="dim") if case.why else ""
+        reason = element("span", cut_line(case.why), class_="dim") if case.why else ""
         id = element("code", cut_line(case.id, 200))
-        cases.append([id, before, now, chance, _verdict(case.verdict), why])
+        cases.append([id, before, now, chance, _verdict(case.verdict), reason])
     if cases:
         heads = ("case", "before", "now", "p", "", "")
         caption = "Attempts that passed, of those decided: exact Fisher"
-        yield from _folded(cases, lambda shown: table(caption, heads, shown, "figures"))
-    for why, number in beside.count_incomparable(earlier).items():
-        yield element("p", f"{number:,} not comparable: {cut_line(why)}")
+        yield from _fold_rows(cases, lambda shown_cases: table(caption, heads, shown_cases, "figures"))
+    for reason, number in beside.count_incomparable(earlier).items():
+        yield element("p", f"{number:,} not comparable: {cut_line(reason)}")
     for ids, word in ((earlier.added, "New"), (earlier.gone, "Gone")):
         names = [element("code", cut_line(id, 200)) for id in ids[:_MOST_NAMED]]
-        more = f" … and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else None
+        note = f" … and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else None
         if ids:
-            yield element("p", f"{word}: ", names[0], [joined(", ", name) for name in names[1:]], more)
+            yield element("p", f"{word}: ", names[0], [joined(", ", name) for name in names[1:]], note)
     yield from (element("p", hint, class_="dim") for hint in beside.earlier_hints(earlier))
 
 
-def _folded(rows: Sequence[_Row], made: Callable[[Sequence[_Row]], Markup]) -> Iterator[Markup]:
-    """The first of many; the others behind a line that opens, and the very many only counted."""
-    yield made(rows[:_MOST_SHOWN])
-    rest = rows[_MOST_SHOWN:_MOST_KEPT]
-    if rest:
-        more = element("summary", f"… and {len(rows) - _MOST_SHOWN:,} more", class_="dim")
-        left = len(rows) - _MOST_KEPT
-        last = element("p", f"… and {left:,} that are not in this page", class_="dim") if left > 0 else None
-        yield element("details", more, made(rest), last)
+def _fold_rows(rows: Sequence[_Row], build: Callable[[Sequence[_Row]], Markup]) -> Iterator[Markup]:
+    """Yield the first of many rows; the others in a section that opens, and those beyond a limit only
+    counted."""
+    yield build(rows[:_MOST_SHOWN])
+    folded_rows = rows[_MOST_SHOWN:_MOST_FOLDED]
+    if folded_rows:
+        summary = element("summary", f"… and {len(rows) - _MOST_SHOWN:,} more", class_="dim")
+        hidden_count = len(rows) - _MOST_FOLDED
+        note = (
+            element("p", f"… and {hidden_count:,} that are not in this page", class_="dim")
+            if hidden_count > 0
+            else None
+        )
+        yield element("details", summary, build(folded_rows), note)
 
 
 def _verdict(word: str) -> Markup:
@@ -387,19 +399,19 @@ def _verdict(word: str) -> Markup:
 
 def render_history(history: History) -> str:
     trends = sorted(history.trends, key=worst_first)
-    shown, cut = trends[:MOST_HISTORY_ROWS], len(trends) - MOST_HISTORY_ROWS
+    shown_trends, cut_count = trends[:MOST_HISTORY_ROWS], len(trends) - MOST_HISTORY_ROWS
     head = [
         element("th", name, scope="col", class_="number" if name in _NUMBERS else None) for name in _HEADS
     ]
     body = joined(
         history_header(history),
-        element("aside", element("p", f"{cut:,} more are not in this page")) if cut > 0 else None,
+        element("aside", element("p", f"{cut_count:,} more are not in this page")) if cut_count > 0 else None,
         element(
             "main",
             element(
                 "table",
                 element("thead", element("tr", head)),
-                element("tbody", [history_row(trend) for trend in shown]),
+                element("tbody", [history_row(trend) for trend in shown_trends]),
             ),
         ),
     )
@@ -411,7 +423,7 @@ def render_history(history: History) -> str:
 def history_header(history: History) -> Markup:
     runs = history.runs
     label = f"The last {len(runs[-markup.MOST_POINTS :]):,} runs"
-    about = element(
+    title = element(
         "div",
         element(
             "h1",
@@ -421,13 +433,17 @@ def history_header(history: History) -> Markup:
         element("p", f"{runs[0].started} to {runs[-1].started}", class_="dim"),
     )
     picture = markup.outcome_picture([run.summary for run in runs[-markup.MOST_POINTS :]], label)
-    return element("header", about, figure(picture, label))
+    return element("header", title, figure(picture, label))
 
 
 def history_row(trend: Trend) -> Markup:
-    where = trend.last_regression
-    since = " at ".join(part for part in (where.run.started, where.run.commit or "") if part) if where else ""
-    moments = [Moment(one.run.started, one.outcome, one.seconds) for one in trend.seen]
+    regressed = trend.last_regression
+    since = (
+        " at ".join(part for part in (regressed.run.started, regressed.run.commit or "") if part)
+        if regressed
+        else ""
+    )
+    moments = [Moment(past.run.started, past.outcome, past.seconds) for past in trend.seen]
     numbers = (
         format_rate(trend, "–"),
         f"{trend.flips}",

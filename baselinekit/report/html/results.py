@@ -1,5 +1,5 @@
-"""One result in the HTML report: the line that says how it went, and all that there is to say behind it: what
-differs, and of an eval case what each grader said, what was expected beside what came, and each attempt."""
+"""One result in the HTML report: its line, and the details behind it: the differences, and for an eval case
+what each grader said, expected beside actual, and each attempt."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -65,43 +65,43 @@ _MOST_LINKED = 200
 _LONGEST_DETAIL = 400
 _SHOWN_ABOVE = ("expected", "actual", "differences")
 _SIGN = 2
-"""`- ` or `+ `, with which each line begins."""
+"""The length of `- ` or `+ ` at the start of each line."""
 
-_ALIKE = 6
-"""Lines that share less are simply different."""
+_FEWEST_COMMON = 6
+"""Lines with fewer common characters are shown as entirely different."""
 
 
 def row(number: int, result: Result, details: Markup | None, moments: tuple[Moment, ...]) -> Markup:
-    differing = count_differences(result)
-    parts = (result.name, result.criticality, result.verdict, *marks(result))
-    about = [cut_line(text or "", 200) for text in parts]
-    about.append(many(differing, "difference") if differing else "")
+    difference_count = count_differences(result)
+    parts = (result.name, result.criticality, result.verdict, *row_labels(result))
+    labels = [cut_line(text or "", 200) for text in parts]
+    labels.append(many(difference_count, "difference") if difference_count else "")
     now = Moment("", result.outcome, result.seconds)
     cells = joined(
         element("span", result.outcome, class_="outcome"),
         element("code", cut_line(result.id, 200), class_="id"),
-        element("span", " · ".join(part for part in about if part), class_="name"),
+        element("span", " · ".join(part for part in labels if part), class_="name"),
         spark_picture([*moments, now]) or element("span"),
         element("span", format_brief(result.seconds), class_="took"),
     )
-    named = {"id": f"r{number}", "class_": f"result {result.outcome}", "data_outcome": result.outcome}
+    attributes = {"id": f"r{number}", "class_": f"result {result.outcome}", "data_outcome": result.outcome}
     if not details:
-        return element("div", element("div", cells, class_="row"), **named)
-    opened = number <= MOST_OPEN and result.outcome not in ("passed", "skipped")
+        return element("div", element("div", cells, class_="row"), **attributes)
+    is_open = number <= MOST_OPEN and result.outcome not in ("passed", "skipped")
     summary = element("summary", cells, class_="row")
-    return element("details", summary, element("div", details, class_="inside"), open=opened, **named)
+    return element("details", summary, element("div", details, class_="inside"), open=is_open, **attributes)
 
 
 def shared_change(change: SharedChange, numbers: dict[str, int]) -> Markup:
-    """What several baselines have in common, with a way to each of them."""
-    linked: list[Markup | str] = []
+    """Return a change that several baselines share, with a link to each of them."""
+    links: list[Markup | str] = []
     for result in change.results[:_MOST_LINKED]:
-        shown = element("code", cut_line(result.id, 200))
+        name = element("code", cut_line(result.id, 200))
         number = numbers.get(result.id)
-        linked += [element("a", shown, href=f"#r{number}") if number else shown, " "]
-    more = len(change.results) - _MOST_LINKED
-    which = [element("summary", change.names()), element("p", linked)]
-    which += [element("p", f"… and {more:,} more", class_="dim")] if more > 0 else []
+        links += [element("a", name, href=f"#r{number}") if number else name, " "]
+    hidden_count = len(change.results) - _MOST_LINKED
+    baselines = [element("summary", change.names()), element("p", links)]
+    baselines += [element("p", f"… and {hidden_count:,} more", class_="dim")] if hidden_count > 0 else []
     return element(
         "section",
         element(
@@ -110,24 +110,24 @@ def shared_change(change: SharedChange, numbers: dict[str, int]) -> Markup:
             element("span", " ".join(filter(None, (change.remark, change.headline))), class_="dim"),
         ),
         difference_lines(change.lines),
-        element("details", which),
+        element("details", baselines),
         class_="diff shared",
     )
 
 
-def inside(result: Result, own: Result | None, typed: Typed) -> Markup | None:
-    """What there is to say of a result; of one that passed only what is noteworthy. `own`: without what is
-    told of several at once."""
+def result_details(result: Result, unshared: Result | None, typed: Typed) -> Markup | None:
+    """Return the details of a result; for a passed one only if there is something noteworthy. `unshared`: the
+    result without the differences that are shown for several baselines at once."""
     reason, usage = describe_reason(result), describe_usage(result.usage)
-    noted = result.notes or result.environment_drift or reason or is_noteworthy(result)
-    if result.outcome == "passed" and not noted:
+    has_notes = result.notes or result.environment_drift or reason or is_noteworthy(result)
+    if result.outcome == "passed" and not has_notes:
         return None
     code = explain(result.code) if result.code else None
-    more = element("code", f"baselinekit explain {result.code}")
-    shown, left_out = blocks(own, bounds=_BOUNDS) if own is not None else ([], 0)
-    explained = [element("div", cut_line(line)) for line in result.explanation[:_MOST_EXPLAINED]]
-    unexplained = len(result.explanation) - _MOST_EXPLAINED
-    explained += [element("div", f"… and {unexplained:,} more lines")] if unexplained > 0 else []
+    command = element("code", f"baselinekit explain {result.code}")
+    shown_blocks, left_out = blocks(unshared, bounds=_BOUNDS) if unshared is not None else ([], 0)
+    explanation = [element("div", cut_line(line)) for line in result.explanation[:_MOST_EXPLAINED]]
+    hidden_count = len(result.explanation) - _MOST_EXPLAINED
+    explanation += [element("div", f"… and {hidden_count:,} more lines")] if hidden_count > 0 else []
     refresh = refresh_command([result], typed) if select_renewable([result]) else ""
     return joined(
         element(
@@ -139,7 +139,7 @@ def inside(result: Result, own: Result | None, typed: Typed) -> Markup | None:
             class_="where",
         ),
         [element("p", cut_line(line)) for line in reason.splitlines()[:_MOST_REASONS]],
-        element("p", f"{result.code}: {code.title}. More: ", more, class_="dim") if code else None,
+        element("p", f"{result.code}: {code.title}. More: ", command, class_="dim") if code else None,
         [
             element(
                 "section",
@@ -152,15 +152,15 @@ def inside(result: Result, own: Result | None, typed: Typed) -> Markup | None:
                 difference_lines(block.lines),
                 class_="diff",
             )
-            for block in shown
+            for block in shown_blocks
         ],
         element("p", describe_unshown(left_out), class_="dim") if left_out else None,
-        _told_above(result, own) if own is not result else None,
-        behind(result),
-        _drift(result),
+        _shared_paths(result, unshared) if unshared is not result else None,
+        case_details(result),
+        _drift_table(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
-        element("details", element("summary", "In words"), element("div", explained, class_="said"))
-        if explained and result.case is None  # of a case the same stands above, in tables
+        element("details", element("summary", "In words"), element("div", explanation, class_="said"))
+        if explanation and result.case is None  # a case shows the same above, in tables
         else None,
         element("p", "Is the new answer right? ", element("code", refresh), class_="renew")
         if refresh
@@ -168,15 +168,18 @@ def inside(result: Result, own: Result | None, typed: Typed) -> Markup | None:
     )
 
 
-def _told_above(result: Result, own: Result | None) -> Markup:
-    """Which differences are told of several baselines at once: by their paths, which a filter finds here."""
-    left = set(map(id, own.differences if own is not None else ()))
-    paths = dict.fromkeys(row_pattern(spot.path) for spot in result.differences if id(spot) not in left)
-    shown = [joined(element("code", cut_line(path, 200)), " ") for path in list(paths)[:_MOST_LINKED]]
-    return element("p", "With other baselines, above: ", shown, class_="dim")
+def _shared_paths(result: Result, unshared: Result | None) -> Markup:
+    """Return the paths of the differences that are shown for several baselines at once, so that a filter
+    finds them here."""
+    unshared_ids = set(map(id, unshared.differences if unshared is not None else ()))
+    paths = dict.fromkeys(
+        row_pattern(spot.path) for spot in result.differences if id(spot) not in unshared_ids
+    )
+    codes = [joined(element("code", cut_line(path, 200)), " ") for path in list(paths)[:_MOST_LINKED]]
+    return element("p", "With other baselines, above: ", codes, class_="dim")
 
 
-def _drift(result: Result) -> Markup | None:
+def _drift_table(result: Result) -> Markup | None:
     changed, commits = describe_drift(result)
     if not changed:
         return element("p", f"changed since capture: {commits}", class_="dim") if commits else None
@@ -190,61 +193,61 @@ def _drift(result: Result) -> Markup | None:
         for name, was, now in changed[:_MOST_DRIFTS]
     ]
     heads = [element("th", text, scope="col") for text in ("what", "then", "now")]
-    made = element(
+    rows_table = element(
         "table",
         element("caption", "Changed since capture"),
         element("thead", element("tr", heads)),
         element("tbody", rows),
     )
-    return joined(made, element("p", commits, class_="dim") if commits else None)
+    return joined(rows_table, element("p", commits, class_="dim") if commits else None)
 
 
-def difference_lines(shown: Sequence[DiffLine]) -> Markup:
-    """What was expected stands before what came instead; lines that both have are said once."""
+def difference_lines(lines: Sequence[DiffLine]) -> Markup:
+    """Return the expected lines before the actual ones; lines that are the same in both are shown once."""
     rows: list[Markup] = []
-    gone: list[str] = []
-    for tone, group in groupby(shown, key=lambda line: line.tone):
+    old_lines: list[str] = []
+    for tone, group in groupby(lines, key=lambda line: line.tone):
         texts = [line.text for line in group]
         if tone == "gone":
-            gone = texts
+            old_lines = texts
             continue
         if tone == "came":
-            rows.append(pair_of_lines(gone, texts))
+            rows.append(pair_of_lines(old_lines, texts))
         else:
-            rows += [pair_of_lines(gone, [])] if gone else []
+            rows += [pair_of_lines(old_lines, [])] if old_lines else []
             for text in texts:
                 line = element("div", text)
-                again = element("div", text, class_="again", aria_hidden="true")
+                copy = element("div", text, class_="again", aria_hidden="true")
                 is_both, kind = text.startswith("| "), "at" if text.startswith("@@") else "said"
                 rows.append(
-                    element("div", line, again, class_="pair both")
+                    element("div", line, copy, class_="pair both")
                     if is_both
                     else element("div", text, class_=kind)
                 )
-        gone = []
-    rows += [pair_of_lines(gone, [])] if gone else []
+        old_lines = []
+    rows += [pair_of_lines(old_lines, [])] if old_lines else []
     return element("div", rows, class_="lines")
 
 
-def pair_of_lines(gone: list[str], came: list[str]) -> Markup:
-    left: Sequence[Markup | str] = gone
-    right: Sequence[Markup | str] = came
-    if len(gone) == len(came):
-        both = [_marked(old, new) for old, new in zip(gone, came, strict=True)]
-        left, right = [old for old, _ in both], [new for _, new in both]
+def pair_of_lines(old_lines: list[str], new_lines: list[str]) -> Markup:
+    old_side: Sequence[Markup | str] = old_lines
+    new_side: Sequence[Markup | str] = new_lines
+    if len(old_lines) == len(new_lines):
+        both = [_mark_difference(old, new) for old, new in zip(old_lines, new_lines, strict=True)]
+        old_side, new_side = [old for old, _ in both], [new for _, new in both]
     sides = [
         element("div", [element("div", text) for text in texts], class_=tone)
-        for tone, texts in (("gone", left), ("came", right))
+        for tone, texts in (("gone", old_side), ("came", new_side))
     ]
     return element("div", sides, class_="pair")
 
 
-def _marked(old: str, new: str) -> tuple[Markup, Markup]:
-    """Two lines with the part in which they differ marked, unless that is all of them."""
-    start = _SIGN + _alike(old[_SIGN:], new[_SIGN:])
-    rest = min(len(old), len(new)) - start
-    end = min(rest, _alike(old[_SIGN:][::-1], new[_SIGN:][::-1]))
-    if start + end < _ALIKE:
+def _mark_difference(old: str, new: str) -> tuple[Markup, Markup]:
+    """Return two lines with the differing part marked, unless that is all of them."""
+    start = _SIGN + _count_common(old[_SIGN:], new[_SIGN:])
+    shorter = min(len(old), len(new)) - start
+    end = min(shorter, _count_common(old[_SIGN:][::-1], new[_SIGN:][::-1]))
+    if start + end < _FEWEST_COMMON:
         return joined(old), joined(new)
     while start > _SIGN and within_word(old, new, start):
         start -= 1
@@ -254,7 +257,7 @@ def _marked(old: str, new: str) -> tuple[Markup, Markup]:
 
 
 def within_word(old: str, new: str, place: int) -> bool:
-    """Whether what is alike ends within a word or a number, of which a part alone says little."""
+    """Whether the common part ends within a word or a number, of which a part alone says little."""
     return old[place - 1].isalnum() and any(text[place : place + 1].isalnum() for text in (old, new))
 
 
@@ -264,66 +267,66 @@ def with_mark(text: str, start: int, end: int) -> Markup:
     return joined(text[:start], middle, text[stop:])
 
 
-def _alike(old: str, new: str) -> int:
-    """How many characters two texts begin with alike."""
+def _count_common(old: str, new: str) -> int:
+    """Return how many characters are the same at the start of two texts."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((number for number, (left, right) in pairs if left != right), min(len(old), len(new)))
 
 
-def behind(result: Result) -> Iterator[Markup | None]:
-    """What there is to say of a case beyond what is said of every result."""
+def case_details(result: Result) -> Iterator[Markup | None]:
+    """Yield the details of an eval case beyond those of every result."""
     grades = grades_of(result)
     if result.outcome != "passed" and not result.differences:
-        yield from map(_differing, list(each_grade(grades))[:_MOST_GRADES])
-        yield _sides(result)
+        yield from map(_structure_differences, list(each_grade(grades))[:_MOST_GRADES])
+        yield _expected_and_actual(result)
     if grades:
-        yield _grades(all_grades_of(result), result)
+        yield _grades_table(all_grades_of(result), result)
     attempts = result.case.attempts if result.case else ()
-    if len(attempts) > 1 or any(one.again for one in attempts):
-        yield _attempts(attempts, result)
+    if len(attempts) > 1 or any(attempt.again for attempt in attempts):
+        yield _attempts_table(attempts, result)
 
 
 def is_noteworthy(result: Result) -> bool:
-    """Whether there is something to look at though the case passed: how it was judged, or how often."""
+    """Whether a passed case has something to show: its grades."""
     return bool(grades_of(result))
 
 
-def marks(result: Result) -> list[str]:
-    """What stands in the line of the case: where it belongs, and its score where that says more."""
+def row_labels(result: Result) -> list[str]:
+    """Return the labels in the line of a case: its group and tags, and its score if that is informative."""
     if result.case is None:
         return []
     score = result.case.score
-    tells = score is not None and score not in (0, 1)
+    is_informative = score is not None and score not in (0, 1)
     return [
         result.case.eval_type,
         result.case.category
         if result.case.category and result.case.category != result.case.eval_type
         else "",
         " ".join(f"#{tag}" for tag in result.case.tags[:5]),
-        f"score {format_share(score)}" if score is not None and tells else "",
+        f"score {format_share(score)}" if score is not None and is_informative else "",
     ]
 
 
-def _sides(result: Result) -> Markup | None:
-    """Expected beside actual, as far as a grader knows of both; else what came, alone: then nothing in it is
-    less or more than something else."""
+def _expected_and_actual(result: Result) -> Markup | None:
+    """Return expected beside actual if a grader states both; else the one that is known, without difference
+    marks."""
     sides = dict(evidence(result))
     expected, actual = sides.get("Expected"), sides.get("Actual")
     if expected is not None and actual is not None:
-        shown, head = difference_lines(list(side_lines(expected, actual))), "expected and actual"
-    elif (alone := actual if expected is None else expected) is not None:
+        body, head = difference_lines(list(side_lines(expected, actual))), "expected and actual"
+    elif (text := actual if expected is None else expected) is not None:
         head = "actual" if expected is None else "expected"
-        lines = first_lines(alone, _MOST_LINES) or ['""']
-        more = [element("div", line, class_="said") for line in lines[_MOST_LINES:]]
-        first = [element("div", line) for line in lines[:_MOST_LINES]]
-        shown = element("div", first, more, class_="lines plain")
+        lines = first_lines(text, _MOST_LINES) or ['""']
+        notes = [element("div", line, class_="said") for line in lines[_MOST_LINES:]]
+        shown_lines = [element("div", line) for line in lines[:_MOST_LINES]]
+        body = element("div", shown_lines, notes, class_="lines plain")
     else:
         return None
-    return element("section", element("h3", element("code", head)), shown, class_="diff")
+    return element("section", element("h3", element("code", head)), body, class_="diff")
 
 
 def side_lines(expected: str, actual: str) -> Iterator[DiffLine]:
-    """A diff where it shows what differs; else all of one, then all of the other."""
+    """Yield a diff if the texts have lines in common; else all of one, then all of the other."""
     if "\n" in expected.strip() and "\n" in actual.strip():
         changed = unified(expected, actual)
         if changed and any(line.startswith("| ") for line in changed):
@@ -336,15 +339,22 @@ def side_lines(expected: str, actual: str) -> Iterator[DiffLine]:
         yield from (DiffLine("dim", line) for line in lines[_MOST_LINES:])
 
 
-def _differing(grade: Grade) -> Markup | None:
-    """Where an output is not as a structure says, of a case that has no baseline: then the result has it."""
-    listed = grade.details.get("differences")
-    places = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+def _structure_differences(grade: Grade) -> Markup | None:
+    """Return where an output does not match a structure, for a case without a baseline; with one, the result
+    has the differences."""
+    differences = grade.details.get("differences")
+    shown_differences = (
+        [difference for difference in differences if isinstance(difference, dict)]
+        if isinstance(differences, list)
+        else []
+    )
     lines: list[DiffLine] = []
-    for one in places[:_MOST_DIFFERENCES]:
-        lines.append(DiffLine("dim", short(one.get("path", "$"), 200)))
-        lines += [DiffLine("gone", f"- {short(one['expected'], 500)}")] if "expected" in one else []
-        lines += [DiffLine("came", f"+ {short(one['actual'], 500)}")] if "actual" in one else []
+    for difference in shown_differences[:_MOST_DIFFERENCES]:
+        lines.append(DiffLine("dim", short(difference.get("path", "$"), 200)))
+        lines += (
+            [DiffLine("gone", f"- {short(difference['expected'], 500)}")] if "expected" in difference else []
+        )
+        lines += [DiffLine("came", f"+ {short(difference['actual'], 500)}")] if "actual" in difference else []
     if not lines:
         return None
     head = element(
@@ -353,7 +363,7 @@ def _differing(grade: Grade) -> Markup | None:
     return element("section", head, difference_lines(lines), class_="diff")
 
 
-def _grades(grades: Sequence[tuple[Grade, str]], result: Result) -> Markup:
+def _grades_table(grades: Sequence[tuple[Grade, str]], result: Result) -> Markup:
     rows = [
         (
             element("code", cut_line(grade.grader, 120)),
@@ -365,58 +375,65 @@ def _grades(grades: Sequence[tuple[Grade, str]], result: Result) -> Markup:
         )
         for grade, standing in grades[:_MOST_GRADES]
     ]
-    more = len(grades) - len(rows)
-    caption = "What the graders said" + (f" (the first {len(rows)} of {len(grades):,})" if more else "")
+    hidden_count = len(grades) - len(rows)
+    caption = "What the graders said" + (
+        f" (the first {len(rows)} of {len(grades):,})" if hidden_count else ""
+    )
     return table(caption, ("grader", "kind", "outcome", "score", "why", "where"), rows)
 
 
 def _outcome(outcome: str, verdict: str | None) -> Markup:
-    said = f"{outcome}, {verdict}" if verdict and verdict != outcome else outcome
-    return element("span", said, class_=f"outcome {outcome}")
+    text = f"{outcome}, {verdict}" if verdict and verdict != outcome else outcome
+    return element("span", text, class_=f"outcome {outcome}")
 
 
 def _details(grade: Grade) -> Markup | None:
-    """What the grader noted: of that which every grader has, the sides stand above already."""
-    noted = [
+    """Return the notes of a grader, without those already shown above."""
+    details = [
         (name, value)
         for name, value in grade.details.items()
         if name not in _SHOWN_ABOVE and value not in (None, "", [], {})
     ]
-    if not noted:
+    if not details:
         return None
     rows = [
         joined(element("dt", cut_line(name, 60)), element("dd", short(value, _LONGEST_DETAIL)))
-        for name, value in noted[:_MOST_DETAILS]
+        for name, value in details[:_MOST_DETAILS]
     ]
     return element("dl", rows, class_="noted")
 
 
-def _attempts(attempts: Sequence[Attempt], result: Result) -> Markup:
-    """Each attempt in a row; `again` are those that were made because the surroundings failed."""
-    last = telling(result)
+def _attempts_table(attempts: Sequence[Attempt], result: Result) -> Markup:
+    """Return a table with each attempt in a row; `again` counts the replays because the environment
+    failed."""
+    explaining = telling(result)
     rows = [
         (
-            str(one.number),
-            _outcome(one.outcome, one.verdict),
-            "" if one.score is None else format_share(one.score),
-            format_brief(one.seconds),
-            describe_usage(one.usage),
+            str(attempt.number),
+            _outcome(attempt.outcome, attempt.verdict),
+            "" if attempt.score is None else format_share(attempt.score),
+            format_brief(attempt.seconds),
+            describe_usage(attempt.usage),
             joined(
-                cut_line(one.reason) if last is None or one.reason != last.reason else None,
-                element("span", f" replayed {one.again} more times", class_="dim") if one.again else None,
+                cut_line(attempt.reason)
+                if explaining is None or attempt.reason != explaining.reason
+                else None,
+                element("span", f" replayed {attempt.again} more times", class_="dim")
+                if attempt.again
+                else None,
             ),
         )
-        for one in attempts[:_MOST_ATTEMPTS]
+        for attempt in attempts[:_MOST_ATTEMPTS]
     ]
-    passed = sum(one.outcome == "passed" for one in attempts)
+    passed = sum(attempt.outcome == "passed" for attempt in attempts)
     caption = f"{passed:,} of {len(attempts):,} attempts passed"
     if len(attempts) > len(rows):
         caption += f" (the first {len(rows)} are shown)"
     return table(caption, ("attempt", "outcome", "score", "took", "used", "why"), rows)
 
 
-# Graders that put things into classes whose right one is known: a table for each with what it should
-# have said beside what it said, and where it was asked several times each case.
+# Graders that classify: a table for each with the right class against the class given, and the cases with
+# several attempts.
 
 
 _MOST_TABLES = 50
@@ -424,27 +441,29 @@ _MOST_CASES = 500
 
 
 def classes_section(report: Report) -> Iterator[Markup]:
-    found = classifications(report)
-    if found:
+    tables = classifications(report)
+    if tables:
         yield element("h2", "Classes")
         yield element("p", "Rows: which class is right. Columns: which was said.", class_="dim")
-    for one in found[:_MOST_TABLES]:
-        yield _summary(one)
-        yield element("div", _confusion(one), _cases(one), class_="beside")
-    if len(found) > _MOST_TABLES:
-        yield element("p", f"… and {len(found) - _MOST_TABLES:,} more graders that classify", class_="dim")
+    for classification in tables[:_MOST_TABLES]:
+        yield _summary(classification)
+        yield element("div", _confusion_table(classification), _cases_table(classification), class_="beside")
+    if len(tables) > _MOST_TABLES:
+        yield element("p", f"… and {len(tables) - _MOST_TABLES:,} more graders that classify", class_="dim")
 
 
-def _summary(one: Classification) -> Markup:
-    if one.accuracy is None:
-        return element("p", element("b", title(one)), " ", describe_accuracy(one))
-    text = describe_accuracy(one)
-    picture = interval_picture(one.accuracy, *one.interval, None, f"{title(one)}: {text}")
-    return element("div", element("p", element("b", title(one)), f" {text}"), picture)
+def _summary(classification: Classification) -> Markup:
+    if classification.accuracy is None:
+        return element("p", element("b", title(classification)), " ", describe_accuracy(classification))
+    text = describe_accuracy(classification)
+    picture = interval_picture(
+        classification.accuracy, *classification.interval, None, f"{title(classification)}: {text}"
+    )
+    return element("div", element("p", element("b", title(classification)), f" {text}"), picture)
 
 
-def _confusion(one: Classification) -> Markup:
-    heads, rows = table_rows(one)
+def _confusion_table(classification: Classification) -> Markup:
+    heads, rows = table_rows(classification)
     body: list[list[Child]] = []
     for wanted, counts in rows:
         cells: list[Child] = [wanted]
@@ -453,15 +472,18 @@ def _confusion(one: Classification) -> Markup:
             cells.append(element("span", f"{count:,}", class_=tone) if count else "0")
         body.append(cells)
     return table(
-        title(one), ("should be", *(f"said {head}" for head in heads[:-1]), heads[-1]), body, "figures"
+        title(classification),
+        ("should be", *(f"said {head}" for head in heads[:-1]), heads[-1]),
+        body,
+        "figures",
     )
 
 
-def _cases(one: Classification) -> Markup | None:
-    """Each case that was tried several times, those first that flip."""
-    if not one.repeated:
+def _cases_table(classification: Classification) -> Markup | None:
+    """Return the cases with several attempts, those with different classes first."""
+    if not classification.repeated:
         return None
-    ordered = sorted(one.cases, key=lambda case: not case.flips)
+    ordered = sorted(classification.cases, key=lambda case: not case.flips)
     rows: list[list[Child]] = [
         [
             cut_line(case.name, 200),
@@ -471,5 +493,5 @@ def _cases(one: Classification) -> Markup | None:
         ]
         for case in ordered[:_MOST_CASES]
     ]
-    caption = f"Over several attempts, {len(one.flipping):,} of {len(one.cases):,} flip"
+    caption = f"Over several attempts, {len(classification.flipping):,} of {len(classification.cases):,} flip"
     return table(caption, ("case", "should be", "said, how often", "over attempts"), rows)
