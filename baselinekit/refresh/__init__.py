@@ -1,1 +1,1 @@
-"""An output on file and the one that came back → the changes between them, each to be accepted by itself."""
+"""The stored output and a new one → the changes between them, each to be accepted on its own."""

@@ -205,8 +205,7 @@ class _ChangeWalk:
             *((e, None) for e in aligned.missing),
             *((None, a) for a in aligned.extra),
         ]
-        # In reading order: by the position in the new array; a removed row comes before the row that is there
-        # now.
+        # In reading order: by the position in the new array; a removed row comes before the one there now.
         rows.sort(key=lambda row: (row[0] or 0, 0) if row[1] is None else (row[1], 1))
         parts = tuple(
             self.compare_or_add(

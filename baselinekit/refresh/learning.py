@@ -79,7 +79,7 @@ class ReplayView:
 
 
 class _ReplayDifferences:
-    """Every place where the replays differ, in the order of the first of them."""
+    """Collects every place where the replays differ, in the order of the first replay."""
 
     def __init__(self, view: ReplayView):
         self._view = view
@@ -319,7 +319,7 @@ def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
 
 
 def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
-    """Whether any line is about a place in the rows of a list."""
+    """Whether any line is about a place in the rows of an array."""
     rows = tuple(f"{key}{sign}" for key in _evidence_keys(path) for sign in ("[", ".*"))
     return any(key.startswith(rows) for key in learnt)
 

@@ -128,7 +128,7 @@ def _find_rule(
             return None
         return ListRule(path, By(order.removeprefix(BY)) if order.startswith(BY) else "unordered", sizes)
     if not sizes[0]:
-        return None  # one row describes rows that are there
+        return None  # no row to describe
     steady, gone = _always_there(stored_lists[0], service_lists)
     if len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)

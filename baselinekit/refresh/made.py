@@ -16,7 +16,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Volatile
 from baselinekit.tree.places import places
 
-# Ids that hold the time at which they were made: one of now was made by this request, or just before it.
+# Ids that contain the time of their creation: a recent one was made by this request, or just before it.
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID = lazy_pattern(rf"0[{_CROCKFORD}]{{25}}")
@@ -57,7 +57,7 @@ def _is_made_now(value: Json, now: float) -> bool:
     return any(abs(when - now) <= NEAR for when in _moments_of_id(str(value)))
 
 
-# Ids of a request, by their name; and the id of what a request has created, where the status says so.
+# Request ids, recognized by their name; and the id of what a request has created, if the status says so.
 
 _OF_REQUEST = r"(?:x[-_])?(?:amzn?[-_]?)?(?:request|trace|span|correlation|invocation)[-_]?id"
 _REQUEST_NAME = lazy_pattern(_OF_REQUEST, re.IGNORECASE)

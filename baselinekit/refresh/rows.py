@@ -68,7 +68,7 @@ _NARROWEST_FIRST = for_rows()
 
 
 class Unlike(Exception):
-    """The rows do not have one form."""
+    """Raised where rows have no form in common."""
 
 
 def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
@@ -117,7 +117,7 @@ def placeholder_for(values: Sequence[Json], accepts: Accepts) -> str:
 
 
 def _unescaped(value: Json) -> Json:
-    """The value that a stored literal stands for."""
+    """Return the value that a stored literal stands for."""
     if not isinstance(value, str) or not has_marker(value):
         return value
     parts = split(value)

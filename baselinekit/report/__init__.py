@@ -1,1 +1,1 @@
-"""Results to text, and nothing else: every form is rendered from a `Report` alone."""
+"""Turns results into text, and nothing else: every form is rendered from a `Report` alone."""

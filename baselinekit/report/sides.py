@@ -257,7 +257,7 @@ def changes(old: list[str], new: list[str]) -> list[Stretch]:
     """Return the stretches between common items, found from the items that occur once in each sequence."""
     stretches: list[Stretch] = []
     for o1, o2, n1, n2 in gaps(old, new):
-        if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # a long one is not divided
+        if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # too long to divide
             stretches.append((o1, o2, n1, n2))
             continue
         opcodes = SequenceMatcher(None, old[o1:o2], new[n1:n2], autojunk=False).get_opcodes()

@@ -44,7 +44,7 @@ def count_borderline(results: Iterable[Result]) -> int:
 
 
 def count_outcome(outcome: Outcome, number: int) -> str:
-    """`1 error`, `2 errors`, `2 failed`."""
+    """Return `1 error`, `2 errors`, `2 failed`."""
     return f"{number:,} {'errors' if outcome == 'error' and number > 1 else outcome}"
 
 

@@ -1,1 +1,1 @@
-"""What is said of eval cases, their graders, metrics and gates, and to the people who rate."""
+"""Reports on eval cases, their graders, metrics and gates, and the screens for people who rate."""

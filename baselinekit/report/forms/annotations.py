@@ -85,9 +85,8 @@ def _commands(report: Report) -> Iterator[str]:
 def _take_turns(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
     """Yield the first block of each result, then the second of each, and so on. A result without differences
     yields None once."""
-    blocks_of_results = [
-        blocks(result)[0] for result in results[:MOST]
-    ]  # with more results, none would have a second
+    # with more results, none would have a second block
+    blocks_of_results = [blocks(result)[0] for result in results[:MOST]]
     for turn in range(max(map(len, blocks_of_results), default=0) or 1):
         for number, result_blocks in enumerate(blocks_of_results):
             if turn < max(1, len(result_blocks)):

@@ -1,1 +1,1 @@
-"""The pages for a browser: of a run, of its evals, of the runs before. Each is a file that loads nothing."""
+"""The HTML pages: of a run, of its evals, of earlier runs. Each is one file that loads nothing."""

@@ -130,14 +130,14 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Child]], k
         element("tr", element("th", row[0], scope="row"), [element("td", cell) for cell in row[1:]])
         for row in rows
     ]
-    element_table = element(
+    table_element = element(
         "table",
         element("caption", caption),
         element("thead", element("tr", [element("th", head, scope="col") for head in heads])),
         element("tbody", body),
         class_=kind or None,
     )
-    return element("div", element_table, class_="wide")
+    return element("div", table_element, class_="wide")
 
 
 def figure(picture: Markup, caption: str) -> Markup:
