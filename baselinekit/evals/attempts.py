@@ -1,4 +1,4 @@
-"""One attempt at an eval case: one observation, and what each grader makes of it."""
+"""One attempt at an eval case: one observation and its grades."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,7 +48,7 @@ from baselinekit.variables import MASK, Redactor, Scope, Secret
 from baselinekit.workflow.judging import compare_settled, observe
 from baselinekit.workflow.project import CaptureEnvironment
 
-# All that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
+# Everything that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
 
 
 T = TypeVar("T")
@@ -56,8 +56,8 @@ T = TypeVar("T")
 
 @frozen
 class TimeLeft:
-    """How much of its limit an attempt has left. `limit` is None for a case that may take as long as it
-    takes; `key`: what it is called in the file of the case."""
+    """How much of its time limit an attempt has left. `limit` is None for a case without a limit; `key`: the
+    key of the limit in the file of the case."""
 
     limit: Seconds | None
     seconds: Callable[[], float]
@@ -65,7 +65,7 @@ class TimeLeft:
     key: str = "timeout_seconds"
 
     def left(self) -> float:
-        """CannotReplay where nothing is."""
+        """Return the seconds that are left; CannotReplay if there are none."""
         if self.limit is None:
             return inf
         left = self.limit - (self.seconds() - self.began)
@@ -74,8 +74,8 @@ class TimeLeft:
         return left
 
     def call(self, client: Callable[[], T]) -> T:
-        """What a client gives. If the time of the case is over, the error says so, instead of naming the one
-        request in which it happened."""
+        """Call a client. If the time of the case is over, the error says so instead of naming the request
+        that was under way."""
         try:
             return client()
         except CannotReplay:
@@ -83,55 +83,57 @@ class TimeLeft:
             raise
 
     def within(self, clients: Clients) -> Clients:
-        """The same clients, none of which works longer than the case has time."""
+        """Return the same clients, each limited to the time that the case has left."""
         if self.limit is None:
             return clients
 
         def send(request: Request) -> Response:
-            out = replace(request, timeout=min(request.timeout, self.left()))
-            return self.call(lambda: clients.send(out))
+            limited = replace(request, timeout=min(request.timeout, self.left()))
+            return self.call(lambda: clients.send(limited))
 
         def execute(run: ProcessSpec) -> ProcessResult:
-            begun = replace(run, timeout=min(run.timeout, self.left()))
-            return self.call(lambda: clients.execute(begun))
+            limited = replace(run, timeout=min(run.timeout, self.left()))
+            return self.call(lambda: clients.execute(limited))
 
         def sleep(seconds: float) -> None:
             clients.sleep(min(seconds, self.left()))
 
-        return replace(clients, send=send, execute=execute, sleep=sleep, models=_Asked(self, clients.models))
+        return replace(
+            clients, send=send, execute=execute, sleep=sleep, models=_LimitedModels(self, clients.models)
+        )
 
 
 @frozen
-class _Asked:
+class _LimitedModels:
     time: TimeLeft
     models: ModelClient
 
     def ask(self, ask: Ask) -> Answer:
         left = self.time.left()
-        asked = replace(ask, timeout=left if ask.timeout is None else min(ask.timeout, left))
-        return self.time.call(lambda: self.models.ask(asked))
+        limited = replace(ask, timeout=left if ask.timeout is None else min(ask.timeout, left))
+        return self.time.call(lambda: self.models.ask(limited))
 
     def check(self, name: str) -> None:
         self.models.check(name)
 
 
-_WAITS = (0.25, 0.5)
-"""Before an observation is asked for again, because there was nobody to ask."""
+_PAUSES = (0.25, 0.5)
+"""Seconds to wait before an observation is asked for again, because the service could not be reached."""
 
-_NOBODY_THERE = frozenset(("BK301", "BK304", "BK611"))
-_ENOUGH = 5
-"""After so many attempts in a row that found nobody there, the next ones do not wait for them any more."""
+_UNREACHABLE = frozenset(("BK301", "BK304", "BK611"))
+_MOST_UNREACHABLE = 5
+"""After so many attempts in a row that could not reach the service, further attempts do not wait for it."""
 
-_TURNS = 1_000
-"""Samples of one judgement tell themselves apart by smaller numbers."""
+_TURNS_PER_ATTEMPT = 1_000
+"""The turns of two attempts lie this far apart: the samples of one judgement use the numbers between."""
 
 _LONGEST_OUTPUT = 20_000
 
 
 @frozen
 class Slip:
-    """What an attempt leaves to be written down, where it was made by somebody who writes nothing: outputs
-    that are to wait for people, and what was `answered`, a line of JSON each."""
+    """What the run has to write down for an attempt that was made by a worker, which writes nothing itself:
+    the outputs that are `queued` for people to rate, and the answers, a line of JSON each."""
 
     queued: list[RatingItem] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -139,9 +141,10 @@ class Slip:
 
 @frozen
 class Outside:
-    """What only evals need of the world: a place to run a program in, started by the client that it is given,
-    and what people have said. `check` refuses beforehand what may not be run; `answered` hears of what was
-    answered to an attempt; `take` writes down what an attempt has left that was made elsewhere."""
+    """The clients that only evals need. `run` runs generated code in a sandbox, with the client that it is
+    given; `rated` returns the grade by the ratings of people; `check` refuses in advance what may not be run;
+    `answered` is called with the answer to each attempt; `take` writes down the slip of an attempt that was
+    made elsewhere."""
 
     run: Callable[[FunctionOutput, str, Execute], Ran] = lambda method, code, execute: Ran(
         (), flaw="there is no sandbox to run the program in"
@@ -156,7 +159,7 @@ class Outside:
 
 @frozen
 class AttemptResult:
-    """An attempt, and where it has a baseline what was found and what it was found in."""
+    """An attempt; where it has a baseline also the comparison, and the observation that was compared."""
 
     attempt: Attempt
     comparison: Comparison | None = None
@@ -164,10 +167,10 @@ class AttemptResult:
 
 
 @dataclass(slots=True)
-class _Line:
-    """How often in a row nobody was there: a lost count does no harm."""
+class _UnreachableCount:
+    """How often in a row a service could not be reached. It has no lock: a lost count does no harm."""
 
-    broken: int = 0
+    in_a_row: int = 0
 
 
 @frozen
@@ -178,50 +181,51 @@ class Examiner:
     outside: Outside
     stopped: Callable[[], bool]
     seconds: Callable[[], float]
-    _line: _Line = field(default_factory=_Line)
+    _unreachable: _UnreachableCount = field(default_factory=_UnreachableCount)
 
     def attempt(self, prepared: Prepared, number: int) -> AttemptResult:
-        """What goes wrong with one is its error; what nobody expected is for the caller to tell (`fault`)."""
+        """Make one attempt. An expected error becomes the outcome of the attempt; any other is raised, and
+        the caller reports it with `fault`."""
         began, trace = self.seconds(), Trace(self.here.project.redactor)
         try:
-            made = self._made(prepared, number, began, trace)
+            result = self._make(prepared, number, began, trace)
         except OutOfBudget as error:
-            made = AttemptResult(without_output(number, "skipped", error, "limit"))
+            result = AttemptResult(without_output(number, "skipped", error, "limit"))
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
-            made = AttemptResult(without_output(number, "error", error, verdict))
+            result = AttemptResult(without_output(number, "error", error, verdict))
         redactor = trace.redactor
-        if made.observation is not None:
-            redactor = redactor.knowing(made.observation.output)
+        if result.observation is not None:
+            redactor = redactor.knowing(result.observation.output)
         attempt = replace(
-            _masked(made.attempt, redactor, trace),
+            _masked(result.attempt, redactor, trace),
             seconds=self.seconds() - began,
             sent=trace.sent,
             verified=trace.verified,
         )
-        return AttemptResult(attempt, made.comparison, made.observation)
+        return AttemptResult(attempt, result.comparison, result.observation)
 
     def fault(self, number: int, error: Exception) -> Attempt:
-        """The attempt that was never made, or that met what nobody expected."""
-        told = error if isinstance(error, BaselinekitError) else fault_of_ours(error)
-        attempt = without_output(number, "error", told)
+        """Return the attempt for one that was never made, or that failed with an unexpected error."""
+        reported_error = error if isinstance(error, BaselinekitError) else fault_of_ours(error)
+        attempt = without_output(number, "error", reported_error)
         return _masked(attempt, self.here.project.redactor)
 
-    def _made(self, prepared: Prepared, number: int, began: float, trace: Trace) -> AttemptResult:
+    def _make(self, prepared: Prepared, number: int, began: float, trace: Trace) -> AttemptResult:
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.here.project
         time = TimeLeft(case.timeout, self.seconds, began, case.timeout_key)
         setting = setting_of_case(project, case.source.file, time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
-        recipe, inputs = given_by_scripts(prepared, setting, trace)
+        recipe, inputs = apply_before_script(prepared, setting, trace)
         if recipe is not case.recipe:
             case = replace(case, recipe=recipe)
         if trace.redactor is not setting.redactor:
             setting = replace(setting, redactor=trace.redactor)
-        if case.timeout is not None:  # the time of its case, where it has no shorter one of its own
+        if case.timeout is not None:  # the limit of the case holds unless the recipe has a shorter one
             recipe = kind_of(recipe).within(recipe, case.timeout)
-        observation, again = self._observed(recipe, setting)
+        observation, retries = self._observe(recipe, setting)
         self.outside.answered(case, number, observation)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
         trace.sent = is_prompt and not observation.recorded
@@ -229,87 +233,98 @@ class Examiner:
         if (after := prepared.scripts[1]) is not None:
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
-        found: list[Comparison] = []
-        bench, shown = _Bench(setting, observation.output), _expanded(case, setting.scope)
+        comparisons: list[Comparison] = []
+        session, expanded_case = _JudgeSession(setting, observation.output), _expanded(case, setting.scope)
         grades = graders.grade_all(
-            shown, observation, lambda position: self._clients(prepared, position, bench, found)
+            expanded_case,
+            observation,
+            lambda position: self._clients(prepared, position, session, comparisons),
         )
         outcome, score, reason, verdict = combined(grades, case.pass_rule)
-        telling = code_of(grades, outcome)
-        if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
-            outcome, score, reason, telling = "error", None, observation.flaw, "BK613"
+        code = code_of(grades, outcome)
+        if outcome == "passed" and observation.flaw is not None:  # the whole output might fail
+            outcome, score, reason, code = "error", None, observation.flaw, "BK613"
         attempt = Attempt(
             number,
             outcome,
             score,
             grades,
             reason,
-            telling,
+            code,
             verdict,
-            again,
+            retries,
             usage=sum((grade.usage for grade in grades), observation.usage),
             output=None if outcome == "passed" else observation.output,
-            environment=bench.environment(observation),
+            environment=session.environment(observation),
         )
-        return AttemptResult(attempt, found[0] if found else None, observation)
+        return AttemptResult(attempt, comparisons[0] if comparisons else None, observation)
 
-    def _observed(self, recipe: Recipe, setting: Setting) -> tuple[Observation, int]:
-        """The observation, and how often it was asked for again."""
-        for again, wait in enumerate((*_WAITS, None)):
+    def _observe(self, recipe: Recipe, setting: Setting) -> tuple[Observation, int]:
+        """Return the observation, and how often it was asked for again."""
+        for retries, wait in enumerate((*_PAUSES, None)):
             try:
                 observation = observe(recipe, setting)
             except CannotReplay as error:
-                gone = error.problems[0].code in _NOBODY_THERE
-                if not gone or wait is None or self._line.broken >= _ENOUGH or self.stopped():
-                    self._line.broken += gone
+                is_unreachable = error.problems[0].code in _UNREACHABLE
+                if (
+                    not is_unreachable
+                    or wait is None
+                    or self._unreachable.in_a_row >= _MOST_UNREACHABLE
+                    or self.stopped()
+                ):
+                    self._unreachable.in_a_row += is_unreachable
                     raise
                 setting.clients.sleep(wait)
             else:
-                self._line.broken = 0
-                return observation, again + observation.attempts - 1
+                self._unreachable.in_a_row = 0
+                return observation, retries + observation.attempts - 1
         raise AssertionError("the last wait is None")
 
     def _clients(
-        self, prepared: Prepared, position: graders.Position, bench: "_Bench", found: list[Comparison]
+        self,
+        prepared: Prepared,
+        position: graders.Position,
+        session: "_JudgeSession",
+        comparisons: list[Comparison],
     ) -> GradeClients:
-        def ask(asked: Ask) -> Answer:
-            turn = asked.turn + bench.setting.turn * _TURNS
-            return bench.ask(replace(asked, turn=turn, asker=bench.setting.asker))
+        def ask(question: Ask) -> Answer:
+            turn = question.turn + session.setting.turn * _TURNS_PER_ATTEMPT
+            return session.ask(replace(question, turn=turn, asker=session.setting.asker))
 
         def compare(case: Case, grader: Grader, observation: Observation) -> tuple[Comparison, int]:
-            """Of all that would be right, what comes nearest, and which of them that is."""
-            compared = []
+            """Compare with every right value. Return the nearest comparison, and the number of its value."""
+            candidates = []
             for matcher in prepared.matchers[position]:
-                seen, wanted = observation, matcher.known.output
+                actual, expected = observation, matcher.known.output
                 if graders.row_of(grader).compares == "expected" and case.expected is not None:
-                    part = graders.task_of(grader, case).look(seen.output, keys_of(wanted))
-                    seen = seen.with_output(part)
-                if isinstance(seen.output, str) and not isinstance(wanted, str):
-                    value = parsed(seen.output)
-                    seen = seen if value is ABSENT else seen.with_output(value)
-                compared.append(compare_settled(matcher, seen, bench.judged))
-            nearest = min(range(len(compared)), key=lambda number: compared[number].count)
-            found.append(compared[nearest])
-            return compared[nearest], nearest
+                    part = graders.task_of(grader, case).look(actual.output, keys_of(expected))
+                    actual = actual.with_output(part)
+                if isinstance(actual.output, str) and not isinstance(expected, str):
+                    value = parsed(actual.output)
+                    actual = actual if value is ABSENT else actual.with_output(value)
+                candidates.append(compare_settled(matcher, actual, session.judged))
+            nearest = min(range(len(candidates)), key=lambda number: candidates[number].count)
+            comparisons.append(candidates[nearest])
+            return candidates[nearest], nearest
 
-        def program(case: Case, stated: JudgeProgram) -> JudgeRun:
-            execute = bench.setting.clients.execute
-            return run_judge(prepared.programs[position], stated, execute, ask, bench.mask)
+        def program(case: Case, judge_program: JudgeProgram) -> JudgeRun:
+            execute = session.setting.clients.execute
+            return run_judge(prepared.programs[position], judge_program, execute, ask, session.mask)
 
         return GradeClients(
             ask=ask,
             program=program,
             text=lambda path: prepared.texts[path],
-            run=lambda method, code: self.outside.run(method, code, bench.setting.clients.execute),
+            run=lambda method, code: self.outside.run(method, code, session.setting.clients.execute),
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
             rated=self.outside.rated,
-            mask=bench.mask,
+            mask=session.mask,
         )
 
 
-class _Bench:
-    """Where an output is judged. Which judges were served is noted: another one may judge otherwise."""
+class _JudgeSession:
+    """The judging of one output. It records which judges answered: another judge may decide differently."""
 
     def __init__(self, setting: Setting, output: Json):
         self.setting = setting
@@ -319,43 +334,47 @@ class _Bench:
 
     @property
     def judged(self) -> Setting:
-        """Where a comparison asks: its questions are noted here."""
+        """The setting in which a comparison asks its questions, so that its judges are recorded here too."""
         return replace(self.setting, clients=replace(self.setting.clients, models=self))
 
     def mask(self, text: str) -> str:
-        """A text that a grader quotes, without the secrets that the output names either."""
+        """Mask a text that a grader quotes. Secrets that the output names are masked too."""
         if self._redactor is None:
             self._redactor = self.setting.redactor.knowing(self._output)
         return self._redactor.mask(text)
 
-    def ask(self, asked: Ask) -> Answer:
-        answer = self.setting.clients.models.ask(asked)
-        self._judges.add(answer.served or asked.model)
+    def ask(self, question: Ask) -> Answer:
+        answer = self.setting.clients.models.ask(question)
+        self._judges.add(answer.served or question.model)
         return answer
 
     def check(self, name: str) -> None:
         self.setting.clients.models.check(name)
 
     def environment(self, observation: Observation) -> dict[str, Json]:
-        """What the answer told of where it comes from, and who judged it."""
-        told = dict(observation.environment)
-        judges = sorted({*self._judges, *([str(told["judge"])] if "judge" in told else [])})
-        return {**told, "judge": ", ".join(judges)} if judges else told
+        """Return the environment that the answer reported, with the judges."""
+        environment = dict(observation.environment)
+        judges = sorted({*self._judges, *([str(environment["judge"])] if "judge" in environment else [])})
+        return {**environment, "judge": ", ".join(judges)} if judges else environment
 
 
 def _expanded(case: Case, scope: Scope) -> Case:
-    """The case as those see it who judge: with what its variables stand for, without the secrets."""
+    """The case as a judge sees it: its variables are replaced by their values, its secrets are masked."""
     secrets = dict.fromkeys(scope.secrets, Secret(MASK))
     scope = replace(scope, secrets=secrets) if secrets else scope
-    with suppress(BaselinekitError):  # a name that a flow fills in on its way
-        asked = scope.expand(case.recipe.input)
-        return case if asked is case.recipe.input else replace(case, recipe=replace(case.recipe, input=asked))
+    with suppress(BaselinekitError):  # a name whose value only a step of the flow gives
+        expanded_input = scope.expand(case.recipe.input)
+        return (
+            case
+            if expanded_input is case.recipe.input
+            else replace(case, recipe=replace(case.recipe, input=expanded_input))
+        )
     return case
 
 
-def given_by_scripts(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
-    """The recipe with what the script before it prints as inputs, and all inputs of it. From now on those
-    that are secrets by their names are masked."""
+def apply_before_script(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
+    """Return the recipe with the inputs that the script before it prints, and all of its inputs. From now on
+    those that are secrets by their names are masked."""
     case, before = prepared.case, prepared.scripts[0]
     if case.folder is None and not any(prepared.scripts):
         return case.recipe, {}
@@ -369,11 +388,11 @@ def given_by_scripts(prepared: Prepared, setting: Setting, trace: Trace) -> tupl
         trace.notes.append(f"{before.file} printed {name}, which is no input of the prompt")
     given = {name: value for name, value in printed.items() if name in prepared.names}
     recipe = kind_of(case.recipe).with_inputs(case.recipe, given)
-    _, asked = replaying.inputs_of(recipe, setting)
-    known = {*given, *inputs, *setting.scope.values, *setting.scope.secrets}
-    for name in sorted(asked & prepared.names - known):
-        what = f"nothing was sent: {before.file} did not print {name}, which the prompt needs"
-        raise cannot("BK761", what, f"print {name}=…, or give it in the case")
+    _, needed_names = replaying.inputs_of(recipe, setting)
+    known_names = {*given, *inputs, *setting.scope.values, *setting.scope.secrets}
+    for name in sorted(needed_names & prepared.names - known_names):
+        message = f"nothing was sent: {before.file} did not print {name}, which the prompt needs"
+        raise cannot("BK761", message, f"print {name}=…, or give it in the case")
     return recipe, {**inputs, **given}
 
 
@@ -385,19 +404,22 @@ def without_output(
 
 
 def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) -> Attempt:
-    """Without secrets, and then as far as a report needs it; with what was told on the way."""
+    """Return the attempt without secrets, its texts cut to what a report needs, with the notes and the
+    environment of the trace."""
     mask = redactor.mask_value
     notes = attempt.notes if trace is None else trace.notes
     environment = attempt.environment or ({} if trace is None else dict(trace.environment))
 
-    def masked(grade: Grade) -> Grade:
+    def mask_grade(grade: Grade) -> Grade:
         reason = clipped(grade.reason, LONGEST_MESSAGE, redactor.mask)
         details = mask(grade.details)
         classified = grade.classified and masked_classes(grade.classified, redactor)
-        is_same = details is grade.details and reason == grade.reason and classified is None
-        return grade if is_same else replace(grade, reason=reason, details=details, classified=classified)
+        is_unchanged = details is grade.details and reason == grade.reason and classified is None
+        return (
+            grade if is_unchanged else replace(grade, reason=reason, details=details, classified=classified)
+        )
 
-    grades = tuple(with_each(grade, masked) for grade in attempt.grades)
+    grades = tuple(with_each(grade, mask_grade) for grade in attempt.grades)
     output = mask(attempt.output)
     return replace(
         attempt,
@@ -410,11 +432,11 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace | None = None) ->
 
 
 def masked_classes(entry: Classified, redactor: Redactor) -> Classified:
-    """What was given comes from outside."""
+    """Mask both labels: the given one comes from outside."""
     given = None if entry.given is None else redactor.mask(entry.given)
     return Classified(redactor.mask(entry.wanted), given)
 
 
 def used_by(attempts: tuple[Attempt, ...]) -> Usage:
-    """What all of them took together."""
+    """Return the usage of all attempts together."""
     return sum((attempt.usage for attempt in attempts), Usage())

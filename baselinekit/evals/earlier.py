@@ -1,7 +1,7 @@
 """run --compare-to: each case beside the same case of an earlier run, and all of them together.
 
-A difference that chance explains is none that anybody has seen: it is called insufficient evidence, and never
-"no regression". Where no chance takes part, one attempt tells."""
+A difference that may be due to chance is called insufficient evidence, and never "no regression". Where
+nothing is left to chance, one attempt is enough."""
 
 import os
 from collections.abc import Callable, Collection, Sequence
@@ -35,34 +35,34 @@ Pair = tuple[Result, Result]
 """A case before, and now."""
 
 
-def load_earlier(project: Project, named: str, suite: str) -> Report:
-    """The run that is named: a result file, or `last`, the last one of the same suite that is kept here. One
-    that was narrowed or interrupted is the last only where there is no whole one: it would hide what it left
+def load_earlier(project: Project, name: str, suite: str) -> Report:
+    """Load the named run: a result file, or `last`, the latest run of the same suite that is stored here. A
+    narrowed or interrupted run is taken only if there is no complete one, as it would hide what it left
     out."""
-    if named != LAST:
-        ((_, report),) = load_parts([named], os.getcwd())
+    if name != LAST:
+        ((_, report),) = load_parts([name], os.getcwd())
         if not any(result.case for result in report.results):
-            what = f"{named} holds no eval cases"
-            raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
+            message = f"{name} holds no eval cases"
+            raise InvalidInput(Problem("BK733", message, "name a file of baselinekit run -o x.json"))
         return report
-    partly = None
+    latest_partial = None
     for file, raw in latest_first(project.root):
         run = _part(raw, "run")
         if _part(run, "suite").get("name") == suite:
-            partly = partly or file
+            latest_partial = latest_partial or file
             if not run.get("interrupted") and not _part(run, "coverage").get("left_out"):
                 return load_parts([file], project.root)[0][1]
-    if partly is not None:
-        return load_parts([partly], project.root)[0][1]
-    what = f"no earlier run of {suite!r} is kept here"
+    if latest_partial is not None:
+        return load_parts([latest_partial], project.root)[0][1]
+    message = f"no earlier run of {suite!r} is kept here"
     raise InvalidInput(
-        Problem("BK733", what, "run it once without --compare-to first, or name a result file")
+        Problem("BK733", message, "run it once without --compare-to first, or name a result file")
     )
 
 
-def _part(of: Json, key: str) -> dict[str, Json]:
-    """What stands there in a result file that nobody has checked yet."""
-    part = of.get(key) if isinstance(of, dict) else None
+def _part(record: Json, key: str) -> dict[str, Json]:
+    """The mapping under a key of a result file that has not been validated yet; empty for anything else."""
+    part = record.get(key) if isinstance(record, dict) else None
     return part if isinstance(part, dict) else {}
 
 
@@ -73,33 +73,33 @@ def compare_runs(
     strict: bool = False,
     with_scores: bool = False,
 ) -> Earlier:
-    """The two runs side by side; only what both have counts. `with_scores`: also by how the scores moved."""
-    known = {result.id: result for result in before.results if result.case is not None}
-    ours = [result for result in now.results if result.case is not None]
-    pairs = [(known[result.id], result) for result in ours if result.id in known]
+    """Compare two runs by the cases that both have. `with_scores`: the scores are compared too."""
+    before_by_id = {result.id: result for result in before.results if result.case is not None}
+    results = [result for result in now.results if result.case is not None]
+    pairs = [(before_by_id[result.id], result) for result in results if result.id in before_by_id]
     cases = tuple(_case(pair, across) for pair in pairs)
-    fair = [
+    comparable = [
         pair
         for pair, case in zip(pairs, cases, strict=True)
         if case.verdict != "not comparable" and all(map(_decided, pair))
     ]
-    there = {result.id for result in now.results}
-    # of what a run left out nobody knows whether it is gone
-    gone = () if now.coverage.left_out else tuple(id for id in known if id not in there)
+    ids_now = {result.id for result in now.results}
+    # after a narrowed run it is unknown which cases are gone
+    gone = () if now.coverage.left_out else tuple(id for id in before_by_id if id not in ids_now)
     return Earlier(
         before.id,
         before.started,
         cases,
-        _metrics(fair, with_scores),
-        tuple(result.id for result in ours if result.id not in known),
+        _metrics(comparable, with_scores),
+        tuple(result.id for result in results if result.id not in before_by_id),
         gone,
         tuple(across),
         strict,
     )
 
 
-def check_parts(across: Sequence[str]) -> None:
-    for part in across:
+def check_parts(parts: Sequence[str]) -> None:
+    for part in parts:
         if part not in PARTS:
             hint = nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
             raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", hint))
@@ -113,9 +113,9 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
         words = " and ".join(f"the {part}" for part in differing)
         verb = "differs" if len(differing) == 1 and differing != ["files"] else "differ"
         return CaseChange(now.id, "not comparable", *counts, why=f"{words} {verb}")
-    if not _decided(before) and not _decided(now):  # there is nothing to be set beside each other
-        both = before.outcome == now.outcome
-        why = f"{now.outcome} in both" if both else f"{before.outcome} then, {now.outcome} now"
+    if not _decided(before) and not _decided(now):  # there is nothing to compare
+        is_same_outcome = before.outcome == now.outcome
+        why = f"{now.outcome} in both" if is_same_outcome else f"{before.outcome} then, {now.outcome} now"
         return CaseChange(now.id, "not comparable", *counts, why=why)
     for result, when in ((before, "then"), (now, "now")):
         if not _decided(result):
@@ -137,14 +137,18 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
 
 
 def differences(before: Result, now: Result) -> list[str]:
-    """The parts of what a verdict hangs on that are not the same. What only one of the runs knows of, since
-    the other did not come so far, is no difference."""
-    there, here = (one.case.fingerprint if one.case else {} for one in (before, now))
-    return [part for part in PARTS if part in here and part in there and here[part] != there[part]]
+    """The parts that a verdict depends on and that differ. A part that only one run knows, because the other
+    did not get that far, is no difference."""
+    before_parts, now_parts = (result.case.fingerprint if result.case else {} for result in (before, now))
+    return [
+        part
+        for part in PARTS
+        if part in now_parts and part in before_parts and now_parts[part] != before_parts[part]
+    ]
 
 
 def hangs_on_chance(pair: Pair) -> bool:
-    """Whether the same case may pass once and fail another time: a model answers, or one judges."""
+    """Whether the same case may pass once and fail another time: a model answers, or a model judges."""
     return any(
         (
             result.kind in KINDS
@@ -159,7 +163,7 @@ def hangs_on_chance(pair: Pair) -> bool:
 
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
-    """Those that were made whatever came before: one more because one failed tells nothing of how often."""
+    """The attempts without retries: an attempt made because another failed says nothing about how often."""
     facts = result.case or CaseFacts("")
     return facts.attempts[: len(facts.attempts) - facts.retried]
 
@@ -174,36 +178,41 @@ def _passed(result: Result) -> Share:
 
 
 def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricChange, ...]:
-    """First attempts; with several of each case whether any and whether all of as many passed; scores."""
+    """Compare the first attempts, with several attempts a case whether any and whether all passed, and the
+    scores."""
     if not pairs:
         return ()
     most = min(len(_decided(result)) for pair in pairs for result in pair)
     rules: list[tuple[str, int, Callable[[list[bool]], bool]]] = [("pass@1", 1, all)]
     if most > 1:
         rules += [(f"pass@{most}", most, any), (f"pass^{most}", most, all)]
-    passed = [[[one.outcome == "passed" for one in _decided(result)] for result in pair] for pair in pairs]
+    passed = [
+        [[attempt.outcome == "passed" for attempt in _decided(result)] for result in pair] for pair in pairs
+    ]
     rows = [(name, [[float(rule(case[:k])) for case in pair] for pair in passed]) for name, k, rule in rules]
     scores = scores_of(pairs) if with_scores else []
     if scores:
         rows.append(("score", scores))
-    split = [(sum(b > n for b, n in both), sum(n > b for b, n in both)) for _, both in rows]
-    chances = [mcnemar_exact(lost, won) for lost, won in split]
+    counts = [(sum(b > n for b, n in values), sum(n > b for b, n in values)) for _, values in rows]
+    chances = [mcnemar_exact(lost, won) for lost, won in counts]
     changes = []
-    for (name, both), (lost, won), chance, adjusted in zip(rows, split, chances, holm(chances), strict=True):
+    for (name, values), (lost, won), chance, adjusted in zip(
+        rows, counts, chances, holm(chances), strict=True
+    ):
         verdict: Verdict = "regressed" if lost > won else "improved"
         if adjusted > _SURE:
             verdict = "insufficient evidence"
         if not lost and not won:
             verdict = "unchanged"
-        count = len(both)
-        shares = fsum(before for before, _ in both) / count, fsum(now for _, now in both) / count
+        count = len(values)
+        shares = fsum(before for before, _ in values) / count, fsum(now for _, now in values) / count
         changes.append(MetricChange(name, verdict, *shares, count, lost, won, chance, adjusted))
     return tuple(changes)
 
 
 def scores_of(pairs: Sequence[Pair]) -> list[list[float]]:
-    """The scores of the pairs that have both; none where scores say nothing but passed and failed."""
-    stated = [[result.case.score if result.case else None for result in pair] for pair in pairs]
-    both = [[score for score in pair if score is not None] for pair in stated]
-    found = [pair for pair in both if len(pair) == 2]
-    return found if any(score not in (0, 1) for pair in found for score in pair) else []
+    """The scores of the pairs that have both; none if all scores are 0 or 1, as passed and failed are."""
+    scores = [[result.case.score if result.case else None for result in pair] for pair in pairs]
+    score_pairs = [[score for score in pair if score is not None] for pair in scores]
+    complete = [pair for pair in score_pairs if len(pair) == 2]
+    return complete if any(score not in (0, 1) for pair in complete for score in pair) else []

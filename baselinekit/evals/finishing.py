@@ -1,4 +1,4 @@
-"""A result file finished with the ratings given since, and reports in the folder of a suite."""
+"""Finish a result file with the ratings given since, and write reports into the folder of a suite."""
 
 import os
 from dataclasses import replace
@@ -26,7 +26,7 @@ _CUT_SHORT = "BK613"
 
 @frozen
 class FinishedReport:
-    """The report as it is now. `decided`: how many cases are, that were not before; `left`: still waiting."""
+    """The report as it is now. `decided`: how many cases were decided by this; `left`: how many still wait."""
 
     report: Report
     decided: int
@@ -34,25 +34,25 @@ class FinishedReport:
 
 
 def finish(report: Report, queue: Queue) -> FinishedReport:
-    """Each grade that waited for people, given anew by the ratings that there are now."""
-    known = {one.item.key: one for one in queue.ratings.all()}
+    """Regrade each grade that waited for people by the ratings that there are now."""
+    queued_by_key = {queued.item.key: queued for queued in queue.ratings.all()}
 
-    def regraded(grade: Grade) -> Grade:
-        queued = known.get(str(grade.details.get("item", "")))
+    def regrade(grade: Grade) -> Grade:
+        queued = queued_by_key.get(str(grade.details.get("item", "")))
         if grade.kind != "human" or grade.outcome != "unscored" or queued is None:
             return grade
         grader = Grader(grade.grader, "human", queued.item.method, grade.weight, grade.required)
         return by_human.human_grade(grader, queued.item, queued.ratings)
 
-    def whole(grade: Grade, rule: PassRule) -> Grade:
-        """The grade anew, and one that is made of others by what they are now."""
-        parts = tuple(whole(part, rule) for part in grade.parts)
+    def regrade_with_parts(grade: Grade, rule: PassRule) -> Grade:
+        """Regrade a grade; a composite grade by its regraded parts."""
+        parts = tuple(regrade_with_parts(part, rule) for part in grade.parts)
         if parts != grade.parts:
             return concluded(replace(grade, parts=parts), rule)
-        return regraded(grade)
+        return regrade(grade)
 
-    def again(attempt: Attempt, rule: PassRule) -> Attempt:
-        grades = tuple(whole(grade, rule) for grade in attempt.grades)
+    def regrade_attempt(attempt: Attempt, rule: PassRule) -> Attempt:
+        grades = tuple(regrade_with_parts(grade, rule) for grade in attempt.grades)
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
         outcome, score, reason, verdict = combined(grades, rule)
@@ -61,41 +61,43 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
             attempt, grades=grades, outcome=outcome, score=score, reason=reason, verdict=verdict, code=code
         )
 
-    def told(result: Result) -> Result:
+    def regrade_result(result: Result) -> Result:
         if result.case is None or result.outcome == "skipped":
             return result
         rule = result.case.pass_rule
-        attempts = tuple(again(attempt, rule) for attempt in result.case.attempts)
-        return result if attempts == result.case.attempts else result_again(result, attempts)
+        attempts = tuple(regrade_attempt(attempt, rule) for attempt in result.case.attempts)
+        return result if attempts == result.case.attempts else regraded_result(result, attempts)
 
-    results = tuple(map(told, report.results))
+    results = tuple(map(regrade_result, report.results))
     finished = replace(report, results=results)
     if report.suite is not None:
-        least = {one.name: one.threshold for one in report.suite.metrics if one.threshold is not None}
+        least = {
+            metric.name: metric.threshold for metric in report.suite.metrics if metric.threshold is not None
+        }
         suite = replace(report.suite, metrics=measure(results, least))
         finished = replace(finished, suite=suite)
     changed = zip(report.results, results, strict=True)
     decided = sum(old.outcome == "unscored" != new.outcome for old, new in changed)
-    left = sum(result.outcome == "unscored" for result in results)
-    return FinishedReport(finished, decided, left)
+    waiting = sum(result.outcome == "unscored" for result in results)
+    return FinishedReport(finished, decided, waiting)
 
 
-def result_again(result: Result, attempts: tuple[Attempt, ...]) -> Result:
+def regraded_result(result: Result, attempts: tuple[Attempt, ...]) -> Result:
     facts = result.case
     assert facts is not None
-    outcome, verdict, telling = outcome_of(attempts, facts.retried)
+    outcome, verdict, deciding = outcome_of(attempts, facts.retried)
     return replace(
         result,
         outcome=outcome,
         verdict=verdict,
-        reason="" if outcome == "passed" else reason_with_count(telling, attempts),
-        code=telling.code if outcome == telling.outcome else None,
-        scores=judged_scores(telling),
+        reason="" if outcome == "passed" else reason_with_count(deciding, attempts),
+        code=deciding.code if outcome == deciding.outcome else None,
+        scores=judged_scores(deciding),
         case=replace(facts, attempts=attempts, score=mean_score(attempts, facts.retried)),
     )
 
 
-# The reports of a run, where its suite wants them.
+# The reports of a run, if its suite asks for them.
 
 
 _ENDINGS = {
@@ -110,19 +112,21 @@ _FORMS = {".md": ".eval.md"}
 
 
 def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
-    """The files that were written, or why there are none: a checkout that cannot be written fails nothing.
-    `x.json` is the result file, `x.eval.json` what people pass on."""
+    """Write the reports. Return the files, or why there are none: a checkout that is read-only is no failure.
+    `x.json` is the result file, `x.eval.json` the report to pass on."""
     if suite.file is None:
         return [], ""
-    shown = report if suite.reporting.include_details else without_details(report)
+    shown_report = report if suite.reporting.include_details else without_details(report)
     if "html" in suite.reporting.format:
-        shown = with_trends(shown, project.root)
-    wanted = dict.fromkeys(ending for form in suite.reporting.format for ending in _ENDINGS[form])
-    texts = {ending: render_report(shown, f"x{_FORMS.get(ending, ending)}") for ending in wanted}
+        shown_report = with_trends(shown_report, project.root)
+    endings = dict.fromkeys(
+        ending for report_format in suite.reporting.format for ending in _ENDINGS[report_format]
+    )
+    texts = {ending: render_report(shown_report, f"x{_FORMS.get(ending, ending)}") for ending in endings}
     try:
         folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
         root = settings.root_of(project.root, suite.file)
-        written, why = settings.keep_run(folder, report.started, texts, root)
+        written, reason = settings.keep_run(folder, report.started, texts, root)
     except BaselinekitError as error:
         return [], f"the reports could not be kept: {error.problems[0].message}"
-    return [os.path.relpath(path, project.cwd) for path in written], why
+    return [os.path.relpath(path, project.cwd) for path in written], reason

@@ -1,7 +1,7 @@
 """The programs that judge: who allows them, how they are started, and what they may ask of a model.
 
-A data file adds no capability: what is run is what the configuration names, with further words at most, or
-what --allow-exec lets through."""
+A data file cannot start other programs: only a command of the configuration is run, possibly with further
+words, or what --allow-exec allows."""
 
 import os
 import re
@@ -41,8 +41,8 @@ _CALLED = "the judge"
 
 @frozen
 class ReadyJudge:
-    """A program that may be run. `content`: 16 hex digits over the files of the project that it is made of;
-    `passed`: the variables of the operator that the configuration lists for it."""
+    """A program that may be run. `content`: 16 hex digits of the hash of its files in the project; `passed`:
+    the variables of the operator that the configuration lists for it."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -51,7 +51,7 @@ class ReadyJudge:
 
 
 def words_of(command: str | Sequence[str]) -> list[str] | None:
-    """The words of a command; None for a text that only a shell can read."""
+    """Split a command into words; None for a text that only a shell can read."""
     if not isinstance(command, str):
         return [*command]
     if needs_shell(command):
@@ -64,8 +64,8 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
 
 @frozen
 class StatedProgram:
-    """A program as a data file states it: `words` for no shell, or None. `files`: those of its words that are
-    files of the project, by the word, as paths from the root."""
+    """A program as a data file states it. `words` is None if it needs a shell. `files`: those of its words
+    that are files of the project, as paths from the root."""
 
     command: str | tuple[str, ...]
     words: list[str] | None
@@ -74,157 +74,174 @@ class StatedProgram:
     surroundings: Surroundings
 
     def path_of(self, word: str) -> str:
-        """The whole path of one of its files."""
+        """The absolute path of one of its files."""
         return os.path.join(os.path.realpath(self.surroundings.root), self.files[word])
 
 
-def ready_program(project: Project, case: Case, stated: JudgeProgram, listed: bool = False) -> ReadyJudge:
-    """The program, ready to be run; Refused where nobody allows it. `listed`: it is not going to be run, and
-    need neither be allowed nor be there."""
-    told = stated_program(project, case, stated)
+def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: bool = False) -> ReadyJudge:
+    """Make a program ready to run; Refused where nobody allows it. `listed`: it will not be run, so it need
+    not be allowed or installed."""
+    program = stated_program(project, case, judge)
     if listed:
-        return ReadyJudge((), told.cwd)
-    found = entry_that_allows(project, told)
-    if found is not None:
-        name, rest = found
+        return ReadyJudge((), program.cwd)
+    match = entry_that_allows(project, program)
+    if match is not None:
+        name, further_words = match
         command = project.commands[name]
         hint = f"correct `commands: {name}:` in baselinekit.yaml, or install it"
-        argv = (*configured_argv(command.argv, project.root, hint), *rest)
-        return ReadyJudge(argv, told.cwd, content_digest(told), tuple(command.env))
+        argv = (*configured_argv(command.argv, project.root, hint), *further_words)
+        return ReadyJudge(argv, program.cwd, content_digest(program), tuple(command.env))
     if not project.trust.allow_exec:
         raise Refused(
-            Problem("BK403", f"{_named(told)} is not named in the configuration", permission_hint(told))
+            Problem(
+                "BK403",
+                f"{_describe_program(program)} is not named in the configuration",
+                permission_hint(program),
+            )
         )
-    if told.words is None:
-        return ReadyJudge((SHELL, "-c", str(told.command)), told.cwd, content_digest(told))
-    program, *further = told.words
-    first = program_at(program, told.cwd, "install it, or correct its name")
-    return ReadyJudge((first, *further), told.cwd, content_digest(told))
+    if program.words is None:
+        return ReadyJudge((SHELL, "-c", str(program.command)), program.cwd, content_digest(program))
+    program_word, *further = program.words
+    program_path = program_at(program_word, program.cwd, "install it, or correct its name")
+    return ReadyJudge((program_path, *further), program.cwd, content_digest(program))
 
 
-def stated_program(project: Project, case: Case, stated: JudgeProgram) -> StatedProgram:
-    """A program as a case names it: its words, its folder, and the files of the project among them."""
+def stated_program(project: Project, case: Case, judge: JudgeProgram) -> StatedProgram:
+    """Read a program as a case states it: its words, its folder, and the words that are files."""
     file = case.source.file
     folder = os.path.dirname(os.path.join(project.root, file))
     root = repository_of(project.root, file)
-    around = Surroundings(root=root, folder=folder)
-    cwd = inside(around, stated.cwd or ".")
+    surroundings = Surroundings(root=root, folder=folder)
+    cwd = inside(surroundings, judge.cwd or ".")
     if not os.path.isdir(cwd):
-        raise cannot("BK320", f"the working folder {stated.cwd!r} does not exist", "correct `cwd`")
-    words = words_of(stated.command)
-    around = replace(around, folder=cwd)
+        raise cannot("BK320", f"the working folder {judge.cwd!r} does not exist", "correct `cwd`")
+    words = words_of(judge.command)
+    surroundings = replace(surroundings, folder=cwd)
     files = {}
-    for word in words or _guessed_words(str(stated.command)):
+    for word in words or _guessed_words(str(judge.command)):
         path = os.path.normpath(os.path.join(cwd, word))
         if path.startswith(os.path.realpath(root) + os.sep) and os.path.isfile(path):
             files[word] = os.path.relpath(path, os.path.realpath(root))
-    return StatedProgram(stated.command, words, cwd, files, around)
+    return StatedProgram(judge.command, words, cwd, files, surroundings)
 
 
 def _guessed_words(command: str) -> list[str]:
-    """What may be the name of a file in a text for the shell."""
+    """The parts of a shell command that may be names of files."""
     return re.findall(r"[^\s|&;<>()$`'\"]+", command)
 
 
-def entry_that_allows(project: Project, told: StatedProgram) -> tuple[str, Sequence[str]] | None:
-    """The entry under `commands:` that allows a program, and what follows its words: named by the entry's
-    name, by its words, or by the script that it is."""
+def entry_that_allows(project: Project, program: StatedProgram) -> tuple[str, Sequence[str]] | None:
+    """Find the entry under `commands:` that allows a program: by the entry's name, by its words, or by its
+    script. Return the name of the entry, and the words after it."""
     commands, root = project.commands, project.root
-    if told.words is None:
-        shells = (name for name, one in commands.items() if one.argv[1:] == ["-c", told.command])
+    if program.words is None:
+        shell_names = (
+            name for name, command in commands.items() if command.argv[1:] == ["-c", program.command]
+        )
         name = next(
-            (one for one in shells if os.path.basename(commands[one].argv[0]) in ("sh", "bash")), None
+            (
+                shell_name
+                for shell_name in shell_names
+                if os.path.basename(commands[shell_name].argv[0]) in ("sh", "bash")
+            ),
+            None,
         )
         return None if name is None else (name, ())
-    words = told.words
+    words = program.words
     if words[0] in commands:
         return words[0], words[1:]
-    for name, one in commands.items():
-        begins = zip(one.argv, words, strict=False)
-        if len(one.argv) <= len(words) and all(means_same(ours, word, told, root) for ours, word in begins):
-            return name, words[len(one.argv) :]
+    for name, command in commands.items():
+        pairs = zip(command.argv, words, strict=False)
+        if len(command.argv) <= len(words) and all(
+            means_same(configured_word, word, program, root) for configured_word, word in pairs
+        ):
+            return name, words[len(command.argv) :]
     script = 1 if is_read(words) else 0
-    if words[script] not in told.files:
+    if words[script] not in program.files:
         return None
-    named = allowed_by(project, os.path.relpath(told.path_of(words[script]), os.path.realpath(root)))
-    return None if named is None else (named, words[script + 1 :])
+    allowing = allowed_by(project, os.path.relpath(program.path_of(words[script]), os.path.realpath(root)))
+    return None if allowing is None else (allowing, words[script + 1 :])
 
 
-def means_same(ours: str, word: str, told: StatedProgram, root: str) -> bool:
-    """Whether a word of the configuration and one of a data file mean the same: a file is the same file,
-    whatever both start from."""
-    if word in told.files:
-        return os.path.normpath(os.path.join(os.path.realpath(root), ours)) == told.path_of(word)
-    return ours == word
+def means_same(configured_word: str, word: str, program: StatedProgram, root: str) -> bool:
+    """Whether a word of the configuration and one of a data file mean the same. Paths are the same if they
+    lead to the same file, even if they start at different folders."""
+    if word in program.files:
+        return os.path.normpath(os.path.join(os.path.realpath(root), configured_word)) == program.path_of(
+            word
+        )
+    return configured_word == word
 
 
-def _named(told: StatedProgram) -> str:
-    shown = told.command if isinstance(told.command, str) else shlex.join(told.command)
-    return f"the judge's program `{' '.join(shown.split())}`"
+def _describe_program(program: StatedProgram) -> str:
+    command = program.command if isinstance(program.command, str) else shlex.join(program.command)
+    return f"the judge's program `{' '.join(command.split())}`"
 
 
-def permission_hint(told: StatedProgram) -> str:
-    """What to do so that a program may run."""
-    if told.words is None:
+def permission_hint(program: StatedProgram) -> str:
+    """The hint how to allow a program."""
+    if program.words is None:
         return "state its words as a list and name them under `commands:`, or pass --allow-exec"
-    words = [told.files.get(word, word) for word in told.words]
-    own = next((word for word in words[:2] if word in told.files.values()), words[0])
-    name = os.path.splitext(os.path.basename(own))[0] or "judge"
-    if os.sep not in words[0] and words[0] in told.files.values():
+    words = [program.files.get(word, word) for word in program.words]
+    main_word = next((word for word in words[:2] if word in program.files.values()), words[0])
+    name = os.path.splitext(os.path.basename(main_word))[0] or "judge"
+    if os.sep not in words[0] and words[0] in program.files.values():
         words[0] = f"./{words[0]}"
     return (
         f"add it under `commands:` in baselinekit.yaml ({name}: [{', '.join(words)}]), or pass --allow-exec"
     )
 
 
-def content_digest(told: StatedProgram) -> str:
-    """Over the files that it is made of: another script judges otherwise."""
-    made = sha256()
-    for word in told.files:
-        made.update(word.encode() + b"\0")
-        with suppress(BaselinekitError):  # a program outside, or what is too large to be a script
-            made.update(read_if_there(told.surroundings, word) or b"")
-    return made.hexdigest()[:16] if told.files else ""
+def content_digest(program: StatedProgram) -> str:
+    """The hash of the files of a program: a changed script may judge differently."""
+    digest = sha256()
+    for word in program.files:
+        digest.update(word.encode() + b"\0")
+        with suppress(
+            BaselinekitError
+        ):  # a program outside of the project, or a file that is too large for a script
+            digest.update(read_if_there(program.surroundings, word) or b"")
+    return digest.hexdigest()[:16] if program.files else ""
 
 
 def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
-    """Each program that judges in these cases, with who allows it."""
-    told: dict[str, None] = {}
+    """Describe each program that judges in these cases, and who allows it."""
+    descriptions: dict[str, None] = {}
     for case in cases:
         for _, grader in graders.positions(case.graders):
-            stated = graders.row_of(grader).starts(grader.method)
-            if stated is not None:
-                told[describe_judge(project, case, stated)] = None
-    yield from told
+            judge = graders.row_of(grader).starts(grader.method)
+            if judge is not None:
+                descriptions[describe_judge(project, case, judge)] = None
+    yield from descriptions
 
 
-def describe_judge(project: Project, case: Case, stated: JudgeProgram) -> str:
-    """A program that judges, with who allows it or what is wrong with it."""
-    shown = stated.command if isinstance(stated.command, str) else shlex.join(stated.command)
+def describe_judge(project: Project, case: Case, judge: JudgeProgram) -> str:
+    """Describe a program that judges, with who allows it or what is wrong with it."""
+    command = judge.command if isinstance(judge.command, str) else shlex.join(judge.command)
     try:
-        told = stated_program(project, case, stated)
+        program = stated_program(project, case, judge)
     except BaselinekitError as error:
-        return f"judge {shown}: {error.problems[0].message}"
-    found = entry_that_allows(project, told)
-    return f"judge {shown}: allowed {who_allows(project, None if found is None else found[0])}"
+        return f"judge {command}: {error.problems[0].message}"
+    match = entry_that_allows(project, program)
+    return f"judge {command}: allowed {who_allows(project, None if match is None else match[0])}"
 
 
-# How it runs.
+# Running a judge.
 
 
 def run_judge(
-    program: ReadyJudge, stated: JudgeProgram, execute: Execute, ask: Callable[[Ask], Answer], mask: Mask
+    program: ReadyJudge, judge: JudgeProgram, execute: Execute, ask: Callable[[Ask], Answer], mask: Mask
 ) -> JudgeRun:
-    """It is run to its end; JudgeStopped where it does not come to it."""
-    timeout = float(_TIMEOUT if stated.timeout is None else stated.timeout)
-    run = ProcessSpec(program.argv, stated.stdin, cwd=program.cwd, timeout=timeout, mask=mask)
-    if stated.model_calls is None:
+    """Run a judge to its end; JudgeStopped if it does not finish."""
+    timeout = float(_TIMEOUT if judge.timeout is None else judge.timeout)
+    run = ProcessSpec(program.argv, judge.stdin, cwd=program.cwd, timeout=timeout, mask=mask)
+    if judge.model_calls is None:
         finished = run_in_name(_CALLED, replace(run, env=child_environment(program.passed)), execute)
         return JudgeRun(finished.exit_code, finished.stdout, finished.stderr)
-    with Proxy(ask, stated.model, stated.model_calls, timeout) as proxy:
-        own = child_environment(program.passed, proxy.environment)
+    with Proxy(ask, judge.model, judge.model_calls, timeout) as proxy:
+        environment = child_environment(program.passed, proxy.environment)
         try:
-            finished = run_in_name(_CALLED, replace(run, env=own), execute)
+            finished = run_in_name(_CALLED, replace(run, env=environment), execute)
         except NeverSent:
             raise
         except CannotReplay as error:
@@ -235,5 +252,5 @@ def run_judge(
             raise (proxy.ended or stopped) from None
     if proxy.ended is not None:  # by the limits of the run, or because it was interrupted
         raise proxy.ended
-    asked = (proxy.calls, proxy.failed, proxy.usage)
-    return JudgeRun(finished.exit_code, finished.stdout, finished.stderr, *asked)
+    counts = (proxy.calls, proxy.failed, proxy.usage)
+    return JudgeRun(finished.exit_code, finished.stdout, finished.stderr, *counts)

@@ -1,4 +1,4 @@
-"""Several processes make the attempts of a run, each in a lane of its own (`workflow/processes.py`)."""
+"""Several processes make the attempts of a run, each in its own lane (`workflow/processes.py`)."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from baselinekit.workflow.processes import ASKED_ELSEWHERE, LOST, Build, Lanes, 
 _MOST_TOGETHER = 100
 _SLOTS = 2
 _PARTS = 8
-"""Of what each lane does, so that all of them end at about the same time; and of what each of its threads
-does of a chunk, so that few of them wait for the last."""
+"""Into so many chunks the share of a lane is divided, so that all lanes end at about the same time; and a
+chunk has so many attempts for each thread, so that few threads wait for the last one."""
 
 
 class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
-    """The engine of a run in several processes. Each lane has two slots: while one waits for it, what it gave
-    before is written."""
+    """The engine of a run in several processes. Each lane has two slots: while one waits for the lane, the
+    results that it gave before are written."""
 
     def __init__(
         self,
@@ -34,48 +34,48 @@ class CaseLanes(Lanes[CaseTurn, JudgedAttempt]):
         super().__init__(builds, leases, gather, OF_ATTEMPTS)
         self.slots = _SLOTS * len(builds)
         self._order = order
-        self._own = threading.local()
+        self._thread_local = threading.local()
         self._taken = 0
         self._lock = threading.Lock()
 
     def chunks(self, turns: Sequence[CaseTurn]) -> list[Chunk[CaseTurn]]:
         lanes = len(self.lanes)
         threads, share = -(-self._order.jobs // lanes), -(-len(turns) // lanes)
-        most = max(_PARTS * threads, min(_MOST_TOGETHER, -(-share // _PARTS)))
-        if self._order.first:  # what is under way elsewhere does not hear of a failure here
-            most = 2 * threads
-        return chunks_of(turns, self._order, max(1, min(most, share)))
+        limit = max(_PARTS * threads, min(_MOST_TOGETHER, -(-share // _PARTS)))
+        if self._order.first:  # a failure does not stop attempts under way in other processes
+            limit = 2 * threads
+        return chunks_of(turns, self._order, max(1, min(limit, share)))
 
     def judge(self, chunk: Chunk[CaseTurn]) -> ChunkDone[JudgedAttempt]:
-        """In the lane of this thread: what a case asks a second time is asked by whom it was asked first."""
-        lane: WorkerLane | None = getattr(self._own, "lane", None)
+        """Judge in the lane of this thread, so that a question asked again comes from the same process."""
+        lane: WorkerLane | None = getattr(self._thread_local, "lane", None)
         if lane is None:
             with self._lock:
-                self._own.lane = lane = self.lanes[self._taken % len(self.lanes)]
+                self._thread_local.lane = lane = self.lanes[self._taken % len(self.lanes)]
                 self._taken += 1
         return self.judge_in(lane, chunk)
 
 
-def _code(judged: JudgedAttempt) -> str | None:
-    """That another lane is to be asked may be what only one of the graders says."""
-    attempt = judged.told.attempt
+def _code_of(judged: JudgedAttempt) -> str | None:
+    """The code of the attempt. That another lane must be asked may be the code of a single grade."""
+    attempt = judged.case_attempt.attempt
     elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in each_grade(attempt.grades))
     return ASKED_ELSEWHERE if elsewhere else attempt.code
 
 
-def _lost(turn: CaseTurn, what: str) -> JudgedAttempt:
+def _lost_attempt(turn: CaseTurn, message: str) -> JudgedAttempt:
     hint = f"see what happens without --processes: baselinekit run --id {quote(turn.case.id)}"
-    error = cannot(LOST, what, hint)
+    error = cannot(LOST, message, hint)
     return JudgedAttempt(CaseAttempt(without_output(turn.number, "error", error)))
 
 
-def _could_not(turn: CaseTurn, problem: Problem) -> JudgedAttempt:
+def _failed_attempt(turn: CaseTurn, problem: Problem) -> JudgedAttempt:
     return JudgedAttempt(CaseAttempt(without_output(turn.number, "error", CannotReplay(problem))))
 
 
 OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
-    code=_code,
+    code=_code_of,
     is_failure=lambda turn, judged: judged.is_wrong and not turn.retries,
-    lost=_lost,
-    could_not=_could_not,
+    lost=_lost_attempt,
+    could_not=_failed_attempt,
 )

@@ -1,4 +1,4 @@
-"""notify: whoever the configuration names is told how a run came out. The verdict never hangs on it."""
+"""notify: tell the recipient in the configuration how a run ended. The verdict never depends on it."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -30,16 +30,22 @@ _FAULTS = ("failed", "error", "unscored")
 def notice(
     report: Report, exit_code: int, judged: Sequence[Judged] = (), link: str | None = None
 ) -> dict[str, Json]:
-    """What is told. `text` is all of it in a line, as chat programs show it."""
+    """The notification as JSON. `text` is a summary in one line, as chat programs show it."""
     summary = report.summary
     counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
-    wrong = [result for result in report.results if result.outcome in _FAULTS]
+    failures = [result for result in report.results if result.outcome in _FAULTS]
     name = report.suite.name if report.suite else "baselines"
-    told = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number) or "nothing ran"
-    open_ones = [f"{one.gate.name} is {one.state}" for one in judged if one.state != "met"]
-    gates = f"; {'; '.join(open_ones) or 'every gate is met'}" if judged else ""
+    outcomes = (
+        ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number) or "nothing ran"
+    )
+    open_gates = [
+        f"{judged_gate.gate.name} is {judged_gate.state}"
+        for judged_gate in judged
+        if judged_gate.state != "met"
+    ]
+    gates = f"; {'; '.join(open_gates) or 'every gate is met'}" if judged else ""
     return {
-        "text": f"baselinekit {name}: {told}{gates}" + (f" {link}" if link else ""),
+        "text": f"baselinekit {name}: {outcomes}{gates}" + (f" {link}" if link else ""),
         "format": FORMAT,
         "name": name,
         "run": report.id,
@@ -48,18 +54,25 @@ def notice(
         "command": report.command,
         "exit_code": exit_code,
         "summary": {**counts, "complete": report.complete},
-        "gates": [{"name": one.gate.name, "state": one.state, "why": list(one.why)} for one in judged],
-        "failures": [
-            {"id": one.id, "outcome": one.outcome, "reason": clipped(one.reason, _LONGEST, already_masked)}
-            for one in wrong[:_MOST_FAILURES]
+        "gates": [
+            {"name": judged_gate.gate.name, "state": judged_gate.state, "why": list(judged_gate.why)}
+            for judged_gate in judged
         ],
-        "more_failures": max(0, len(wrong) - _MOST_FAILURES),
+        "failures": [
+            {
+                "id": result.id,
+                "outcome": result.outcome,
+                "reason": clipped(result.reason, _LONGEST, already_masked),
+            }
+            for result in failures[:_MOST_FAILURES]
+        ],
+        "more_failures": max(0, len(failures) - _MOST_FAILURES),
         "link": link,
     }
 
 
 def link_of(environ: Mapping[str, str]) -> str | None:
-    """Where the job that runs this can be seen."""
+    """The address of the CI job that runs this."""
     if environ.get("GITHUB_RUN_ID") and environ.get("GITHUB_REPOSITORY"):
         server = environ.get("GITHUB_SERVER_URL", "https://github.com")
         return f"{server}/{environ['GITHUB_REPOSITORY']}/actions/runs/{environ['GITHUB_RUN_ID']}"
@@ -67,16 +80,16 @@ def link_of(environ: Mapping[str, str]) -> str | None:
 
 
 def is_wanted(project: Project, exit_code: int, by_suite: bool | None = None) -> bool:
-    """Nobody is told of a run that its own user has stopped. A suite may keep its failures to itself, but not
-    from who wants to know all."""
-    wanted = project.config.notify
-    if wanted is None or exit_code == 130:
+    """Whether to send a notification. A run that its user has stopped sends none. A suite can turn off
+    notifications of failures, unless the configuration says `always`."""
+    settings = project.config.notify
+    if settings is None or exit_code == 130:
         return False
-    return wanted.always or (exit_code != 0 and by_suite is not False)
+    return settings.always or (exit_code != 0 and by_suite is not False)
 
 
 def notification_warnings(project: Project, suite: Suite) -> list[str]:
-    """A suite that wants somebody to be told, where there is nobody."""
+    """A warning for a suite that asks to notify when the configuration names no recipient."""
     if not suite.reporting.notify_on_failure or project.config.notify is not None:
         return []
     return [
@@ -85,25 +98,27 @@ def notification_warnings(project: Project, suite: Suite) -> list[str]:
     ]
 
 
-def notify(project: Project, told: dict[str, Json], clients: Clients) -> str:
-    """Tell it. What kept anybody from hearing it, or nothing."""
-    wanted = project.config.notify
-    if wanted is None:
+def notify(project: Project, notification: dict[str, Json], clients: Clients) -> str:
+    """Send the notification. Return why it was not sent, or an empty text."""
+    settings = project.config.notify
+    if settings is None:
         return ""
-    data = to_bytes(project.redactor.mask_value(told))
+    data = to_bytes(project.redactor.mask_value(notification))
     try:
-        _run(project, wanted, data, clients) if wanted.command else _send(project, wanted, data, clients)
+        _run(project, settings, data, clients) if settings.command else _send(
+            project, settings, data, clients
+        )
     except BaselinekitError as error:
         return f"no notification was sent: {shown(error, project.redactor.mask).problems[0]}"
     return ""
 
 
-def _run(project: Project, wanted: Notify, data: bytes, clients: Clients) -> None:
-    """The configuration names it, so it may be run."""
-    command = project.scope.expand(wanted.command, ("notify", "command"))
+def _run(project: Project, settings: Notify, data: bytes, clients: Clients) -> None:
+    """Run the command of the configuration, which allows it by naming it."""
+    command = project.scope.expand(settings.command, ("notify", "command"))
     argv = configured_argv(command, project.root, "correct `notify: command:` in baselinekit.yaml")
-    environment = child_environment(wanted.env)
-    typed = shlex.join(wanted.command or [])
+    environment = child_environment(settings.env)
+    typed = shlex.join(settings.command or [])
     try:
         run = ProcessSpec(tuple(argv), data, environment, project.root, _PATIENCE, mask=project.redactor.mask)
         finished = clients.execute(run)
@@ -111,27 +126,36 @@ def _run(project: Project, wanted: Notify, data: bytes, clients: Clients) -> Non
         hint = "let it end sooner, or continue in the background" if error.problems[0].code == "BK321" else ""
         raise cannot("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
     if finished.exit_code:
-        what = f"{typed} ended with exit code {finished.exit_code}"
-        raise cannot("BK735", what + said_last(finished.stderr, run.mask))
+        message = f"{typed} ended with exit code {finished.exit_code}"
+        raise cannot("BK735", message + said_last(finished.stderr, run.mask))
 
 
-def _send(project: Project, wanted: Notify, data: bytes, clients: Clients) -> None:
-    stated = (wanted.webhook, wanted.headers)
-    url, headers = project.scope.expand(list(stated), ("notify", "webhook"))
-    where = host_of(origin(url))  # of an address that is a secret itself, only this is ever shown
-    used = [(name, one) for name, one in project.scope.secrets.items() if name in set(names_in(list(stated)))]
+def _send(project: Project, settings: Notify, data: bytes, clients: Clients) -> None:
+    templates = (settings.webhook, settings.headers)
+    url, headers = project.scope.expand(list(templates), ("notify", "webhook"))
+    host = host_of(origin(url))  # the address itself may be a secret: only the host is ever shown
+    used_secrets = [
+        (name, secret)
+        for name, secret in project.scope.secrets.items()
+        if name in set(names_in(list(templates)))
+    ]
     trust = project.trust.naming(url)
-    trust.check_request(url, used)
+    trust.check_request(url, used_secrets)
     verify = project.config.http.verify
-    own = {"Content-Type": "application/json", "User-Agent": f"baselinekit/{__version__}"}
-    lower = {name.lower() for name in headers}
-    sent = (*((n, v) for n, v in own.items() if n.lower() not in lower), *headers.items())
-    request = Request("POST", url, sent, data, timeout=_PATIENCE, verify=True if verify is None else verify)
+    default_headers = {"Content-Type": "application/json", "User-Agent": f"baselinekit/{__version__}"}
+    stated_names = {name.lower() for name in headers}
+    all_headers = (
+        *((n, v) for n, v in default_headers.items() if n.lower() not in stated_names),
+        *headers.items(),
+    )
+    request = Request(
+        "POST", url, all_headers, data, timeout=_PATIENCE, verify=True if verify is None else verify
+    )
     request = replace(request, admit=partial(trust.check_address, url))
     try:
         response = clients.send(request)
     except CannotReplay as error:
         problem = error.problems[0]
-        raise CannotReplay(Problem("BK735", f"{where}: {problem.message.replace(url, where)}")) from None
+        raise CannotReplay(Problem("BK735", f"{host}: {problem.message.replace(url, host)}")) from None
     if not 200 <= response.status < 300:
-        raise cannot("BK735", f"{where} answered {response.status}", "check the address")
+        raise cannot("BK735", f"{host} answered {response.status}", "check the address")

@@ -1,4 +1,4 @@
-"""promote: a prompt goes from draft to tested to ready where its uses and its cases allow it."""
+"""promote: a prompt goes from draft to tested to ready if its uses and its cases allow it."""
 
 import os
 import shlex
@@ -24,17 +24,17 @@ from baselinekit.workflow.project import Project
 
 _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
 _USES: dict[Status, int] = {"draft": 3, "tested": 10}
-"""So many are asked for, to leave this status behind."""
+"""How many uses are required to leave this status."""
 
 _KEYS = ("id", "title", "summary", "status", "version", "created", "updated", "description", "triggers")
-"""The usual order of meta.yml: a key that is missing goes to its place."""
+"""The usual order of keys in meta.yml: a missing key is inserted in its place."""
 
 _MOST_NAMED = 5
 
 
 @frozen
 class PromotionGate:
-    """One thing that is asked for: what there is, and where that is not enough, why and what to do."""
+    """One requirement: whether it is met, what was found, and a hint where that is not enough."""
 
     name: str
     met: bool
@@ -47,7 +47,7 @@ class PromotionGate:
 
 @frozen
 class PromotionStep:
-    """From one status to the next one, with all that is asked for. `notes`: what is wrong with the logs."""
+    """A step from one status to the next, with its requirements. `notes`: what is wrong with the logs."""
 
     folder: PromptFolder
     before: Status
@@ -61,24 +61,24 @@ class PromotionStep:
 
 
 def prompt_called(project: Project, name: str) -> PromptFolder:
-    """The prompt that the operator means: by its folder, a file in it, its id or an alias."""
+    """Find the prompt that the operator means: by its folder, a file in it, its id or an alias."""
     path = selection.found_by_operator(project, name)
     folder = os.path.dirname(path) if os.path.isfile(os.path.join(project.root, path)) else path
     folder = "" if folder == os.curdir else folder
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
-        what = f"{name!r} is no folder, id or alias of a prompt"
+        message = f"{name!r} is no folder, id or alias of a prompt"
         hint = (
             nearest(name, names_of_all(project.root))
             or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         )
-        raise InvalidInput(Problem("BK769", what, hint))
+        raise InvalidInput(Problem("BK769", message, hint))
     return sound_folder(project.root, folder)
 
 
 def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
-    """The step that a prompt would take, judged by its logs. Nothing is written. InvalidInput where there is
-    no further one, or no status."""
+    """The next step of a prompt, judged by its logs. Nothing is written. InvalidInput if the prompt has no
+    further step, or no status."""
     root = project.root
     before = _status(root, folder)
     if before == "ready":
@@ -94,29 +94,29 @@ def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
     return PromotionStep(folder, before, _NEXT[before], tuple(gates), (*uses.notes, *evals.notes))
 
 
-# What is asked for.
+# The requirements.
 
 
 def _enough_uses(folder: PromptFolder, before: Status, log: Log[UsageRow]) -> PromotionGate:
-    least = folder.meta.promotion.min_uses
-    least = _USES[before] if least is None else least
+    minimum = folder.meta.promotion.min_uses
+    minimum = _USES[before] if minimum is None else minimum
     sent = [row for row in log.known if row.sent]
     strictly = before == "tested"
-    counted = [row for row in sent if (row.verified is True if strictly else row.verified is not False)]
-    which = "found right" if strictly else "not found wrong"
-    found = f"{len(counted):,} of at least {least:,} (sent, and {which} by verify.sh)"
-    others = len(sent) - len(counted)
-    if others:
-        why = "found wrong or not checked" if strictly else "found wrong"
-        found += f"; {others:,} more {'was' if others == 1 else 'were'} {why}"
-    if len(counted) >= least:
-        return PromotionGate("uses", True, found)
+    counting = [row for row in sent if (row.verified is True if strictly else row.verified is not False)]
+    verified_words = "found right" if strictly else "not found wrong"
+    message = f"{len(counting):,} of at least {minimum:,} (sent, and {verified_words} by verify.sh)"
+    uncounted = len(sent) - len(counting)
+    if uncounted:
+        reason = "found wrong or not checked" if strictly else "found wrong"
+        message += f"; {uncounted:,} more {'was' if uncounted == 1 else 'were'} {reason}"
+    if len(counting) >= minimum:
+        return PromotionGate("uses", True, message)
     hint = f"each attempt of a case is a use: {_command(folder)}"
     if strictly and folder.verify is None:
         hint = (
             "write verify.sh, which exits with 0 where an answer is right, or set `promotion: {min_uses: 0}`"
         )
-    return PromotionGate("uses", False, found, hint)
+    return PromotionGate("uses", False, message, hint)
 
 
 def _has_cases(folder: PromptFolder) -> PromotionGate:
@@ -126,26 +126,26 @@ def _has_cases(folder: PromptFolder) -> PromotionGate:
 
 
 def _cases_passed(folder: PromptFolder, log: Log[EvalRow]) -> PromotionGate:
-    """The most recent run decides, whatever those before it came to."""
+    """Only the most recent run decides, whatever the outcome of those before it."""
     if not log.rows:
         return _unmet_run("the cases have never been run", _command(folder))
     row = log.rows[-1]
-    why, hint = _does_not_count(folder, row)
-    if row is None or why:
-        told = f"the most recent row of {promptlogs.EVALS} does not count: {why}"
-        return _unmet_run(told, hint or f"run all cases again: {_command(folder)}")
-    passed = (
+    reason, hint = _does_not_count(folder, row)
+    if row is None or reason:
+        message = f"the most recent row of {promptlogs.EVALS} does not count: {reason}"
+        return _unmet_run(message, hint or f"run all cases again: {_command(folder)}")
+    message = (
         f"{row.passed:,} of {row.total:,} passed in the most recent run ({row.ts or 'at an unknown time'})"
     )
     if row.all_passed and row.passed == row.total:
-        return PromotionGate("eval run", True, passed)
+        return PromotionGate("eval run", True, message)
     if row.failed_cases:
-        passed += f"; not {_listed(row.failed_cases)}"
-    return _unmet_run(passed, f"once that is mended: {_command(folder)}")
+        message += f"; not {_listed(row.failed_cases)}"
+    return _unmet_run(message, f"once that is mended: {_command(folder)}")
 
 
 def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> tuple[str, str]:
-    """Why a row says nothing of the prompt as it is now, and what to do where that is not to run it again."""
+    """The reason why a row says nothing about the prompt as it is now, and a hint other than to run again."""
     if row is None:
         return "it cannot be read, so nobody knows what it came to", ""
     if not row.total and not row.interrupted:
@@ -184,32 +184,32 @@ def _command(folder: PromptFolder) -> str:
     return f"baselinekit run {shlex.quote(folder.id)}"
 
 
-# The step, taken: `status` and `updated` of the description, and not a byte more.
+# Taking the step: only `status` and `updated` of the description change, and not a byte more.
 
 
 def take(project: Project, step: PromotionStep, now: str) -> None:
-    """Write it down. The file is read again under its lock: whoever was quicker is not overruled."""
+    """Write the step. The file is read again under its lock, so that a change made meanwhile is not lost."""
     file = step.folder.meta_file
 
     def edit(body: str) -> str:
         if _stated(body, file) != step.before:
-            what = f"the status is no longer {step.before}"
+            message = f"the status is no longer {step.before}"
             hint = "somebody changed it in this moment: look at the file, and promote again"
-            raise InvalidInput(Problem("BK766", what, hint, Place(file)))
+            raise InvalidInput(Problem("BK766", message, hint, Place(file)))
         return promoted(body, file, step.after, now)
 
     atomic.edit_text(project.root, file, edit)
 
 
 def promoted(body: str, file: str, status: Status, now: str) -> str:
-    """The text of a description with another status, and the day of it."""
-    written = language(file)
+    """The text of a description with the new status and the date of the change."""
+    form = language(file)
     paths = [("status",), ("updated",)]
-    marks = mark(written.events(body), 0, [(key,) for key in _KEYS])
+    marks = mark(form.events(body), 0, [(key,) for key in _KEYS])
     chains = [marks.reach(path)[0] for path in paths]
     old = chains[1][-1].value if len(chains[1]) == 2 else ""
-    moment = parse_time(now)
-    day = now if moment is None or "T" in old else moment.date().isoformat()
+    time = parse_time(now)
+    day = now if time is None or "T" in old else time.date().isoformat()
     values = [str(status), day]
     edits = [Edit(path, value) for path, value in zip(paths, values, strict=True)]
     if all(is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
@@ -217,12 +217,12 @@ def promoted(body: str, file: str, status: Status, now: str) -> str:
         return spliced(
             body, [_as_before(body, chain[-1].start, chain[-1].end, text) for chain, text in pairs]
         )
-    return apply(body, edits, 0, written, _KEYS)
+    return apply(body, edits, 0, form, _KEYS)
 
 
 def _as_before(body: str, start: int, end: int, value: str) -> Splice:
-    """In the quotes of the old value. A date that stood there bare is replaced by a bare one, which the same
-    readers take for a date, as they did before."""
+    """Write a value in the quotes of the old one. A date without quotes is replaced by one without quotes, so
+    that readers still take it for a date."""
     old = body[start:end]
     if old[0] in ("'", '"'):
         return Splice(start, end, yaml_quoted(value, old[0]))
@@ -230,23 +230,23 @@ def _as_before(body: str, start: int, end: int, value: str) -> Splice:
 
 
 def _status(root: str, folder: PromptFolder) -> Status:
-    """The status that the file states."""
+    """Read the status in the file of a prompt."""
     file = folder.meta_file
     if not os.path.lexists(os.path.join(root, file)):
-        what, hint = (
+        message, hint = (
             "there is no such file",
             "write one: id, title, summary, status, version, created, updated",
         )
-        raise InvalidInput(Problem("BK767", what, hint, Place(file)))
+        raise InvalidInput(Problem("BK767", message, hint, Place(file)))
     body = decode(read(root, file), file).body
-    stated = _stated(body, file)
-    known: tuple[Status, ...] = get_args(Status)
-    for status in known:
-        if status == stated:
+    status_in_file = _stated(body, file)
+    statuses: tuple[Status, ...] = get_args(Status)
+    for status in statuses:
+        if status == status_in_file:
             return status
-    what = "there is no `status`" if stated is None else f"{stated!r} is no status"
-    near = nearest(stated, known) if isinstance(stated, str) else ""
-    problem = Problem("BK767", what, near or f"write one of {', '.join(known)}", at=("status",))
+    message = "there is no `status`" if status_in_file is None else f"{status_in_file!r} is no status"
+    near = nearest(status_in_file, statuses) if isinstance(status_in_file, str) else ""
+    problem = Problem("BK767", message, near or f"write one of {', '.join(statuses)}", at=("status",))
     raise InvalidInput(*place_problems(body, file, {0: [problem]}))
 
 

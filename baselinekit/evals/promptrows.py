@@ -1,5 +1,5 @@
-"""What a run leaves in the folders of the prompts whose cases it ran: a row for the run, and one for each
-time that a prompt was sent."""
+"""The rows that a run adds to the logs of prompt folders: one for the run, and one for each time that a
+prompt was sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -18,14 +18,14 @@ from baselinekit.suites.promptfolders import read_folder
 from baselinekit.workflow.project import Project
 
 ALL = "all"
-"""The scope of a run of all cases of a folder."""
+"""The scope in the row of a run of all cases of a folder."""
 
 
 @frozen
 class RunFacts:
-    """What a row says of a run besides its results. `now`: when it ended; `graders`: the kind of graders that
-    alone was asked; `inputs`: by the path of a folder, those that the operator typed; `interrupted`: by a
-    signal or by the time limit of its suite."""
+    """What a row says about a run besides its results. `now`: when it ended; `graders`: the only kind of
+    graders that was asked; `inputs`: by the path of a folder, the inputs that the operator typed;
+    `interrupted`: by a signal or by the time limit of its suite."""
 
     now: str
     attempts: int = 1
@@ -42,39 +42,39 @@ def note_runs(
     facts: RunFacts,
     hurry: Hurry | None = None,
 ) -> list[str]:
-    """Append a row to the log of each prompt folder of which something was run. Given back is what could not
-    be noted: whatever a run came to, it stands."""
-    told = []
+    """Append a row to the log of each prompt folder of which something was run. Return warnings about rows
+    that could not be written; the results of the run stand all the same."""
+    warnings = []
     outcomes = {result.id: result for result in results}
     folders = {case.folder.path: case.folder for case in chosen if case.folder}
     for path, row in rows_of(suite.cases, chosen, outcomes, facts).items():
         now, _ = read_folder(project.root, path, folders[path].eval_file)
-        if now.content != row.content:  # nobody knows which cases had the old files, and which the new ones
-            told.append(f"the files of {path} were changed while its cases ran: run them again")
+        if now.content != row.content:  # it is unknown which cases had the old files
+            warnings.append(f"the files of {path} were changed while its cases ran: run them again")
             row = replace(row, content=None)
-        told += promptlogs.note_evals(project.root, path, masked(project, row), hurry)
-    return told
+        warnings += promptlogs.note_evals(project.root, path, masked(project, row), hurry)
+    return warnings
 
 
 def rows_of(
     cases: Sequence[Case], chosen: Sequence[Case], results: Mapping[str, Result], facts: RunFacts
 ) -> dict[str, EvalRow]:
-    """The row of each folder by its path. `cases`: all that there are, of which some were chosen."""
+    """The row of each folder by its path. `cases`: all cases, of which some were chosen."""
     rows = {}
     for folder in {case.folder.path: case.folder for case in chosen if case.folder}.values():
-        wanted = [case for case in chosen if _is_of(case, folder)]
-        run = [case for case in wanted if results[case.id].outcome != "skipped"]
-        if not any(_attempted(results[case.id]) for case in wanted):
+        folder_cases = [case for case in chosen if _is_of(case, folder)]
+        run = [case for case in folder_cases if results[case.id].outcome != "skipped"]
+        if not any(_attempted(results[case.id]) for case in folder_cases):
             continue
         passed = [case for case in run if results[case.id].outcome == "passed"]
-        whole = len(run) == sum(_is_of(case, folder) for case in cases)
+        is_whole = len(run) == sum(_is_of(case, folder) for case in cases)
         rows[folder.path] = EvalRow(
             facts.now,
-            all_passed=bool(run) and len(passed) == len(wanted) and not facts.interrupted,
+            all_passed=bool(run) and len(passed) == len(folder_cases) and not facts.interrupted,
             total=len(run),
             passed=len(passed),
             failed_cases=[name_in_row(case) for case in run if case not in passed],
-            scope=ALL if whole and facts.graders is None else [name_in_row(case) for case in run],
+            scope=ALL if is_whole and facts.graders is None else [name_in_row(case) for case in run],
             content=folder.content,
             attempts=facts.attempts,
             graders=facts.graders,
@@ -85,20 +85,22 @@ def rows_of(
 
 
 def typed_inputs(project: Project, prepared: Sequence[Prepared]) -> dict[str, list[str]]:
-    """By the path of a folder, those of its inputs that the operator typed: its cases are others then."""
-    found: dict[str, set[str]] = {}
-    for one in prepared:
-        if one.case.folder is not None:
-            found.setdefault(one.case.folder.path, set()).update(project.typed.keys() & one.names)
-    return {path: sorted(names) for path, names in found.items()}
+    """The inputs that the operator typed, by the path of their prompt folder: they change its cases."""
+    names_by_folder: dict[str, set[str]] = {}
+    for prepared_case in prepared:
+        if prepared_case.case.folder is not None:
+            names_by_folder.setdefault(prepared_case.case.folder.path, set()).update(
+                project.typed.keys() & prepared_case.names
+            )
+    return {path: sorted(names) for path, names in names_by_folder.items()}
 
 
 def misspelt_inputs(project: Project, prepared: Sequence[Prepared]) -> list[str]:
-    """What the operator typed and nobody takes, where an input is called almost so. Other cases than those of
-    prompts may use it as a variable."""
-    if any(one.case.folder is None for one in prepared):
+    """Warn about typed inputs that no prompt has, if one has a similar name. Cases that are not of prompts
+    may use them as variables, so with such cases there is no warning."""
+    if any(prepared_case.case.folder is None for prepared_case in prepared):
         return []
-    names = sorted({name for one in prepared for name in one.names})
+    names = sorted({name for prepared_case in prepared for name in prepared_case.names})
     unknown = (name for name in project.typed if name not in names)
     return [f"no prompt has an input {name!r}: {hint}" for name in unknown if (hint := nearest(name, names))]
 
@@ -108,18 +110,18 @@ def _is_of(case: Case, folder: PromptFolder) -> bool:
 
 
 def _attempted(result: Result) -> bool:
-    """Whether anything of a case was run, if not all of it."""
-    return result.case is not None and any(one.outcome != "skipped" for one in result.case.attempts)
+    """Whether a case was run, at least in part."""
+    return result.case is not None and any(attempt.outcome != "skipped" for attempt in result.case.attempts)
 
 
 def name_in_row(case: Case) -> str:
-    """A case by its name, a query by its text: it has no other name."""
+    """The name of a case in a row; that of a trigger query is its text."""
     name = case.name or case.id
     return f"triggering: {name}" if kind_of(case.recipe).asks_nobody else name
 
 
 def masked(project: Project, row: EvalRow) -> EvalRow:
-    """Names are texts of the checkout; whatever is written is searched for secrets all the same."""
+    """The row with its names masked: they come from the checkout, but everything written is masked."""
     mask = project.redactor.mask_value
     return replace(row, failed_cases=mask(row.failed_cases), scope=mask(row.scope))
 
@@ -127,8 +129,8 @@ def masked(project: Project, row: EvalRow) -> EvalRow:
 def note_use(
     project: Project, case: Case, attempt: Attempt, now: str, hurry: Hurry | None = None
 ) -> list[str]:
-    """A row for an attempt that sent the prompt of a folder, as soon as it is made: a run that is killed has
-    used the prompt as often as it did."""
+    """Append a row for an attempt that sent the prompt of a folder. It is written at once, so that it is
+    there even if the run is killed."""
     if case.folder is None or not attempt.sent:
         return []
     model = attempt.environment.get("model")

@@ -1,7 +1,7 @@
-"""What waits for people: put into the queue by a run, rated by anybody, picked up by the next run.
+"""Outputs for people to rate: a run queues them, people rate them, and the next run uses their ratings.
 
 A run never waits: its case is unscored until enough people have rated it, and its result file can be finished
-later without asking anybody else again."""
+later without asking a model again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -42,151 +42,162 @@ _SHORTEST_KEY = 6
 
 @frozen
 class Queue:
-    """The queue of a project. Everything that shows or enters ratings goes through here. `left`: takes what
-    somebody else is to put into it; without it that is done here."""
+    """The queue of a project. Everything that shows or enters ratings goes through here. `put_aside`: takes
+    the items that another process puts into the queue; without it they are put into it here."""
 
     project: Project
     now: Callable[[], float]
-    left: Callable[[RatingItem], None] | None = None
+    put_aside: Callable[[RatingItem], None] | None = None
 
     @property
     def ratings(self) -> Ratings:
         return Ratings(self.project.root)
 
     def rated(self, case: Case, grader: Grader, observation: Observation) -> Grade:
-        """The client of a human grader: what people have said of this output so far."""
+        """Grade an output by the ratings that people have given so far: the client of a human grader."""
         redactor = self.project.redactor.knowing(observation.output)
         output = redactor.mask_value(observation.output)
         assert isinstance(grader.method, HumanRating)
-        how = _without_secrets(grader.method, redactor)
-        grader = replace(grader, method=how)
+        method = _without_secrets(grader.method, redactor)
+        grader = replace(grader, method=method)
         shown, claims = by_human.briefing(case, grader, output, observation.environment)
         key = by_human.item_key(case, grader, output)
         masked = {name: redactor.mask_value(value) for name, value in asdict(shown).items()}
         shown = Shown(**{**masked, "items": tuple(masked["items"])})
-        item = RatingItem(key, case.id, grader.name, how, shown, self.stamp(), claims)
+        item = RatingItem(key, case.id, grader.name, method, shown, self.stamp(), claims)
         try:
-            queued = self._enqueued(item)
+            entry = self._enqueued(item)
         except NotRecorded as error:
             grade = by_human.human_grade(grader, item, ())
             return replace(
                 grade, reason=f"{grade.reason} (it could not be queued: {error.problems[0].message})"
             )
-        for rating in queued.ratings:  # an import could have brought anything
-            by_human.checked_rating(rating.value, how.rating_scale, len(shown.items))
-        return by_human.human_grade(grader, item, queued.ratings)
+        for rating in entry.ratings:  # an import could have brought anything
+            by_human.checked_rating(rating.value, method.rating_scale, len(shown.items))
+        return by_human.human_grade(grader, item, entry.ratings)
 
     def _enqueued(self, item: RatingItem) -> Queued:
-        if self.left is None:
+        if self.put_aside is None:
             return self.ratings.enqueue(item)
-        self.left(item)
-        there = self.ratings.find(item.key)
-        return Queued(item) if there is None else replace(there, item=replace(there.item, method=item.method))
+        self.put_aside(item)
+        entry = self.ratings.find(item.key)
+        return Queued(item) if entry is None else replace(entry, item=replace(entry.item, method=item.method))
 
-    def standings(self, wanted: Sequence[str] = ()) -> list[Standing]:
-        """What is in the queue: all of it, or the cases and keys that are named."""
-        everything = self.ratings.all()
-        chosen = [queued for queued in everything if not wanted or _is_named(queued.item, wanted)]
-        for word in wanted:
-            if not any(_is_named(queued.item, [word]) for queued in everything):
-                known = {queued.item.case for queued in everything}
-                hint = nearest(word, known) or "baselinekit grade --list shows what does"
+    def standings(self, names: Sequence[str] = ()) -> list[Standing]:
+        """Everything in the queue, or the cases and keys that are named."""
+        entries = self.ratings.all()
+        chosen = [entry for entry in entries if not names or _is_named(entry.item, names)]
+        for word in names:
+            if not any(_is_named(entry.item, [word]) for entry in entries):
+                case_ids = {entry.item.case for entry in entries}
+                hint = nearest(word, case_ids) or "baselinekit grade --list shows what does"
                 raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", hint))
-        return [self.standing(queued) for queued in chosen]
+        return [self.standing(entry) for entry in chosen]
 
-    def waiting(self, wanted: Sequence[str], rater: str) -> list[Standing]:
-        """What a person can rate now."""
-        return [one for one in self.standings(wanted) if one.wants(rater) and not rated_by(one, rater)]
+    def waiting(self, names: Sequence[str], rater: str) -> list[Standing]:
+        """The items that a person can rate now."""
+        return [
+            standing
+            for standing in self.standings(names)
+            if standing.wants(rater) and not rated_by(standing, rater)
+        ]
 
     def standing(self, queued: Queued) -> Standing:
         return Standing(queued, by_human.human_grade(grader_of(queued.item), queued.item, queued.ratings))
 
     def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> Standing:
-        """Enter what somebody said, and tell what it comes to."""
+        """Enter a rating, and return where its item stands now."""
         value = by_human.checked_rating(rating.value, item.method.rating_scale, len(item.shown.items))
         rating = replace(rating, value=value)
         return self.standing(self.ratings.rate(item.key, self.fit(rating), again))
 
     def fit(self, rating: Rating) -> Rating:
-        """A rating as it can be kept: no secret in its note, and nothing endless."""
+        """The rating as it is stored: no secrets in its note, and no name or note that is too long."""
         rater, note = (
             text.encode("utf-8", "backslashreplace").decode() for text in (rating.rater, rating.note)
         )
         rater = check_rater(rater)
         if len(note) > _LONGEST_NOTE:
-            what = f"the note has {len(note):,} characters"
-            raise InvalidInput(Problem("BK744", what, f"at most {_LONGEST_NOTE:,}"))
+            message = f"the note has {len(note):,} characters"
+            raise InvalidInput(Problem("BK744", message, f"at most {_LONGEST_NOTE:,}"))
         return replace(rating, rater=rater, note=self.project.redactor.mask(note))
 
     def stamp(self) -> str:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def agreements(self, standings: Sequence[Standing]) -> list[dict[str, Json]]:
-        """How far raters agree beyond chance, by grader, over all that two or more of them have rated."""
+        """How far raters agree beyond chance, by grader, over all items with two or more raters."""
         by_grader: dict[tuple[str, str], list[Queued]] = {}
-        for one in standings:
-            scale = one.queued.item.method.rating_scale.type
-            raters, _ = by_role(one.queued.ratings, one.queued.item.method)  # who decides is none of them
+        for standing in standings:
+            scale = standing.queued.item.method.rating_scale.type
+            raters, _ = by_role(
+                standing.queued.ratings, standing.queued.item.method
+            )  # without the person who decides
             if scale != "ranking" and len(raters) > 1:
-                queued = replace(one.queued, ratings=tuple(raters))
-                by_grader.setdefault((one.queued.item.grader, scale), []).append(queued)
-        return [_agreement(grader, scale, few) for (grader, scale), few in by_grader.items() if len(few) > 1]
+                queued = replace(standing.queued, ratings=tuple(raters))
+                by_grader.setdefault((standing.queued.item.grader, scale), []).append(queued)
+        return [
+            _agreement(grader, scale, entries)
+            for (grader, scale), entries in by_grader.items()
+            if len(entries) > 1
+        ]
 
 
 def grader_of(item: RatingItem) -> Grader:
-    """The grader that an item waits for, as far as the queue knows it."""
+    """The grader of an item, as far as the queue knows it."""
     return Grader(item.grader, "human", item.method)
 
 
 def rated_by(standing: Standing, rater: str) -> bool:
-    """Whether this person has said something already."""
-    who = same_person(rater)
-    return any(same_person(rating.rater) == who for rating in standing.queued.ratings)
+    """Whether this person has rated the item already."""
+    person = same_person(rater)
+    return any(same_person(rating.rater) == person for rating in standing.queued.ratings)
 
 
 def sheet(standing: Standing) -> Sheet:
-    """What a person is shown. A blind evaluation hides where the output comes from, and what others said."""
-    item, how = standing.queued.item, standing.queued.item.method
-    scale, blind = how.rating_scale, how.blind_evaluation
+    """What a rater sees. A blind evaluation hides where the output comes from, and the ratings of others."""
+    item, method = standing.queued.item, standing.queued.item.method
+    scale, blind = method.rating_scale, method.blind_evaluation
     if scale.type == "binary":
         options = by_human.options_of(scale)
-        about = [
-            f"{one.label or one.value}" + (f": {one.description}" if one.description else "")
-            for one in options
+        texts = [
+            f"{option.label or option.value}" + (f": {option.description}" if option.description else "")
+            for option in options
         ]
-        choices = [(str(number), text) for number, text in enumerate(about, 1)]
+        choices = [(str(number), text) for number, text in enumerate(texts, 1)]
     elif scale.type == "likert":
         low, high = scale.range
-        named = sorted({low, high, *scale.labels}) if high - low > 9 else range(low, high + 1)
-        choices = [(str(number), scale.labels.get(number, "")) for number in named]
+        values = sorted({low, high, *scale.labels}) if high - low > 9 else range(low, high + 1)
+        choices = [(str(value), scale.labels.get(value, "")) for value in values]
     else:
         choices = [(str(number), "") for number in range(1, len(item.shown.items) + 1)]
-    said = [
-        f"{one.rater}: {by_human.words_for(one.value, scale)}" + (f" ({one.note})" if one.note else "")
-        for one in standing.queued.ratings
+    ratings = [
+        f"{rating.rater}: {by_human.words_for(rating.value, scale)}"
+        + (f" ({rating.note})" if rating.note else "")
+        for rating in standing.queued.ratings
     ]
     return Sheet(
         item,
         tuple(scale.criteria) or (scale.description,),
         tuple(choices),
-        () if blind else tuple(said),
+        () if blind else tuple(ratings),
         {} if blind else item.shown.about,
-        None if how.time_limit_minutes is None else float(how.time_limit_minutes),
+        None if method.time_limit_minutes is None else float(method.time_limit_minutes),
     )
 
 
 def parse_typed(item: RatingItem, text: str) -> Json:
-    """A value as somebody typed it."""
+    """Parse the value of a rating as it was typed."""
     return by_human.value_of(text, item.method.rating_scale, len(item.shown.items))
 
 
 def describe_rating(item: RatingItem, value: Json) -> str:
-    """A value as people read it."""
+    """The value of a rating in words."""
     return by_human.words_for(value, item.method.rating_scale)
 
 
 def describe_choices(item: RatingItem) -> str:
-    """What can be said of an item, in words."""
+    """The possible ratings of an item, in words."""
     return by_human.describe_choices(item.method.rating_scale, len(item.shown.items))
 
 
@@ -200,67 +211,72 @@ def option_value(item: RatingItem, number: int) -> Json:
 
 
 def check_rater(name: str) -> str:
-    """A name that can stand in a list; InvalidInput for any other."""
+    """The name of a rater, with single blanks; InvalidInput for one that cannot be shown in a list."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        what = (
+        message = (
             f"{clipped(name, _LONGEST_NAME, already_masked, counted=False)!r} is not a name"
             if name
             else "it is not known who rates"
         )
-        raise InvalidInput(Problem("BK744", what, "as in --as ada"))
+        raise InvalidInput(Problem("BK744", message, "as in --as ada"))
     return name
 
 
-def _is_named(item: RatingItem, wanted: Sequence[str]) -> bool:
+def _is_named(item: RatingItem, names: Sequence[str]) -> bool:
     return any(
         fnmatchcase(item.case, word) or (len(word) >= _SHORTEST_KEY and item.key.startswith(word))
-        for word in wanted
+        for word in names
     )
 
 
-def _without_secrets(how: HumanRating, redactor: Redactor) -> HumanRating:
-    """The grader as it may be kept: whatever people are told in it."""
-    mask, scale = redactor.mask_value, how.rating_scale
-    told = replace(
+def _without_secrets(method: HumanRating, redactor: Redactor) -> HumanRating:
+    """The grader without secrets in any of the texts that people see."""
+    mask, scale = redactor.mask_value, method.rating_scale
+    masked_scale = replace(
         scale,
         labels={number: mask(label) for number, label in scale.labels.items()},
         criteria=mask(scale.criteria),
         description=mask(scale.description),
         options=[
-            replace(one, label=mask(one.label), description=mask(one.description)) for one in scale.options
+            replace(option, label=mask(option.label), description=mask(option.description))
+            for option in scale.options
         ],
     )
-    return replace(how, rubric=mask(how.rubric), slots=mask(how.slots), rating_scale=told)
+    return replace(method, rubric=mask(method.rubric), slots=mask(method.slots), rating_scale=masked_scale)
 
 
-def _agreement(grader: str, scale: str, queued: Sequence[Queued]) -> dict[str, Json]:
-    """Krippendorff's alpha, and Cohen's kappa where the same two people rated everything. With several
-    criteria each is a unit of its own."""
-    raters = sorted({same_person(rating.rater) for one in queued for rating in one.ratings})
+def _agreement(grader: str, scale: str, entries: Sequence[Queued]) -> dict[str, Json]:
+    """Krippendorff's alpha, and Cohen's kappa where only two people rated. Of several criteria each one is a
+    unit of its own."""
+    raters = sorted({same_person(rating.rater) for entry in entries for rating in entry.ratings})
     units: list[list[Json]] = []
-    for one in queued:
-        said = {
-            same_person(r.rater): r.value if isinstance(r.value, list) else [r.value] for r in one.ratings
+    for entry in entries:
+        values_by_rater = {
+            same_person(rating.rater): rating.value if isinstance(rating.value, list) else [rating.value]
+            for rating in entry.ratings
         }
-        width = max(map(len, said.values()))
-        units += [[said[who][n] if who in said else None for who in raters] for n in range(width)]
+        width = max(map(len, values_by_rater.values()))
+        units += [
+            [values_by_rater[rater][n] if rater in values_by_rater else None for rater in raters]
+            for n in range(width)
+        ]
     level = "nominal" if scale == "binary" else "ordinal"
-    found: dict[str, Json] = {"grader": grader, "items": len(queued), "raters": len(raters)}
+    row: dict[str, Json] = {"grader": grader, "items": len(entries), "raters": len(raters)}
     alpha = metrics.krippendorff(units, "nominal" if scale == "binary" else "ordinal")
-    found[f"Krippendorff's alpha ({level})"] = None if alpha is None else round(alpha, 4)
+    row[f"Krippendorff's alpha ({level})"] = None if alpha is None else round(alpha, 4)
     if len(raters) == 2:
         kappa = metrics.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
-        found["Cohen's kappa"] = None if kappa is None else round(kappa, 4)
-    return found
+        row["Cohen's kappa"] = None if kappa is None else round(kappa, 4)
+    return row
 
 
-# Ratings out to a file and back: for people who sit at another machine, and for a run in CI.
+# Ratings exported to a file and imported again: for people at another machine, and for a run in CI.
 
 
 @frozen
 class Imported:
-    """What came of an import. `empty`: forms that nobody has filled in."""
+    """The counts of an import. `empty`: forms that nobody has filled in."""
 
     items: int
     ratings: int
@@ -269,71 +285,73 @@ class Imported:
 
 
 def export_ratings(standings: Sequence[Standing], name: str) -> str:
-    """Everything that is known of these."""
-    return ratings.dump_ratings([one.queued for one in standings], name)
+    """Everything that the queue holds about these items, as the text of a file."""
+    return ratings.dump_ratings([standing.queued for standing in standings], name)
 
 
 def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
-    """What one person is to fill in."""
-    queued = [one.queued for one in standings]
-    wanted = {
-        one.item.key: by_human.describe_choices(one.item.method.rating_scale, len(one.item.shown.items))
-        for one in queued
+    """The form that one person fills in."""
+    entries = [standing.queued for standing in standings]
+    choices = {
+        entry.item.key: by_human.describe_choices(entry.item.method.rating_scale, len(entry.item.shown.items))
+        for entry in entries
     }
-    return ratings.rating_form(queued, rater, wanted, name)
+    return ratings.rating_form(entries, rater, choices, name)
 
 
 def import_ratings(queue: Queue, text: str, name: str) -> Imported:
-    """Take in all ratings of a file, or, where anything is wrong, none; every fault has its line."""
-    stated = ratings.load_ratings(text, name)
-    reading = _RatingReader(queue)
-    items = [reading.item(number, item) for number, item in enumerate(stated.items)]
-    if reading.problems:
-        raise ratings.refused_ratings(text, name, reading.problems)
+    """Import all ratings of a file, or none if anything is wrong; each problem is reported with its line."""
+    import_file = ratings.load_ratings(text, name)
+    reader = _RatingReader(queue)
+    items = [reader.item(number, item) for number, item in enumerate(import_file.items)]
+    if reader.problems:
+        raise ratings.refused_ratings(text, name, reader.problems)
     try:
-        new_items, new_ratings = queue.ratings.merge([one for one in items if one is not None])
+        new_items, new_ratings = queue.ratings.merge([item for item in items if item is not None])
     except InvalidInput as error:
         raise ratings.refused_ratings(
-            text, name, [reading.placed(problem) for problem in error.problems]
+            text, name, [reader.placed(problem) for problem in error.problems]
         ) from None
-    return Imported(new_items, new_ratings, reading.filled - new_ratings, reading.empty)
+    return Imported(new_items, new_ratings, reader.filled - new_ratings, reader.empty)
 
 
 class _RatingReader:
     def __init__(self, queue: Queue):
         self.queue = queue
-        self.there = {one.item.key: one.item for one in queue.ratings.all()}
+        self.known_items = {entry.item.key: entry.item for entry in queue.ratings.all()}
         self.problems: list[Problem] = []
         self.places: dict[tuple[int, int], Path] = {}
         self.empty = self.filled = 0
 
     def item(self, number: int, stated: StatedItem) -> Queued | None:
         at: Path = ("items", number)
-        item = self.there.get(stated.item) or self.new(stated, at)
+        item = self.known_items.get(stated.item) or self.new(stated, at)
         if item is None:
             return None
         if item.case != stated.case:
-            what = f"{stated.item} is of the case {item.case}"
-            self.problems.append(Problem("BK746", what, "do not change `item` or `case`", at=(*at, "case")))
+            message = f"{stated.item} is of the case {item.case}"
+            self.problems.append(
+                Problem("BK746", message, "do not change `item` or `case`", at=(*at, "case"))
+            )
         ratings: list[Rating] = []
-        for place, one in enumerate(stated.ratings):
-            here: Path = (*at, "ratings", place)
-            if one.value is None:
+        for index, stated_rating in enumerate(stated.ratings):
+            rating_at: Path = (*at, "ratings", index)
+            if stated_rating.value is None:
                 self.empty += 1
                 continue
             try:
-                rating = self.rating(item, one)
+                rating = self.rating(item, stated_rating)
             except BaselinekitError as error:
-                self.problems += [replace(problem, at=(*here, "value")) for problem in error.problems]
+                self.problems += [replace(problem, at=(*rating_at, "value")) for problem in error.problems]
             else:
-                self.places[number, len(ratings)] = here
+                self.places[number, len(ratings)] = rating_at
                 ratings.append(rating)
         self.filled += len(ratings)
         return Queued(item, tuple(ratings))
 
     def placed(self, problem: Problem) -> Problem:
-        number, place = problem.at or (0, 0)
-        return replace(problem, at=self.places.get((int(number), int(place)), ()))
+        number, index = problem.at or (0, 0)
+        return replace(problem, at=self.places.get((int(number), int(index)), ()))
 
     def rating(self, item: RatingItem, stated: StatedRating) -> Rating:
         value = by_human.checked_rating(stated.value, item.method.rating_scale, len(item.shown.items))
@@ -355,26 +373,34 @@ class _RatingReader:
     def new(self, stated: StatedItem, at: Path) -> RatingItem | None:
         if stated.grading is None or stated.shown is None:
             hint = "run the suite first, or export it there without --as"
-            what = f"{stated.case} ({stated.item}) is not in the queue, and the file does not say what it is"
-            self.problems.append(Problem("BK745", what, hint, at=(*at, "item")))
+            message = (
+                f"{stated.case} ({stated.item}) is not in the queue, and the file does not say what it is"
+            )
+            self.problems.append(Problem("BK745", message, hint, at=(*at, "item")))
             return None
-        told = stated.shown
+        shown_in_file = stated.shown
         shown = Shown(
-            told.title, told.input, told.rubric, told.output, told.expected, tuple(told.items), told.about
+            shown_in_file.title,
+            shown_in_file.input,
+            shown_in_file.rubric,
+            shown_in_file.output,
+            shown_in_file.expected,
+            tuple(shown_in_file.items),
+            shown_in_file.about,
         )
         method, opened = stated.grading, stated.opened_at or self.queue.stamp()
         claims = [tuple(pair) for pair in stated.claims if len(pair) == 2]
         item = RatingItem(
             stated.item, stated.case, stated.grader, method, shown, opened, tuple((a, b) for a, b in claims)
         )
-        wrong = [
+        problems = [
             replace(problem, at=(*at, "grading", *(problem.at or ())[1:]))
             for problem in by_human.scale_problems(method)
         ]
         numbers = range(1, len(shown.items) + 1)
         if method.rating_scale.type == "ranking" and not (
-            claims and all(one in numbers for pair in claims for one in pair)
+            claims and all(item_number in numbers for pair in claims for item_number in pair)
         ):
-            wrong.append(Problem("BK746", "a ranking without its claim", "export it again", at=at))
-        self.problems += wrong
-        return None if wrong else item
+            problems.append(Problem("BK746", "a ranking without its claim", "export it again", at=at))
+        self.problems += problems
+        return None if problems else item

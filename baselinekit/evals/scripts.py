@@ -1,7 +1,7 @@
-"""The scripts around an attempt at a case: who allows them, what they are given, and what comes of them.
+"""The scripts before and after an attempt at a case: who allows them, their environment, and their results.
 
-What one prints is masked before anybody reads it, and its values are inputs as they stand: nothing in them
-is looked at again."""
+The output of a script is masked before it is shown, and the values that it prints are taken literally as
+inputs: variables in them are not expanded."""
 
 import os
 import re
@@ -47,8 +47,8 @@ _INTERRUPTED = "BK330"
 
 @frozen
 class Script:
-    """A script that may be run. `file`: from the project's root; `content`: 16 hex digits over it; `passed`:
-    the variables of the operator that the configuration lists for it."""
+    """A script that may be run. `file`: from the project's root; `content`: 16 hex digits of its hash;
+    `passed`: the variables of the operator that the configuration lists for it."""
 
     file: str
     argv: tuple[str, ...]
@@ -59,8 +59,8 @@ class Script:
 
 @dataclass(slots=True)
 class Trace:
-    """What is known of an attempt whatever becomes of it. `redactor`: knows its inputs, some of which may be
-    secrets by their names; `environment`: what the answer told of where it comes from."""
+    """What is known about an attempt even if it fails. `redactor`: knows its inputs, some of which may be
+    secrets by their names; `environment`: what the answer reported about where it comes from."""
 
     redactor: Redactor
     sent: bool = False
@@ -69,17 +69,19 @@ class Trace:
     notes: list[str] = field(default_factory=list)
 
 
-# Who allows a script, and whether the system can run it: told before anybody is asked.
+# Who allows a script, and whether the system can run it: checked before the first request.
 
 
 def allowed_by(project: Project, file: str) -> str | None:
-    """The name under `commands:` that allows this very file. None: the configuration does not."""
-    named = (name for name, one in project.commands.items() if runs_script(one.argv, file, project.root))
-    return next(named, None)
+    """The name under `commands:` that allows this file; None if the configuration does not allow it."""
+    matching = (
+        name for name, command in project.commands.items() if runs_script(command.argv, file, project.root)
+    )
+    return next(matching, None)
 
 
 def describe_scripts(project: Project) -> Iterator[str]:
-    """Each script of the project with who allows it, whether its cases can be read or not."""
+    """Describe each script of the project and who allows it, even if its cases cannot be read."""
     try:
         files = list(script_files(project.root))
     except BaselinekitError as error:
@@ -90,110 +92,115 @@ def describe_scripts(project: Project) -> Iterator[str]:
 
 
 def who_allows(project: Project, name: str | None) -> str:
-    """In words: the entry under `commands:`, else the operator, else nobody."""
+    """Say in words who allows a program: the entry under `commands:`, else the operator, else nobody."""
     if name is None:
         return "by --allow-exec" if project.trust.allow_exec else "by nobody: a run is refused (exit 4)"
-    by = f"by `commands: {name}` in {project.config_file}"
-    return by + (f" as of {project.config_from}" if project.config_from else "")
+    words = f"by `commands: {name}` in {project.config_file}"
+    return words + (f" as of {project.config_from}" if project.config_from else "")
 
 
 def ready_scripts(
     project: Project, case: Case, setting: Setting, listed: bool = False
 ) -> tuple[Script | None, Script | None]:
-    """The scripts of a case; or what is wrong with any, told at the script itself, so that it is told once
-    however many cases have it. `listed`: they are not going to be run, and nobody has to allow them."""
-    found: list[Script | None] = []
+    """The scripts before and after a case. A problem has the script as its place, so that it is reported once
+    however many cases use the script. `listed`: they will not be run, so nobody has to allow them."""
+    scripts: list[Script | None] = []
     problems: list[Problem] = []
     refused: list[Problem] = []
     for file in (case.scripts.before, case.scripts.after):
         try:
-            found.append(None if file is None else _ready(project, file, setting, listed))
+            scripts.append(None if file is None else _prepare_script(project, file, setting, listed))
         except BaselinekitError as error:
-            told = [replace(one, place=Place(file or ""), at=None) for one in error.problems]
-            (refused if isinstance(error, Refused) else problems).extend(told)
+            placed = [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
+            (refused if isinstance(error, Refused) else problems).extend(placed)
     if refused:
         raise Refused(*refused)
     if problems:
         raise InvalidInput(*problems)
-    before, after = found
+    before, after = scripts
     return before, after
 
 
-def _ready(project: Project, file: str, setting: Setting, listed: bool) -> Script:
+def _prepare_script(project: Project, file: str, setting: Setting, listed: bool) -> Script:
     around = replace(setting.surroundings, folder=project.root)
     path = inside(around, file)
     name = allowed_by(project, file)
     if name is None and not (project.trust.allow_exec or listed):
-        own, _ = os.path.splitext(os.path.basename(file))
-        where = os.path.basename(os.path.dirname(file)) or "project"
-        entry = f"{where}-{own}: [{file if os.sep in file else f'./{file}'}]"
+        name_of_script, _ = os.path.splitext(os.path.basename(file))
+        folder_name = os.path.basename(os.path.dirname(file)) or "project"
+        entry = f"{folder_name}-{name_of_script}: [{file if os.sep in file else f'./{file}'}]"
         hint = f"add it under `commands:` in baselinekit.yaml ({entry}), or pass --allow-exec"
         raise Refused(Problem("BK403", "the script is not named in the configuration", hint))
     try:
         content = read_if_there(around, file)
     except CannotReplay as error:
-        raise _unusable(error.problems[0].message, "replace it by a script, or remove it") from None
+        raise _unusable_script(error.problems[0].message, "replace it by a script, or remove it") from None
     if content is None:
-        raise _unusable("the link leads to a file that is not there", "mend the link, or remove it")
+        raise _unusable_script("the link leads to a file that is not there", "mend the link, or remove it")
     command = project.commands[name] if name is not None else Command([path])
-    reader = [] if is_read(command.argv) else _reader(file, path, content)
+    reader = [] if is_read(command.argv) else _interpreter_words(file, path, content)
     words = configured_argv(command.argv, project.root, f"correct `commands: {name}:` in baselinekit.yaml")
     folder = os.path.dirname(os.path.join(project.root, file))
     return Script(file, (*reader, *words), folder, sha256(content).hexdigest()[:16], tuple(command.env))
 
 
-def _reader(file: str, path: str, content: bytes) -> list[str]:
-    """What goes before a script that is run by itself: a shell, where it does not say what reads it, as any
-    shell would do."""
+def _interpreter_words(file: str, path: str, content: bytes) -> list[str]:
+    """The words before a script that is run by itself: a shell if its first line names no interpreter, as
+    any shell would do."""
     if not os.access(path, os.X_OK):
         hint = f"chmod +x {file} (and git update-index --chmod=+x {file})"
-        raise _unusable("the script is not executable", hint)
+        raise _unusable_script("the script is not executable", hint)
     first, _, _ = content.partition(b"\n")
     if not first.startswith(b"#!"):
         return [] if b"\0" in first else ["/bin/sh"]
     if first.endswith(b"\r"):
-        what = (
+        message = (
             "the script has the line ends of Windows, and so has the name of the program that is to read it"
         )
-        raise _unusable(what, "save it with the line ends of Unix (LF)")
+        raise _unusable_script(message, "save it with the line ends of Unix (LF)")
     words = first[2:].decode("utf-8", "replace").split()
     if not words or not os.access(words[0], os.X_OK):
-        what = f"the first line of the script names {words[0] if words else 'nobody'!r}, which is not there"
-        raise _unusable(what, "name a program that this machine has, such as #!/bin/sh")
+        message = (
+            f"the first line of the script names {words[0] if words else 'nobody'!r}, which is not there"
+        )
+        raise _unusable_script(message, "name a program that this machine has, such as #!/bin/sh")
     return []
 
 
-def _unusable(what: str, hint: str) -> InvalidInput:
-    return InvalidInput(Problem("BK760", what, hint))
+def _unusable_script(message: str, hint: str) -> InvalidInput:
+    return InvalidInput(Problem("BK760", message, hint))
 
 
-# What a script is given, and how it ends.
+# The environment of a script, and how it ends.
 
 
 def _environment(
     script: Script, scripts: Scripts, inputs: Mapping[str, Json], trace: Trace, output_file: str = ""
 ) -> dict[str, str]:
-    """Named variables only: what every program gets, who is asked, and the inputs, each by its name as it is
-    written and in capitals. What no environment can hold is left out and told."""
-    stated, room, named = {}, _MOST_OF_ALL, f"{scripts.prefix}VAR_"
-    others = {name: value for name, value in scripts.environment.items() if not name.startswith(named)}
+    """The environment of a script: the variables that every program gets, those of the case, and the inputs,
+    each by its name as written and in capitals. An input that no environment can hold is left out, with a
+    note."""
+    texts, room, variable_prefix = {}, _MOST_OF_ALL, f"{scripts.prefix}VAR_"
+    others = {
+        name: value for name, value in scripts.environment.items() if not name.startswith(variable_prefix)
+    }
     unused = {
-        name.removeprefix(named): scripts.environment[name]
+        name.removeprefix(variable_prefix): scripts.environment[name]
         for name in scripts.environment.keys() - others.keys()
     }
     for name, value in {**unused, **inputs}.items():
         text = as_text(value)
         size = len(text.encode("utf-8", "surrogatepass"))
         if "\0" in text or size > min(_MOST_OF_ONE, room):
-            why = "holds a NUL character" if "\0" in text else f"is too long ({size:,} bytes)"
-            _note(trace, f"{script.file} does not get the input {name} in its environment: it {why}")
+            reason = "holds a NUL character" if "\0" in text else f"is too long ({size:,} bytes)"
+            _note(trace, f"{script.file} does not get the input {name} in its environment: it {reason}")
             continue
         room -= size
-        stated[re.sub(r"[^A-Za-z0-9_]", "_", name)] = text
-    own = {f"{named}{name.upper()}": text for name, text in stated.items()}
-    own |= {f"{named}{name}": text for name, text in stated.items()}
-    own |= {f"{scripts.prefix}OUTPUT_FILE": output_file} if output_file else {}
-    return child_environment(script.passed, {**own, **others})
+        texts[re.sub(r"[^A-Za-z0-9_]", "_", name)] = text
+    variables = {f"{variable_prefix}{name.upper()}": text for name, text in texts.items()}
+    variables |= {f"{variable_prefix}{name}": text for name, text in texts.items()}
+    variables |= {f"{scripts.prefix}OUTPUT_FILE": output_file} if output_file else {}
+    return child_environment(script.passed, {**variables, **others})
 
 
 def _note(trace: Trace, note: str) -> None:
@@ -210,59 +217,62 @@ def _run(
 
 
 def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
-    """CannotReplay, in the name of what is run, where it does not come to its end."""
+    """Run a program; CannotReplay, in which the program has the name `name`, if it does not finish."""
     try:
         return execute(run)
     except NeverSent:
         raise
     except CannotReplay as error:
         program = f"{run.argv[0]} "
-        told = (
+        problems = (
             replace(
-                one,
-                message=f"{name} {one.message.removeprefix(program)}"
-                if one.message.startswith(program)
-                else f"{name}: {one.message}",
+                problem,
+                message=f"{name} {problem.message.removeprefix(program)}"
+                if problem.message.startswith(program)
+                else f"{name}: {problem.message}",
             )
-            for one in error.problems
+            for problem in error.problems
         )
-        raise CannotReplay(*told) from None
+        raise CannotReplay(*problems) from None
 
 
-def _how_it_ended(file: str, finished: ProcessResult, mask: Mask) -> str:
-    """With the end of what it said: on its standard error, else on its standard output."""
-    said = (finished.stderr.strip() or finished.stdout.strip()).decode("utf-8", "replace")
-    last = "; ".join(filter(None, map(str.strip, mask(end_of(said, _LONGEST_SAID, mask)).splitlines())))
-    return f"{file} {how_ended(finished.exit_code)}" + (f"; it said: {last}" if last else "")
+def _describe_end(file: str, finished: ProcessResult, mask: Mask) -> str:
+    """Describe how a script ended, with the end of its standard error, or else of its standard output."""
+    output = (finished.stderr.strip() or finished.stdout.strip()).decode("utf-8", "replace")
+    last_lines = "; ".join(
+        filter(None, map(str.strip, mask(end_of(output, _LONGEST_SAID, mask)).splitlines()))
+    )
+    return f"{file} {how_ended(finished.exit_code)}" + (f"; it said: {last_lines}" if last_lines else "")
 
 
 def run_before(
     script: Script, case: Case, inputs: Mapping[str, Json], setting: Setting, trace: Trace
 ) -> dict[str, str]:
-    """What it prints as NAME=VALUE, all of it; CannotReplay where it stops the attempt."""
+    """Run the script before an attempt. Return the values that it prints; CannotReplay if it fails."""
     mask = trace.redactor.mask
     env = _environment(script, case.scripts, inputs, trace)
     finished = _run(script, env, setting.clients.execute, case.timeout, mask)
     if finished.exit_code:
-        ended = _how_it_ended(script.file, finished, mask)
+        ended = _describe_end(script.file, finished, mask)
         raise cannot("BK761", f"nothing was sent: {ended}", "mend what it complains of, or the script")
     try:
         printed = finished.stdout.decode("utf-8")
     except UnicodeDecodeError:
-        what = f"nothing was sent: {script.file} printed what is not UTF-8 text"
-        raise cannot("BK761", what, "print NAME=VALUE lines in UTF-8") from None
+        message = f"nothing was sent: {script.file} printed what is not UTF-8 text"
+        raise cannot("BK761", message, "print NAME=VALUE lines in UTF-8") from None
     values, others = values_in(printed)
     if others:
         trace.redactor = trace.redactor.knowing(values)
         first = clipped(others[0].strip(), _LONGEST_LINE, trace.redactor.mask, counted=False)
-        what = f"{many(len(others), 'line')} that {'is' if len(others) == 1 else 'are'} no NAME=VALUE"
-        _note(trace, f"{script.file} printed {what}, which gives no input: {first}")
+        message = f"{many(len(others), 'line')} that {'is' if len(others) == 1 else 'are'} no NAME=VALUE"
+        _note(trace, f"{script.file} printed {message}, which gives no input: {first}")
     return values
 
 
 def values_in(printed: str) -> tuple[dict[str, str], list[str]]:
-    """The values by their names, the later line of two first, and the lines that give none. A value is what
-    stands behind the `=`, quotes and blanks included; empty lines and comments say nothing."""
+    """Return the values of the NAME=VALUE lines by name, where the last line of a name counts, and the lines
+    that are none. A value is everything after the `=`, quotes and blanks included; empty lines and comments
+    are ignored."""
     values: dict[str, str] = {}
     others = []
     for line in printed.split("\n"):
@@ -278,8 +288,8 @@ def values_in(printed: str) -> tuple[dict[str, str], list[str]]:
 def run_after(
     script: Script, case: Case, inputs: Mapping[str, Json], output: Json, setting: Setting, trace: Trace
 ) -> bool:
-    """Whether it accepts the answer, which stands in a file of its own as long as it runs. One that does not
-    come to its end does not; only where all is ended, nobody knows."""
+    """Run the script after an attempt. Return whether it accepts the answer, which it can read from a file
+    while it runs. A script that does not finish does not accept it; one that is interrupted raises."""
     mask = trace.redactor.knowing(output).mask
     text = output if isinstance(output, str) else encode(output) + "\n"
     with tempfile.TemporaryDirectory(prefix="baselinekit-") as folder:
@@ -296,5 +306,5 @@ def run_after(
             _note(trace, f"not verified: {problem.message}")
             return False
     if finished.exit_code:
-        _note(trace, f"not verified: {_how_it_ended(script.file, finished, mask)}")
+        _note(trace, f"not verified: {_describe_end(script.file, finished, mask)}")
     return finished.exit_code == 0

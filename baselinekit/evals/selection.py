@@ -1,4 +1,4 @@
-"""Which eval cases a run is about, and the suite that is meant."""
+"""Which eval cases a run is about, and which suite they come from."""
 
 import os
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from baselinekit.workflow.selection import expression
 
 _MOST_NAMED = 10
 EVALS, PROMPTS = "evals", "prompts"
-"""Where evals are looked for unless the configuration says so, and prompt folders too."""
+"""The default folders of evals and of prompt folders."""
 
 
 @frozen
 class Choice:
-    """`categories`: the kind of a case (capability, regression) or its category. `grader`: only graders of
-    this kind are asked, and every case needs one. `among`: only these ids, those that did not pass last.
-    `cases`: only these, each by its name."""
+    """Which cases are chosen. `categories`: the kind of a case (capability, regression) or its category;
+    `grader`: only graders of this kind are asked, and every case needs one; `among`: only these ids, those of
+    the cases that did not pass last; `cases`: only these names."""
 
     categories: Sequence[str] = ()
     tags: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Choice:
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        stated = {
+        selections = {
             "paths": list(paths),
             "ids": list(self.ids),
             "cases": list(self.cases),
@@ -53,82 +53,83 @@ class Choice:
             "grader_type": self.grader,
             "last_failed": self.among is not None,
         }
-        return Coverage({name: value for name, value in stated.items() if value}, left_out)
+        return Coverage({name: value for name, value in selections.items() if value}, left_out)
 
 
-def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
-    """The chosen ones, in their order, with the graders that are to be asked. None at all is an error: what
-    cannot fail is no pass."""
-    named = _named(cases, wanted.cases) if wanted.cases and cases else frozenset()
+def choose(cases: Sequence[Case], choice: Choice) -> list[Case]:
+    """Return the chosen cases in their order, with the chosen graders. NothingSelected if there are none: a
+    run without cases must not pass."""
+    named_ids = _ids_named(cases, choice.cases) if choice.cases and cases else frozenset()
     chosen = [
         case
         for case in cases
-        if (not wanted.cases or case.id in named)
-        and (not wanted.categories or {*wanted.categories} & {case.kind, case.category})
-        and (not wanted.ids or any(fnmatchcase(case.id, glob) for glob in wanted.ids))
-        and not {*wanted.exclude_tags} & {*case.tags}
-        and (wanted.among is None or case.id in wanted.among)
-        and (not wanted.tags or {*wanted.tags} & {*case.tags})
+        if (not choice.cases or case.id in named_ids)
+        and (not choice.categories or {*choice.categories} & {case.kind, case.category})
+        and (not choice.ids or any(fnmatchcase(case.id, glob) for glob in choice.ids))
+        and not {*choice.exclude_tags} & {*case.tags}
+        and (choice.among is None or case.id in choice.among)
+        and (not choice.tags or {*choice.tags} & {*case.tags})
     ]
-    if wanted.expression:
-        mentions = expression(wanted.expression)
-        told = [  # as the grammar of -k looks at what it chooses from
+    if choice.expression:
+        matches_expression = expression(choice.expression)
+        baselines = [  # -k expressions match baselines
             Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
             for case in chosen
         ]
-        chosen = [case for case, baseline in zip(chosen, told, strict=True) if mentions(baseline)]
+        chosen = [
+            case for case, baseline in zip(chosen, baselines, strict=True) if matches_expression(baseline)
+        ]
     if not chosen:
-        raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
-    return chosen if wanted.grader is None else graded_by(chosen, wanted.grader)
+        raise NothingSelected(Problem("BK509", *_describe_empty_selection(cases, choice)))
+    return chosen if choice.grader is None else graded_by(chosen, choice.grader)
 
 
 def name_of_case(case: Case) -> str | None:
-    """By what --case chooses a case: its name, else its own part of the id. None for the queries of a prompt
-    folder, which ask nothing of the prompt."""
+    """The name by which --case chooses a case: its name, else the last part of its id. None for the trigger
+    queries of a prompt folder, which do not use the prompt."""
     if case.folder is not None and kind_of(case.recipe).asks_nobody:
         return None
     return case.name or case.id.rpartition("/")[2]
 
 
-def _named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
-    """The ids of the cases with these names. Who asks for one that is not there is told so, whatever others
-    are."""
-    known = {name: None for name in map(name_of_case, cases) if name is not None}
-    unknown = [name for name in names if name not in known]
+def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
+    """The ids of the cases with these names. NothingSelected if any name is unknown."""
+    known_names = {name: None for name in map(name_of_case, cases) if name is not None}
+    unknown = [name for name in names if name not in known_names]
     if unknown:
-        listed = ", ".join([*known][:_MOST_NAMED])
-        hint = f"there are {listed}" if 0 < len(known) <= _MOST_NAMED else "run --list shows the cases"
+        listed = ", ".join([*known_names][:_MOST_NAMED])
+        hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
         problems = (
-            Problem("BK509", f"there is no case {name!r}", nearest(name, known) or hint) for name in unknown
+            Problem("BK509", f"there is no case {name!r}", nearest(name, known_names) or hint)
+            for name in unknown
         )
         raise NothingSelected(*problems)
     return frozenset(case.id for case in cases if name_of_case(case) in names)
 
 
-def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
+def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[str, str]:
     if not cases:
         return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
-    if wanted.among is not None and not wanted.among & {case.id for case in cases}:
+    if choice.among is not None and not choice.among & {case.id for case in cases}:
         return "all of these passed when they were last run", "leave out --lf to run them all"
-    of = f"none of the {len(cases):,} cases is selected"
-    if wanted.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in wanted.ids):
-        near = nearest(wanted.ids[0], [case.id for case in cases])
-        return of, near or "baselinekit run --list shows the cases"
-    for given, known in (
-        (wanted.categories, {word for case in cases for word in (case.kind, case.category) if word}),
-        (wanted.tags, {tag for case in cases for tag in case.tags}),
+    message = f"none of the {len(cases):,} cases is selected"
+    if choice.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in choice.ids):
+        hint = nearest(choice.ids[0], [case.id for case in cases])
+        return message, hint or "baselinekit run --list shows the cases"
+    for requested, known_words in (
+        (choice.categories, {word for case in cases for word in (case.kind, case.category) if word}),
+        (choice.tags, {tag for case in cases for tag in case.tags}),
     ):
-        if given and not {*given} & known:
-            listed = ", ".join(sorted(known)) or "none"
-            return of, nearest(given[0], known) or f"there are {listed}"
-    if wanted.ids or wanted.exclude_tags or wanted.cases or wanted.among is not None:
-        return of, "no case matches all the selections: leave one out"
-    return of, "-k matches words of the id, the name or a tag"
+        if requested and not {*requested} & known_words:
+            listed = ", ".join(sorted(known_words)) or "none"
+            return message, nearest(requested[0], known_words) or f"there are {listed}"
+    if choice.ids or choice.exclude_tags or choice.cases or choice.among is not None:
+        return message, "no case matches all the selections: leave one out"
+    return message, "-k matches words of the id, the name or a tag"
 
 
 def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
-    """The cases with their graders of one kind; of those that are made of others, the ones whose parts all
-    are."""
+    """The cases with only their graders of one kind; a composite grader is kept if all its parts are."""
 
     def is_of_kind(grader: Grader) -> bool:
         parts = row_of(grader).parts(grader.method)
@@ -137,29 +138,29 @@ def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
     without = [case.id for case in cases if not any(map(is_of_kind, case.graders))]
     if without:
         more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
-        what = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
+        message = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
         hint = "add one to each, or leave these out by -k or --tag"
-        raise InvalidInput(Problem("BK721", what, hint))
+        raise InvalidInput(Problem("BK721", message, hint))
     return [replace(case, graders=tuple(filter(is_of_kind, case.graders))) for case in cases]
 
 
 def with_borderline(suite: Suite, passes: bool) -> Suite:
-    """The suite with what the operator says of borderline cases, which goes before what they say."""
+    """The suite with the operator's choice whether borderline cases pass, which overrides the cases."""
     cases = (
         replace(case, pass_rule=replace(case.pass_rule, borderline_passes=passes)) for case in suite.cases
     )
     return replace(suite, cases=tuple(cases))
 
 
-# The suite that a run is about: the one that is named, or everything that is found below some paths.
+# The suite of a run: the one that is named, or everything that is found below some paths.
 
 
 def load(project: Project, paths: Sequence[str], suite: str | None, target: Execution | None = None) -> Suite:
-    """All errors of all files at once. Without paths it is everything below `evals:` of the configuration; a
-    suite among what is found says how it is run."""
+    """Load a suite; all errors of all files are raised at once. Without paths everything below `evals:` of the
+    configuration is loaded; a suite file that is found there gives the settings."""
     if suite is not None and paths:
-        what = "a suite names its own files, so --suite and paths cannot be combined"
-        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+        message = "a suite names its own files, so --suite and paths cannot be combined"
+        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     if suite is not None:
         return load_suite(
             named_by_operator(project, suite),
@@ -168,55 +169,59 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
             fetch_file=project.fetch_file,
             targets=project.targets,
         )
-    named = [found_by_operator(project, path) for path in paths] or folders(project)
-    if not named:
+    places = [found_by_operator(project, path) for path in paths] or folders(project)
+    if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
-        raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", hint))
-    found = load_evals(named, project.root, target, fetch_file=project.fetch_file, targets=project.targets)
-    if not found.cases:
-        where = ", ".join(paths) or _shown(project)
-        if paths and folders_below(project.root, named):
+        raise NothingSelected(Problem("BK509", f"there is no folder {_describe_folders(project)} here", hint))
+    suite_found = load_evals(
+        places, project.root, target, fetch_file=project.fetch_file, targets=project.targets
+    )
+    if not suite_found.cases:
+        where = ", ".join(paths) or _describe_folders(project)
+        if paths and folders_below(project.root, places):
             hint = "a prompt's cases stand in its eval.yml: docs/eval-files.md shows one"
             raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
         hint = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
         raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
-    return found
+    return suite_found
 
 
 def found_by_operator(project: Project, path: str) -> str:
-    """A path of the command line, or the folder of the prompt that has this id or alias: a word that is no
-    path may be one."""
-    named = named_by_operator(project, path)
+    """A path of the command line, from the root. A word that is no path may be the id or alias of a prompt:
+    then it is the folder of that prompt."""
+    relative = named_by_operator(project, path)
     is_word = not (os.sep in path or path.endswith((*SUFFIXES, LINES)))
-    if not is_word or os.path.lexists(os.path.join(project.root, named)):
-        return named
+    if not is_word or os.path.lexists(os.path.join(project.root, relative)):
+        return relative
     folder = find_folder(project.root, path)
     if folder is None and (near := nearest(path, names_of_all(project.root))):
-        what = f"there is no file or folder {path}, and no prompt of this id or alias"
-        raise InvalidInput(Problem("BK111", what, near))
-    return named if folder is None else folder
+        message = f"there is no file or folder {path}, and no prompt of this id or alias"
+        raise InvalidInput(Problem("BK111", message, near))
+    return relative if folder is None else folder
 
 
 def named_by_operator(project: Project, path: str) -> str:
-    """A path of the command line from the root; one that stands elsewhere as it is, which nobody else may
-    name."""
+    """A path of the command line, from the root. A path outside of the project is absolute; only the operator
+    may name one."""
     check_configuration(project, [os.path.join(project.cwd, path)])
-    found = from_root(os.path.join(project.cwd, path), project.root)
-    outside = found.split(os.sep)[0] == os.pardir
-    return os.path.normpath(os.path.join(project.root, found)) if outside else found
+    relative = from_root(os.path.join(project.cwd, path), project.root)
+    is_outside = relative.split(os.sep)[0] == os.pardir
+    return os.path.normpath(os.path.join(project.root, relative)) if is_outside else relative
 
 
 def folders(project: Project) -> list[str]:
-    """Where evals are looked for when nobody names a place, as far as it is there: what the configuration
-    says, else `evals/` and the prompt folders below `prompts/`."""
-    stated = project.config.evals
-    folders = [stated] if isinstance(stated, str) else stated
-    known = [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
-    if stated != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
-        return known
-    return [*known, *folders_below(project.root, [PROMPTS])]
+    """The existing folders in which evals are looked for by default: those of the configuration, else
+    `evals/` and the prompt folders below `prompts/`."""
+    configured = project.config.evals
+    folders = [configured] if isinstance(configured, str) else configured
+    existing = [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
+    if configured != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
+        return existing
+    return [*existing, *folders_below(project.root, [PROMPTS])]
 
 
-def _shown(project: Project) -> str:
-    stated = project.config.evals
-    return ", ".join(f"{each.rstrip('/')}/" for each in ([stated] if isinstance(stated, str) else stated))
+def _describe_folders(project: Project) -> str:
+    configured = project.config.evals
+    return ", ".join(
+        f"{folder.rstrip('/')}/" for folder in ([configured] if isinstance(configured, str) else configured)
+    )
