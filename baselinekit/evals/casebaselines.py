@@ -1,5 +1,5 @@
-"""An eval case as a baseline: its recipe with its checks and its rubric, so that `compare` grades anew and
-guards the grades."""
+"""An eval case captured as a baseline: its recipe with its checks and its rubric, so that `compare` grades it
+and guards its grades."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ _HASH = 6
 
 @frozen
 class CaseDraft:
-    """The record of a baseline that is to be captured of a case, but for its output."""
+    """The record of a baseline that is to be captured from a case, without its output."""
 
     case: Case
     record: dict[str, Any]
@@ -66,22 +66,22 @@ class CaseDraft:
 
 
 def has_answer(case: Case) -> bool:
-    """Whether a case of a prompt folder has an answer to keep: of a trigger query only a judge is asked."""
+    """Whether a case of a prompt folder has an answer to capture: a trigger query only asks a judge."""
     return case.folder is not None and kind_of(case.recipe).asks_models == "always"
 
 
 def with_values(case: Case, values: Mapping[str, Json], project: Project) -> Case:
-    """The case with those of the operator's values that its template asks for."""
+    """The case with those values as inputs that its template asks for."""
     assert case.folder is not None
     template = case.folder.template
     used = set(names_in(decode(read(project.root, template), template).body))
-    given = {name: value for name, value in values.items() if name in used}
-    recipe = kind_of(case.recipe).with_inputs(case.recipe, given) if given else case.recipe
+    inputs = {name: value for name, value in values.items() if name in used}
+    recipe = kind_of(case.recipe).with_inputs(case.recipe, inputs) if inputs else case.recipe
     return replace(case, recipe=recipe)
 
 
 def with_printed(case: Case, project: Project, clients: Clients) -> Case:
-    """The case with what the script before it prints as inputs, if it may be run."""
+    """The case with the inputs that the script before it prints, if the script may be run."""
     if case.scripts.before is None:
         return case
     setting = setting_of_case(project, case.source.file, clients)
@@ -95,9 +95,9 @@ def with_printed(case: Case, project: Project, clients: Clients) -> Case:
 
 
 def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
-    """By the id of a case, that of its baseline. Of cases whose names come to the same file name (`für` and
-    `f r`, or two that begin alike for long) the first in the file has it, and the others have a hash of
-    theirs behind it: with whichever of them a baseline is captured, it is called the same."""
+    """The ids of the baselines by the ids of the cases. If the names of several cases give the same file name
+    (`für` and `f r`, or two with a long common beginning), the first in the file has it, and the others have
+    a hash appended: the id does not depend on which of them are captured."""
     ids: dict[str, str] = {}
     taken: set[str] = set()
     for case in cases:
@@ -113,17 +113,17 @@ def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
 
 def drafts_of(
     cases: Sequence[Case],
-    called: Mapping[str, str],
+    ids: Mapping[str, str],
     project: Project,
     group: str | None,
     tags: Sequence[str] = (),
 ) -> tuple[list[CaseDraft], list[BaselinekitError]]:
-    """All of them, by their ids; of those that no baseline can guard, why."""
+    """The drafts of all cases, and the errors of those that no baseline can guard."""
     drafts: list[CaseDraft] = []
     errors: list[BaselinekitError] = []
     for case in cases:
         try:
-            drafts.append(_draft_of(case, called[case.id], project, group, tags))
+            drafts.append(_draft_of(case, ids[case.id], project, group, tags))
         except BaselinekitError as error:
             errors.append(error)
     return drafts, errors
@@ -132,17 +132,20 @@ def drafts_of(
 def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Sequence[str]) -> CaseDraft:
     assert case.folder is not None
     group = group or slug(case.folder.id)
-    graders = [_checked(grader, case, project) for grader in case.graders]
+    graders = [_with_schema(grader, case, project) for grader in case.graders]
     checks = [check for grader in graders if (check := check_of(grader)) is not None]
     judges = [grader.method for grader in graders if isinstance(grader.method, ScoreLine)]
-    left = [
+    unguarded = [
         grader for grader in graders if check_of(grader) is None and not isinstance(grader.method, ScoreLine)
     ]
-    if left:
-        what = f"{case.id}: no baseline can guard the grader {left[0].name}"
+    if unguarded:
+        message = f"{case.id}: no baseline can guard the grader {unguarded[0].name}"
         raise InvalidInput(
             Problem(
-                "BK774", what, "keep it to `baselinekit run`", locate(case.source, left[0].at, project.root)
+                "BK774",
+                message,
+                "keep it to `baselinekit run`",
+                locate(case.source, unguarded[0].at, project.root),
             )
         )
     record: dict[str, Any] = {
@@ -159,13 +162,13 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
 
 
 def with_text_compared(draft: CaseDraft) -> dict[str, Any]:
-    """Its record for a text that came the same each time: then the text has to stay as it is, too."""
+    """The record of a draft whose text was the same in every replay: then the text is compared too."""
     scored = "scores" in draft.record["current"]["execution"]
     return {**draft.record, "comparison": _rules(is_text_compared=True, is_scored=scored)}
 
 
 def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
-    """The text of a model rarely repeats: what is compared is what its graders say of it, and no score may
+    """The comparison rules. The text of a model varies, so only the checks are compared, and no score may
     fall."""
     rules: dict[str, Json] = {"type": "structural"}
     if not is_text_compared:
@@ -175,49 +178,53 @@ def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
     return rules
 
 
-def _checked(grader: Grader, case: Case, project: Project) -> Grader:
-    """The grader with what it needs of files in place: a baseline stands in another folder."""
+def _with_schema(grader: Grader, case: Case, project: Project) -> Grader:
+    """The grader with the schema of its file inlined, as a baseline is in another folder."""
     row = row_of(grader)
-    named = next((path for path in files_of(grader).values() if path), None)
+    named = next((file for file in files_of(grader).values() if file), None)
     if named is None:
         return grader
     return replace(grader, method=row.with_document(grader.method, load_schema(case, named, project.root)))
 
 
 def _input(case: Case, group: str, project: Project) -> dict[str, Json]:
-    """The template and its inputs, named from the folder of the new file."""
-    asked: PromptInput = case.recipe.input
+    """The template and its inputs, with paths relative to the folder of the new file."""
+    prompt_input: PromptInput = case.recipe.input
     folder = os.path.join(project.root, os.path.dirname(case.source.file))
 
-    def way(path: str) -> str:
+    def path_from_group(path: str) -> str:
         return project.way_back(group, os.path.join(folder, path))
 
     return {
-        **({"prompt": way(asked.prompt)} if asked.prompt is not None else {}),
-        **({"text": asked.text} if asked.text is not None else {}),
-        **({"inputs": dict(asked.inputs)} if asked.inputs else {}),
-        **({"inputs_from": way(asked.inputs_from)} if asked.inputs_from is not None else {}),
+        **({"prompt": path_from_group(prompt_input.prompt)} if prompt_input.prompt is not None else {}),
+        **({"text": prompt_input.text} if prompt_input.text is not None else {}),
+        **({"inputs": dict(prompt_input.inputs)} if prompt_input.inputs else {}),
+        **(
+            {"inputs_from": path_from_group(prompt_input.inputs_from)}
+            if prompt_input.inputs_from is not None
+            else {}
+        ),
     }
 
 
 def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> dict[str, Json]:
     execution: PromptExecution = case.recipe.execution
-    stated: dict[str, Json] = {"type": execution.type, "model": execution.model}
+    fields: dict[str, Json] = {"type": execution.type, "model": execution.model}
     timeout = execution.timeout if case.timeout is None else case.timeout
-    stated |= {"timeout": timeout} if timeout is not None else {}
-    stated |= {"checks": checks} if checks else {}
+    fields |= {"timeout": timeout} if timeout is not None else {}
+    fields |= {"checks": checks} if checks else {}
     for judge in judges:
-        stated["scores"] = {
+        fields["scores"] = {
             "rubric": {RUBRIC: judge.rubric},
             "model": judge.model,
             "at_least": judge.pass_threshold,
             "form": "line",
         }
-    return stated
+    return fields
 
 
 def _literal(value: Json) -> Json:
-    """The value so that it is the same after variables have been expanded."""
+    """Escape a value, so that it is the same after variables have been expanded."""
     if isinstance(value, str):
         return unexpanded(value)
     if isinstance(value, dict):
@@ -231,29 +238,29 @@ def _notes(case: Case) -> Iterator[str]:
         yield f"{script} ran now, and its inputs are stored: compare does not run it"
 
 
-# The capture itself: each case is asked, checked and scored, and written where all of that is well.
+# The capture: each case is asked, checked and scored, and written if all of that succeeds.
 
 
 def capture_cases(
     project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions, context: RunContext
 ) -> tuple[CapturedTogether, int]:
-    """New files, and how many cases are captured already. What can be captured is, and what cannot is told
-    with its line."""
-    steady: set[str] = set()
+    """Write new files. Return the captures, and how many cases were captured already. What cannot be captured
+    is reported with its line."""
+    steady_ids: set[str] = set()
 
-    def compared(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
+    def note_if_steady(baseline: Baseline, outputs: Sequence[Json]) -> Mapping[Path, str]:
         texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
         if len(texts) > 1 and all(text == texts[0] for text in texts):
-            steady.add(baseline.id)
+            steady_ids.add(baseline.id)
         return {}
 
-    options = replace(options, described=compared)
-    asked: list[tuple[CaseDraft, NewBaseline]] = []
+    options = replace(options, described=note_if_steady)
+    new_baselines: list[tuple[CaseDraft, NewBaseline]] = []
     errors: list[BaselinekitError] = []
 
     def keep(number: int, known_good: KnownGood) -> Captured:
-        draft, new = asked[number]
-        is_steady = new.draft.id in steady
+        draft, new = new_baselines[number]
+        is_steady = new.draft.id in steady_ids
         if is_steady:
             rules = with_text_compared(draft)["comparison"]
             new = replace(new, record={**new.record, "comparison": rules})
@@ -261,43 +268,43 @@ def capture_cases(
         return replace(captured, notes=(*captured.notes, *draft.notes, *([_STEADY] if is_steady else [])))
 
     def blame(number: int, error: BaselinekitError) -> BaselinekitError:
-        return _at(error, asked[number][0])
+        return _at_case(error, new_baselines[number][0])
 
-    taken, known = taken_ids(project.root, project.folders), 0
+    taken, known_count = taken_ids(project.root, project.folders), 0
     with ExitStack() as folders:
         for draft in drafts:
             try:
                 new = new_baseline(project, draft.record, replace(options, group=draft.group))
                 if _is_there(new, taken, project):
-                    known += 1
+                    known_count += 1
                     continue
                 writing.check_names(new.draft.id, new.group)
                 folders.enter_context(folder_made(project.root, new.folder))
                 check_new(project, new, context)
-                asked.append((draft, new))
+                new_baselines.append((draft, new))
             except BaselinekitError as error:
-                errors.append(_at(error, draft))
-        if known and not asked and not errors:
-            what = "each case there is captured already"
+                errors.append(_at_case(error, draft))
+        if known_count and not new_baselines and not errors:
+            message = "each case there is captured already"
             hint = "to accept new answers: baselinekit refresh ID --replay"
-            raise InvalidInput(Problem("BK520", what, hint))
-        pairs = [(new.draft, new.folder) for _, new in asked]
-        found = capture_each(project, pairs, options, context, keep, blame)
-        errors += found.errors
-        if not found.done and errors:  # the folders that were made for it go again
+            raise InvalidInput(Problem("BK520", message, hint))
+        pairs = [(new.draft, new.folder) for _, new in new_baselines]
+        capture = capture_each(project, pairs, options, context, keep, blame)
+        errors += capture.errors
+        if not capture.done and errors:  # the folders that were made for it are removed
             raise worst_of(errors)
-        if not found.done and found.is_interrupted:
+        if not capture.done and capture.is_interrupted:
             raise KeyboardInterrupt
-    return replace(found, errors=errors), known
+    return replace(capture, errors=errors), known_count
 
 
 _STEADY = "the text came the same each time and is compared, too"
 
 
 def notes_on(captured: Sequence[Captured]) -> Iterator[str]:
-    """What there is to say of all of them."""
-    varying = [one for one in captured if _STEADY not in one.notes]
-    if any(one.replays > 1 for one in varying):
+    """Notes on all captures together."""
+    varying = [baseline for baseline in captured if _STEADY not in baseline.notes]
+    if any(baseline.replays > 1 for baseline in varying):
         yield "a text that varied is stored and not compared: its checks and its score are"
     elif varying:
         yield "texts are stored and not compared, their checks and scores are; --repeat 3 finds steady texts"
@@ -306,21 +313,21 @@ def notes_on(captured: Sequence[Captured]) -> Iterator[str]:
 def _is_there(
     new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project
 ) -> bool:
-    """Whether a baseline asks and checks the same already. Another one of its name is in the way."""
-    if (known := taken.get(new.draft.id.casefold())) is None:
+    """Whether the same baseline exists already. InvalidInput if another baseline has its name."""
+    if (existing := taken.get(new.draft.id.casefold())) is None:
         return False
-    source, raw = known
-    other, _ = read_record(raw, source)
-    if other is not None and is_same(new.draft, other, project):
+    source, raw = existing
+    existing_baseline, _ = read_record(raw, source)
+    if existing_baseline is not None and is_same(new.draft, existing_baseline, project):
         return True
-    what = f"{new.draft.id} is captured already, with another recipe, in {source.file}"
+    message = f"{new.draft.id} is captured already, with another recipe, in {source.file}"
     raise InvalidInput(
-        Problem("BK520", what, "if the case was edited, remove that file and capture it again")
+        Problem("BK520", message, "if the case was edited, remove that file and capture it again")
     )
 
 
-def _at(error: BaselinekitError, draft: CaseDraft) -> BaselinekitError:
-    """The error at the line of the case, and in its name."""
+def _at_case(error: BaselinekitError, draft: CaseDraft) -> BaselinekitError:
+    """The error with the line and the id of the case."""
     problems = (
         replace(problem, message=f"{draft.case.id}: {problem.message}", place=draft.place, at=None)
         for problem in error.problems

@@ -1,4 +1,4 @@
-"""One eval case: the result that is made of its attempts, and what of them goes into the journal of a run."""
+"""One eval case: the result of its attempts, and the journal of a run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -35,8 +35,8 @@ _LONGEST_SHOWN = 2_000
 
 @frozen
 class CaseAttempt:
-    """An attempt as a result tells of it: also when it was made by an earlier run that was killed. `drift`:
-    what is not as it was when its baseline was captured."""
+    """An attempt with what its result needs, also if an earlier run made it. `drift`: how the environment has
+    changed since its baseline was captured."""
 
     attempt: Attempt
     spots: tuple[Spot, ...] = ()
@@ -48,40 +48,40 @@ def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str 
     """The outcome, the verdict, and the attempt that says why.
 
     Where failed attempts are tried again, one that passed is enough, and the case is called flaky. Where
-    several attempts were asked for, all of them have to pass; flaky is then what sometimes did."""
+    several attempts were asked for, all of them have to pass; a case that only sometimes did is flaky."""
     passed = [attempt for attempt in attempts if attempt.outcome == "passed"]
     if len(passed) == len(attempts):
         return "passed", attempts[0].verdict, attempts[0]
     if retried and passed:
         return "passed", "flaky", passed[0]
-    worst = next(outcome for outcome in OUTCOMES if any(one.outcome == outcome for one in attempts))
-    telling = next(attempt for attempt in attempts if attempt.outcome == worst)
-    return worst, "flaky" if passed and worst == "failed" else telling.verdict, telling
+    worst = next(outcome for outcome in OUTCOMES if any(attempt.outcome == outcome for attempt in attempts))
+    deciding = next(attempt for attempt in attempts if attempt.outcome == worst)
+    return worst, "flaky" if passed and worst == "failed" else deciding.verdict, deciding
 
 
 def result_of(
-    prepared: Prepared, told: Sequence[CaseAttempt], retried: int, wanted: int, project: Project
+    prepared: Prepared, case_attempts: Sequence[CaseAttempt], retried: int, wanted: int, project: Project
 ) -> Result:
-    """`wanted`: how many attempts there should be. Of a case that was cut short nothing is said."""
+    """The result of a case. `wanted`: how many attempts there should be. A case with fewer cannot pass."""
     case = prepared.case
-    attempts = tuple(one.attempt for one in told)
-    cut = len(attempts) - retried < wanted
-    outcome, verdict, telling = outcome_of(attempts, retried)
-    spots = next((one for one in told if one.attempt is telling), told[0])
-    if cut and outcome == "passed":
+    attempts = tuple(case_attempt.attempt for case_attempt in case_attempts)
+    is_cut_short = len(attempts) - retried < wanted
+    outcome, verdict, deciding_attempt = outcome_of(attempts, retried)
+    deciding = next((c for c in case_attempts if c.attempt is deciding_attempt), case_attempts[0])
+    if is_cut_short and outcome == "passed":
         outcome, verdict = "skipped", "limit"
-    reason, notes = reason_with_count(telling, attempts), list[str]()
+    reason, notes = reason_with_count(deciding_attempt, attempts), list[str]()
     asks_nobody = kind_of(case.recipe).asks_nobody
     if outcome == "passed":
         reason = ""
     elif retried:
         often = "both" if len(attempts) == 2 else f"all {len(attempts)}"
         alike = len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
-        reason = f"{telling.reason} (in {often} attempts)" if alike else telling.reason
+        reason = f"{deciding_attempt.reason} (in {often} attempts)" if alike else deciding_attempt.reason
     if retried and outcome == "passed":
         first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
         notes.append(f"flaky: {first}, and passed at attempt {len(attempts)}")
-    if outcome == "skipped" and cut:
+    if outcome == "skipped" and is_cut_short:
         reason = f"only {len(attempts)} of {wanted} attempts were made"
     return Result(
         id=case.id,
@@ -90,20 +90,20 @@ def result_of(
         kind=case.recipe.kind,
         outcome=outcome,
         reason=reason,
-        code=telling.code if outcome == telling.outcome else None,
+        code=deciding_attempt.code if outcome == deciding_attempt.outcome else None,
         verdict=verdict,
         name=case.name,
         criticality=case.criticality,
         target="" if outcome == "passed" or asks_nobody else target_of(case.recipe, project),
-        differences=spots.spots if outcome == "failed" else (),
-        difference_count=spots.count if outcome == "failed" else 0,
-        explanation=() if outcome == "passed" else tuple(explain_grades(telling)),
+        differences=deciding.spots if outcome == "failed" else (),
+        difference_count=deciding.count if outcome == "failed" else 0,
+        explanation=() if outcome == "passed" else tuple(explain_grades(deciding_attempt)),
         notes=tuple(notes),
         attempts=len(attempts),
         seconds=sum(attempt.seconds for attempt in attempts) / len(attempts),
         usage=used_by(attempts),
-        scores=judged_scores(telling),
-        environment_drift=spots.drift if outcome == "failed" else {},
+        scores=judged_scores(deciding_attempt),
+        environment_drift=deciding.drift if outcome == "failed" else {},
         recipe_hash=recipe_hash(case.recipe),
         case=CaseFacts(
             case.kind,
@@ -112,7 +112,7 @@ def result_of(
             case.tags,
             case.weight,
             mean_score(attempts, retried),
-            fingerprint(prepared, telling),
+            fingerprint(prepared, deciding_attempt),
             retried,
             case.pass_rule,
         ),
@@ -120,20 +120,20 @@ def result_of(
 
 
 def noted(results: Sequence[Result]) -> Iterator[str]:
-    """What came up in the attempts, for every form of report: the same once, however many cases have it."""
-    cases: dict[str, dict[str, None]] = {}
+    """The notes of the attempts: the same note once, however many cases have it."""
+    ids_by_note: dict[str, dict[str, None]] = {}
     for result in results:
         for attempt in result.case.attempts if result.case is not None else ():
             for note in attempt.notes:
-                cases.setdefault(note, {})[result.id] = None
-    for note, ids in cases.items():
-        first, *others = ids
-        more = f" and {len(others):,} more" if others else ""
+                ids_by_note.setdefault(note, {})[result.id] = None
+    for note, ids in ids_by_note.items():
+        first, *further = ids
+        more = f" and {len(further):,} more" if further else ""
         yield f"{first}{more}: {note}"
 
 
 def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:
-    """A case that nobody ran, and why."""
+    """The result of a case that was not run."""
     case = prepared.case
     return Result(
         case.id,
@@ -156,89 +156,89 @@ def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[Sp
     path = case.baseline.output_path if case.baseline else ("expected", "value")
     return tuple(
         Spot(
-            one.path,
-            one.kind,
-            mask(one.expected, one.path),
-            mask(one.actual, one.path),
+            difference.path,
+            difference.kind,
+            mask(difference.expected, difference.path),
+            mask(difference.actual, difference.path),
             case.source.file,
             None,
-            rule=one.rule,
-            note=redactor.mask_note(one.note, one.expected, one.actual),
-            at=(*path, *one.at),
+            rule=difference.rule,
+            note=redactor.mask_note(difference.note, difference.expected, difference.actual),
+            at=(*path, *difference.at),
         )
-        for one in comparison.differences[:_MOST_SPOTS]
+        for difference in comparison.differences[:_MOST_SPOTS]
     )
 
 
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
-    """What the verdict hangs on, so that two runs can be told to be comparable."""
-    around = attempt.environment if attempt else {}
+    """What the verdict depends on, to check whether two runs are comparable."""
+    environment = attempt.environment if attempt else {}
     if not prepared.digests:
         prepared.digests.update(digests_of(prepared))
-    further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
-    return prepared.digests | {name: str(value) for name, value in further.items() if value}
+    changing = {"files": prepared.files, "model": environment.get("model"), "judge": environment.get("judge")}
+    return prepared.digests | {name: str(value) for name, value in changing.items() if value}
 
 
 def digests_of(prepared: Prepared) -> dict[str, str]:
-    """Of what is asked and what would be right, and of what judges it."""
+    """The digests of the question with its right values, and of the graders."""
     case = prepared.case
-    meant = prepared.baseline or case.baseline
-    known = meant.baseline.output if meant and meant.baseline else None
+    baseline = prepared.baseline or case.baseline
+    stored_output = baseline.baseline.output if baseline and baseline.baseline else None
     judged_by = []
     for grader in case.graders:
         method = graders.row_of(grader).without_places(grader.method)
-        if graders.row_of(grader).compares == "baseline" and meant is not None:
-            method = meant.comparison
+        if graders.row_of(grader).compares == "baseline" and baseline is not None:
+            method = baseline.comparison
         name = type(grader.method).__name__
         judged_by.append([grader.name, name, method, grader.weight, grader.required])
-    wanted = [case.wanted] if case.wanted != Wanted() else []
-    rule = [case.pass_rule] if case.pass_rule != PassRule() else []
+    wanted_parts = [case.wanted] if case.wanted != Wanted() else []
+    rule_parts = [case.pass_rule] if case.pass_rule != PassRule() else []
     return {
-        "case": digest([case.recipe, case.expected, case.context, known, *wanted]),
-        "grader": digest([*judged_by, *rule]),
+        "case": digest([case.recipe, case.expected, case.context, stored_output, *wanted_parts]),
+        "grader": digest([*judged_by, *rule_parts]),
     }
 
 
-def explain_grades(telling: Attempt, file: str = "") -> Iterator[str]:
-    """What each grader says, in words, for every form of report: `contains failed (evals/a.yaml:12): …`.
-    `file`: where the graders have their lines."""
-    for grade in each_grade(telling.grades):
+def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
+    """Explain the grades in words, for every form of report: `contains failed (evals/a.yaml:12): …`. `file`:
+    the file that the lines of the graders are in."""
+    for grade in each_grade(attempt.grades):
         words = ", ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.verdict)))
         place = f" ({file}:{grade.line})" if grade.line is not None else ""
         yield ": ".join(filter(None, (f"{words}{place}", grade.reason)))
         for side in ("expected", "actual"):
             if side in grade.details:
-                yield f"{side}: {_shown(grade.details[side])}"
-    if telling.output is not None and all(
-        "actual" not in grade.details for grade in each_grade(telling.grades)
+                yield f"{side}: {_format_value(grade.details[side])}"
+    if attempt.output is not None and all(
+        "actual" not in grade.details for grade in each_grade(attempt.grades)
     ):
-        yield f"actual: {_shown(telling.output)}"
+        yield f"actual: {_format_value(attempt.output)}"
 
 
-def _shown(value: Json) -> str:
+def _format_value(value: Json) -> str:
     return clipped(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN, already_masked)
 
 
-def reason_with_count(telling: Attempt, attempts: Sequence[Attempt]) -> str:
+def reason_with_count(deciding: Attempt, attempts: Sequence[Attempt]) -> str:
     passed = sum(attempt.outcome == "passed" for attempt in attempts)
     often = f"{passed} of {len(attempts)} attempts passed" if len(attempts) > 1 else ""
-    return "; ".join(filter(None, (often, telling.reason)))
+    return "; ".join(filter(None, (often, deciding.reason)))
 
 
 def judged_scores(attempt: Attempt) -> dict[str, int | float]:
-    """What those graders gave that judge, and do not only check; and what is made of several."""
+    """The scores of the graders that judge (not those of single checks), and of composite graders."""
     judged = [grade for grade in each_grade(attempt.grades) if grade.kind != "code" or grade.parts]
     return {grade.grader: round(grade.score, 6) for grade in judged if grade.score is not None}
 
 
 def mean_score(attempts: Sequence[Attempt], retried: int) -> float | None:
-    """Of the attempts that were made whatever came before; None where one of them has no score."""
+    """The mean score of the attempts without retries; None if one of them has no score."""
     scores = [attempt.score for attempt in attempts[: len(attempts) - retried]]
-    known = [score for score in scores if score is not None]
-    return round(sum(known) / len(known), 6) if known and len(known) == len(scores) else None
+    present = [score for score in scores if score is not None]
+    return round(sum(present) / len(present), 6) if present and len(present) == len(scores) else None
 
 
-# What of an attempt goes into the journal of a run, from which a later run takes it as its own.
+# The journal of a run, from which a resumed run takes the attempts that were made already.
 
 Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
@@ -257,10 +257,12 @@ _ENTRY = RecordForm(
 def key_of(
     project: Project, suite: str, cases: Sequence[Prepared], attempts: int, retries: Sequence[int]
 ) -> str:
-    """The same for two runs that would make the same attempts: of the same cases, by the same graders, with
-    the same settings and files. What a run records in a file is not among them."""
-    told = [(one.case.id, one.case.judge_after_failure, fingerprint(one)) for one in cases]
-    around = (
+    """The key of the journal. It is the same for two runs that would make the same attempts: the same cases,
+    graders, settings and files. What a run itself records in a file does not change it."""
+    fingerprints = [
+        (prepared.case.id, prepared.case.judge_after_failure, fingerprint(prepared)) for prepared in cases
+    ]
+    settings = (
         project.override_base_url,
         project.base_url,
         project.environment,
@@ -268,12 +270,12 @@ def key_of(
         sorted(map(repr, project.models.items())),
         sorted(map(repr, project.config.skills.items())),
     )
-    return name_of(__version__, suite, repr(told), repr(around), str(attempts), repr(list(retries)))
+    return name_of(__version__, suite, repr(fingerprints), repr(settings), str(attempts), repr(list(retries)))
 
 
 class Memory:
-    """What was finished before, and what is finished now. `was_finished`: all of it, as a run of a plan that
-    goes on."""
+    """The attempts that were finished before, and those that are finished now. `was_finished`: an earlier run
+    of the same plan has finished all of them."""
 
     def __init__(self, journal: Journal | None, go_on: bool):
         self._journal = journal
@@ -285,36 +287,36 @@ class Memory:
                 continue
             reader = RecordReader()
             is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
-            told = _ENTRY.read(entry["told"], (), reader) if is_attempt else None
-            if told is not None and not reader.problems:  # else it is not ours, and is made again
-                self._known[entry["id"], told.attempt.number] = (told, entry["failures"])
+            attempt = _ENTRY.read(entry["told"], (), reader) if is_attempt else None
+            if attempt is not None and not reader.problems:  # an entry that is not valid is made again
+                self._known[entry["id"], attempt.attempt.number] = (attempt, entry["failures"])
 
     def __len__(self) -> int:
         return len(self._known)
 
     @property
     def is_torn(self) -> bool:
-        """Whether the earlier run ended while it wrote down an attempt: that one is made again."""
+        """Whether the earlier run was killed while it wrote an attempt, which is then made again."""
         return self._journal is not None and self._journal.torn > 0
 
     def known(self, case: Case, number: int) -> CaseAttempt | None:
-        """The attempt, where it was finished before."""
-        found = self._known.get((case.id, number))
-        return found[0] if found else None
+        """The attempt, if it was finished before."""
+        entry = self._known.get((case.id, number))
+        return entry[0] if entry else None
 
     def is_recorded(self, case: Case) -> bool:
         """Whether the earlier run has already written a failure into the file of the case."""
-        found = self._known.get((case.id, 1))
-        known = case.baseline
-        return found is not None and known is not None and known.metadata.failure_count != found[1]
+        entry = self._known.get((case.id, 1))
+        baseline = case.baseline
+        return entry is not None and baseline is not None and baseline.metadata.failure_count != entry[1]
 
-    def add(self, case: Case, told: CaseAttempt) -> None:
+    def add(self, case: Case, attempt: CaseAttempt) -> None:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
-            self._journal.add({"id": case.id, "failures": failures, "told": _ENTRY.write(told)})
+            self._journal.add({"id": case.id, "failures": failures, "told": _ENTRY.write(attempt)})
 
     def finish(self) -> None:
-        """The run is done, and what it belongs to is not: whoever goes on with that has it from here."""
+        """Record that the run is done, for when the plan that it belongs to is resumed."""
         if self._journal is not None and not self.was_finished:
             with suppress(NotRecorded):  # then it is made again
                 self._journal.add(_FINISHED)
@@ -329,9 +331,9 @@ class Memory:
 
 
 class PlanJournals:
-    """The journals of the runs of one plan. They stay until all of it is done, so that whoever goes on with
-    it asks nothing of the runs that have come to their end. `taken`: the last run was had from its journal;
-    `resumed`: something of the plan was."""
+    """The journals of the runs of one plan. They are kept until the plan is done, so that finished runs are
+    not repeated when it is resumed. `taken`: the last run was taken from its journal; `resumed`: some part of
+    the plan was."""
 
     def __init__(self) -> None:
         self.taken = self.resumed = False
@@ -346,6 +348,6 @@ class PlanJournals:
         self._finished.append(memory)
 
     def forget(self) -> None:
-        """All of the plan is done."""
+        """Remove all journals: the plan is done."""
         for memory in self._finished:
             memory.forget()

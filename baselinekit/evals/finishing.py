@@ -26,7 +26,7 @@ _CUT_SHORT = "BK613"
 
 @frozen
 class FinishedReport:
-    """The report as it is now. `decided`: how many cases were decided by this; `left`: how many still wait."""
+    """The report as it is now. `decided`: how many cases this decided; `left`: how many still wait."""
 
     report: Report
     decided: int

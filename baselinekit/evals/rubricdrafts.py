@@ -1,5 +1,5 @@
-"""generate rubrics: for each case that says what its answer should do, but not by which items it is judged, a
-model drafts the items, and they are written into the file. Nothing else in it changes, comments included."""
+"""generate rubrics: for each case that has an expected outcome but no rubric, a model drafts the items,
+and they are written into the file. Nothing else in the file changes, comments included."""
 
 import math
 from collections import defaultdict
@@ -64,12 +64,12 @@ class DraftedItem:
 Items = tuple[DraftedItem, ...]
 
 
-# Which cases lack a rubric.
+# Which cases have no rubric.
 
 
 @frozen
 class Lacking:
-    """A case without a rubric. `raw` is as its file states it."""
+    """A case without a rubric. `raw`: the case as its file states it."""
 
     case: Case
     raw: Json
@@ -85,8 +85,7 @@ class Lacking:
 
 @frozen
 class EvalFileState:
-    """A file of cases: those without a rubric, those that have one, and those that say nothing of what an
-    answer should do."""
+    """A file of cases: those without a rubric, those that have one, and those without an expected outcome."""
 
     file: str
     body: str
@@ -96,7 +95,7 @@ class EvalFileState:
 
 
 def load_states(project: Project, paths: Sequence[str], read: Callable[[str], str]) -> list[EvalFileState]:
-    """The files, valid as they are; or everything that is wrong with any of them. `read`: the text of one."""
+    """Load the files; all problems of all of them are raised at once. `read`: returns the text of a file."""
     files = list(dict.fromkeys(named_by_operator(project, path) for path in paths))
     cases = defaultdict(list)
     for case in load_cases(files, project.root, fetch_file=project.fetch_file, targets=project.targets):
@@ -112,25 +111,25 @@ def load_states(project: Project, paths: Sequence[str], read: Callable[[str], st
 
 def state_of(file: str, body: str, cases: Sequence[Case]) -> EvalFileState:
     documents = language(file).load(body, file)
-    lacking, having, without = [], [], []
+    lacking, having, without_outcome = [], [], []
     for case in cases:
         raw = value_at(documents[case.source.document], case.source.at)
-        one = Lacking(case, raw)
+        case_without_rubric = Lacking(case, raw)
         if raw.get(RUBRICS):
-            having.append(one.name)
+            having.append(case_without_rubric.name)
         elif not any(str(raw.get(key) or "").strip() for key in _OUTCOMES):
-            without.append(one.name)
+            without_outcome.append(case_without_rubric.name)
         else:
-            lacking.append(one)
-    return EvalFileState(file, body, tuple(lacking), tuple(having), tuple(without))
+            lacking.append(case_without_rubric)
+    return EvalFileState(file, body, tuple(lacking), tuple(having), tuple(without_outcome))
 
 
-# What a model drafts for one case.
+# Drafting a rubric for one case.
 
 
 @frozen
 class Draft:
-    """`items` are None where no reply could be used, which `error` tells."""
+    """The draft of a rubric. `items` is None if no reply could be used; `error` says why."""
 
     lacking: Lacking
     items: Items | None
@@ -139,56 +138,58 @@ class Draft:
 
 
 def draft(lacking: Lacking, model: str, ask: Callable[[Ask], Answer], mask: Mask) -> Draft:
-    """Three tries, then an error."""
+    """Draft a rubric, in at most three tries."""
     texts = texts_of(lacking.case)
     nonce = short_digest(*texts.values())
     try:
-        heard = ask_until_readable(
+        result = ask_until_readable(
             draft_question(model, texts), ask, mask, lambda text: read_draft(text, nonce), _RETRIES
         )
     except BaselinekitError as error:
         return Draft(lacking, None, error=error.problems[0])
-    return Draft(lacking, heard.value, heard.usage, heard.error.problems[0] if heard.error else None)
+    return Draft(lacking, result.value, result.usage, result.error.problems[0] if result.error else None)
 
 
 def texts_of(case: Case) -> dict[str, str]:
-    """What the model is shown: nothing of what cases are asked with beside their first question."""
+    """The texts that the model sees. Of what a case is asked, it sees only the first question."""
     return {name.replace("_", " "): text for name, text in texts_of_case(case).items() if text}
 
 
 def draft_question(model: str, texts: dict[str, str]) -> Ask:
-    shown = {"id": "…", "expected_outcome": "…", "weight": 1, "required": True}
-    return question(model, _TASK.format(fewest=FEWEST, most=MOST), texts, {RUBRICS: [shown]})
+    example = {"id": "…", "expected_outcome": "…", "weight": 1, "required": True}
+    return question(model, _TASK.format(fewest=FEWEST, most=MOST), texts, {RUBRICS: [example]})
 
 
 def read_draft(text: str, nonce: str) -> Items:
-    """The items of a reply; an unusable reply where any of them is not as it should be."""
-    stated = reply(text, (RUBRICS,), nonce)[RUBRICS]
-    if not isinstance(stated, list) or not FEWEST <= len(stated) <= MOST:
+    """Read the items of a reply; raise that it is unusable if any of them is not valid."""
+    raw_items = reply(text, (RUBRICS,), nonce)[RUBRICS]
+    if not isinstance(raw_items, list) or not FEWEST <= len(raw_items) <= MOST:
         raise unusable(f"does not have {FEWEST} to {MOST} items", text)
     items = []
-    for number, raw in enumerate(stated, 1):
-        why = why_unusable(raw)
-        if why:
-            raise unusable(f"has an item, the {number}., {why}", text)
+    for number, raw in enumerate(raw_items, 1):
+        reason = reason_unusable(raw)
+        if reason:
+            raise unusable(f"has an item, the {number}., {reason}", text)
         items.append(DraftedItem(raw["id"], raw["expected_outcome"].strip(), raw["weight"], raw["required"]))
     if len({item.id for item in items}) < len(items):
         raise unusable("has two items of one id", text)
     if len({item.expected_outcome for item in items}) < len(items):
         raise unusable("has the same item twice", text)
-    as_stated = [RubricItem(one.id, one.expected_outcome, None, one.weight, one.required) for one in items]
-    for problem in item_problems(as_stated):  # as a file is checked that states them
+    rubric_items = [
+        RubricItem(item.id, item.expected_outcome, None, item.weight, item.required) for item in items
+    ]
+    for problem in item_problems(rubric_items):  # the checks for the rubric in a file
         raise unusable(f"makes no rubric: {problem.message}", text)
     return tuple(items)
 
 
-def why_unusable(raw: Json) -> str:
+def reason_unusable(raw: Json) -> str:
     if not isinstance(raw, dict) or raw.keys() != set(_KEYS):
         return f"that does not have {', '.join(_KEYS)} and nothing else"
     if not isinstance(raw["id"], str) or not _ID.fullmatch(raw["id"]):
         return "whose id is not of lower-case letters, digits and -"
-    said = raw["expected_outcome"]
-    if not isinstance(said, str) or not said.strip() or not said.strip().isprintable():
+    outcome = raw["expected_outcome"]
+    if not isinstance(outcome, str) or not outcome.strip() or not outcome.strip().isprintable():
         return "whose expected_outcome is not one line of text"
     weight = raw["weight"]
     if not is_number(weight) or not math.isfinite(weight) or not 0 < weight <= _HEAVIEST:
@@ -196,25 +197,25 @@ def why_unusable(raw: Json) -> str:
     return "" if isinstance(raw["required"], bool) else "whose required is neither true nor false"
 
 
-# Writing them down.
+# Writing the drafts into the file.
 
 
 def with_rubrics(body: str, file: str, drafts: Sequence[Draft]) -> str:
-    """The text with the drafts in it, read again and found to be the same but for them. NotRecorded where it
-    cannot be written so."""
+    """The text of the file with the drafts. It is read again, and nothing else may have changed; NotRecorded
+    where it cannot be written so."""
     written = language(file)
-    found = written.load(body, file)
+    documents = written.load(body, file)
     edits: dict[int, list[Edit]] = defaultdict(list)
-    for one in drafts:
-        if one.items is None:
+    for draft in drafts:
+        if draft.items is None:
             continue
-        document, at = one.lacking.place
-        if not is_there(found, document, at, one.lacking.raw):
-            what = f"the case {one.lacking.name!r} has changed while its rubric was drafted"
-            raise InvalidInput(Problem("BK697", what, "generate it again", Place(file)))
-        edits[document].append(Edit((*at, RUBRICS), [item.written for item in one.items]))
-    for document, few in edits.items():
-        body = apply(body, few, document, written)
+        document, at = draft.lacking.place
+        if not is_there(documents, document, at, draft.lacking.raw):
+            message = f"the case {draft.lacking.name!r} has changed while its rubric was drafted"
+            raise InvalidInput(Problem("BK697", message, "generate it again", Place(file)))
+        edits[document].append(Edit((*at, RUBRICS), [item.written for item in draft.items]))
+    for document, document_edits in edits.items():
+        body = apply(body, document_edits, document, written)
     return body
 
 
@@ -226,12 +227,12 @@ def is_there(documents: Sequence[Json], document: int, at: Path, raw: Json) -> b
 
 
 def write(project: Project, file: str, drafts: Sequence[Draft]) -> None:
-    """Into the file as it is now: whoever edited it meanwhile is not overruled."""
+    """Write the drafts into the file as it is now, so that edits made meanwhile are kept."""
     edit_text(project.root, file, lambda body: with_rubrics(body, file, drafts))
 
 
 def diff(state: EvalFileState, drafts: Sequence[Draft]) -> str:
-    """What would be written."""
+    """The diff of what would be written."""
     after = with_rubrics(state.body, state.file, drafts)
     before, now = (text.splitlines(keepends=True) for text in (state.body, after))
     lines = unified_diff(before, now, state.file, state.file, n=2)

@@ -47,7 +47,7 @@ from baselinekit.workflow.recording import Recorder
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
-"""Turns a time into what the id of a run holds."""
+"""Turns a time into its form in the id of a run."""
 
 _NOTHING_OUTSIDE = Outside()
 _VERDICTS = {"passed": True, "failed": False}
@@ -55,9 +55,9 @@ _VERDICTS = {"passed": True, "failed": False}
 
 @frozen
 class RunPolicy:
-    """How cases are run. What is None is as the suite says. `attempts`: how many are made of each case,
-    whatever comes of them; then nothing is tried again. `record`: always, daily or never. `first`: who does
-    not pass ends the run. `lasting`: the plan that the run is a part of."""
+    """How cases are run. None means as the suite says. `attempts`: how many are made of each case, whatever
+    their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
+    case that does not pass ends the run. `lasting`: the journals of the plan that the run is a part of."""
 
     record: str = "never"
     jobs: int | None = None
@@ -69,18 +69,22 @@ class RunPolicy:
 
 
 @frozen
-class _Plan:
-    """What is to be done: the attempts at each case, in the order of the files."""
+class _RunPlan:
+    """The attempts that are to be made at each case, in the order of the files."""
 
     cases: dict[str, Prepared]
     turns: list[CaseTurn]
     attempts: int
 
     @classmethod
-    def of(cls, project: Project, suite: Suite, cases: Sequence[Prepared], attempts: int) -> "_Plan":
-        often = _retries(suite, attempts)
-        turns = [turn for one in cases for turn in turns_of(project, one.case, attempts, often(one.case))]
-        return cls({one.case.id: one for one in cases}, turns, attempts)
+    def of(cls, project: Project, suite: Suite, cases: Sequence[Prepared], attempts: int) -> "_RunPlan":
+        retries_of = _retries(suite, attempts)
+        turns = [
+            turn
+            for prepared in cases
+            for turn in turns_of(project, prepared.case, attempts, retries_of(prepared.case))
+        ]
+        return cls({prepared.case.id: prepared for prepared in cases}, turns, attempts)
 
     def prepared(self, case: Case) -> Prepared:
         return self.cases[case.id]
@@ -89,27 +93,27 @@ class _Plan:
 def run(
     project: Project,
     suite: Suite,
-    wanted: Choice,
+    choice: Choice,
     policy: RunPolicy,
     context: RunContext,
     outside: Outside = _NOTHING_OUTSIDE,
     command: str = "",
     elsewhere: Callable[[CaseOrder], CaseEngine | None] | None = None,
 ) -> Report:
-    """Load, check all, run, collect, count. Everything that is wrong is said before anything is run.
-    `elsewhere`: where the attempts are made, if not in threads of this process."""
+    """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
+    `elsewhere`: builds the engine that makes the attempts, if not threads of this process."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
-    # a suite that is not to run in parallel is not, whatever the operator says: its cases would meet
+    # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
     jobs = (policy.jobs or suite.config.max_workers or _JOBS) if suite.config.parallel_execution else 1
     at_once = AtOnce(context.clients, jobs)
-    chosen = choose(suite.cases, wanted)
+    chosen = choose(suite.cases, choice)
     together = batches((case.id, case.recipe) for case in chosen if case.skip is None)
     here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
     prepared = prepare_cases(here, chosen, outside.check)
-    plan = _Plan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
+    plan = _RunPlan.of(project, suite, prepared, policy.attempts or suite.config.attempts)
     memory, notes = _memory(project, suite, plan, policy)
     notes += suite.notes
     engine = elsewhere(CaseOrder(jobs, together, policy.first)) if elsewhere else None
@@ -117,18 +121,18 @@ def run(
     attempts = Attempts(project, context, memory, outside.take, policy.first)
     with closing(memory):
         with settled(), context.stop.heard(), at_once, _deadline(suite, context) as overtime, engine:
-            made = attempts.run(plan.turns, engine)
-            results = _results(plan, made, chosen, context, overtime(), project)
+            attempts_by_turn = attempts.run(plan.turns, engine)
+            results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
-            if not memory.was_finished:  # else all of it is an earlier run, which is noted
-                typed, ended = typed_inputs(project, prepared), context.stop.is_set()
-                facts = RunFacts(context.clock.timestamp(), plan.attempts, wanted.grader, typed, ended)
+            if not memory.was_finished:  # else everything is from an earlier run, which has its row
+                inputs, interrupted = typed_inputs(project, prepared), context.stop.is_set()
+                facts = RunFacts(context.clock.timestamp(), plan.attempts, choice.grader, inputs, interrupted)
                 notes += note_runs(project, suite, chosen, results, facts, context.stop)
-        if complete := is_complete(made):
+        if complete := is_complete(attempts_by_turn):
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
-    told = [f"only {wanted.grader} graders were used"] if wanted.grader else []
-    told += misspelt_inputs(project, prepared)
-    told += [*notification_warnings(project, suite), *noted(results)]
+    messages = [f"only {choice.grader} graders were used"] if choice.grader else []
+    messages += misspelt_inputs(project, prepared)
+    messages += [*notification_warnings(project, suite), *noted(results)]
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",
         started=started,
@@ -140,40 +144,44 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**(attempts.seen or here.seen), **_served(results)},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *told})),
+        warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *messages})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
-        coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
+        coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
 
 
 def _threads(
-    here: CaptureEnvironment, outside: Outside, context: RunContext, plan: _Plan, jobs: int
+    here: CaptureEnvironment, outside: Outside, context: RunContext, plan: _RunPlan, jobs: int
 ) -> CaseEngine:
-    """Those of this process, in which the cases are ready already."""
+    """The threads of this process, in which the cases are prepared already."""
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
     worker = CaseWorker(here, examiner, context, plan.prepared)
     return Threads(worker.judge, jobs, context.cancel)
 
 
-def is_complete(made: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:
-    """Whether every attempt was made, and none left out because nothing more might be spent."""
-    return all(told is not None and all(one.attempt.code != OUT_OF_BUDGET for one in told) for told in made)
+def is_complete(attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:
+    """Whether every attempt was made, and none left out because the budget was used up."""
+    return all(
+        attempts is not None and all(attempt.attempt.code != OUT_OF_BUDGET for attempt in attempts)
+        for attempts in attempts_by_turn
+    )
 
 
 def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
-    """How often a failed attempt is tried again. Of several attempts each is to tell something."""
-    often = suite.config.retry_count if suite.config.retry_failed else 0
-    return lambda case: 0 if attempts > 1 else max(case.retries, often)
+    """How often a failed attempt of a case is tried again: never if several attempts are made anyway."""
+    retry_count = suite.config.retry_count if suite.config.retry_failed else 0
+    return lambda case: 0 if attempts > 1 else max(case.retries, retry_count)
 
 
 @without_collector()
-def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> tuple[Memory, list[str]]:
-    """The journal of this run. Where none can be kept the run goes on without, unless it is to go on."""
+def _memory(project: Project, suite: Suite, plan: _RunPlan, policy: RunPolicy) -> tuple[Memory, list[str]]:
+    """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
+    that is to be resumed needs it."""
     cases = list(plan.cases.values())
-    often = _retries(suite, plan.attempts)
-    retries = [often(one.case) for one in cases]
+    retries_of = _retries(suite, plan.attempts)
+    retries = [retries_of(prepared.case) for prepared in cases]
     key = key_of(project, suite.file or suite.name, cases, plan.attempts, retries)
     try:
         memory = Memory(Journal(project.root, key), policy.resume)
@@ -185,8 +193,8 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> t
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
         return memory, ["there was nothing to resume: everything is run again"]
-    torn = ["the end of the journal was torn: what stood there is run again"]
-    return memory, torn if memory.is_torn else []
+    torn_notes = ["the end of the journal was torn: what stood there is run again"]
+    return memory, torn_notes if memory.is_torn else []
 
 
 def _recorded(
@@ -197,7 +205,7 @@ def _recorded(
     results: Sequence[Result],
     memory: Memory,
 ) -> Recorder:
-    """What became of the regression records, written into their files as compare does."""
+    """Write the outcomes of regression cases into the files of their baselines, as compare does."""
     pairs = [(case.baseline, result) for case, result in zip(cases, results, strict=True) if case.baseline]
     if policy.record == "never":
         pairs = []
@@ -205,17 +213,18 @@ def _recorded(
     recorder = Recorder(
         project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop
     )
-    told = {id(case.baseline): memory.is_recorded(case) for case in cases}
+    is_recorded = {id(case.baseline): memory.is_recorded(case) for case in cases}
     for baseline, result in pairs:
         verdict = _VERDICTS.get(result.outcome)
-        recorder.add(baseline.source, None if verdict is False and told[id(baseline)] else verdict)
+        recorder.add(baseline.source, None if verdict is False and is_recorded[id(baseline)] else verdict)
     recorder.close()
     return recorder
 
 
 @contextmanager
 def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]:
-    """Ends the run when the time of the suite is over, as a signal would; what is finished is kept."""
+    """End the run when the time of the suite is over, as a signal would; finished attempts are kept. Yields
+    whether that happened."""
     limit, over = suite.config.timeout_global, threading.Event()
 
     def end() -> None:
@@ -236,31 +245,31 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
 
 @without_collector()
 def _results(
-    plan: _Plan,
-    made: Sequence[tuple[CaseAttempt, ...] | None],
+    plan: _RunPlan,
+    attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None],
     cases: Sequence[Case],
     context: RunContext,
     overtime: bool,
     project: Project,
 ) -> list[Result]:
-    """One result a case, in the order of the cases, with the lines that they are about."""
-    why = "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
-    why = "not run: the time limit of the suite was reached" if overtime else why
-    of: dict[str, list[CaseAttempt]] = {}
+    """One result for each case, in the order of the cases, with the lines of the cases."""
+    reason = "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
+    reason = "not run: the time limit of the suite was reached" if overtime else reason
+    attempts_by_case: dict[str, list[CaseAttempt]] = {}
     retried: Counter[str] = Counter()
-    for turn, told in zip(plan.turns, made, strict=True):
-        of.setdefault(turn.case.id, []).extend(told or ())
-        retried[turn.case.id] += max(0, len(told or ()) - 1)
+    for turn, attempts in zip(plan.turns, attempts_by_turn, strict=True):
+        attempts_by_case.setdefault(turn.case.id, []).extend(attempts or ())
+        retried[turn.case.id] += max(0, len(attempts or ()) - 1)
     results = []
-    for id, told_of in of.items():
+    for id, case_attempts in attempts_by_case.items():
         prepared = plan.cases[id]
         if prepared.case.skip is not None:
             results.append(skipped_result(prepared, prepared.case.skip, None))
-        elif not told_of:
-            results.append(skipped_result(prepared, why))
+        elif not case_attempts:
+            results.append(skipped_result(prepared, reason))
         else:
-            results.append(result_of(prepared, told_of, retried[id], plan.attempts, project))
-    if not all(case.source.file for case in cases):  # cases that stand in no file have no lines
+            results.append(result_of(prepared, case_attempts, retried[id], plan.attempts, project))
+    if not all(case.source.file for case in cases):  # cases that are in no file have no lines
         return results
     sources = [case.source for case in cases]
     placed = [result for result in with_lines(results, sources, project.root) if result is not None]
@@ -268,25 +277,32 @@ def _results(
 
 
 def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
-    """The grades that did not pass with the lines of their graders: of several checks that a file states,
-    somebody looks for the one that failed."""
+    """Add the lines of the graders to the grades that did not pass, so that the failed one of several checks
+    in a file is found."""
     placed = list(results)
-    wanted = []
+    located = []
     for number, (result, case) in enumerate(zip(results, cases, strict=True)):
         attempts = result.case.attempts if result.case and result.outcome not in ("passed", "skipped") else ()
-        failed = {g.grader for one in attempts for g in each_grade(one.grades) if g.outcome != "passed"}
-        if graders_at := {name: at for name, at in ways_to(case.graders) if at and name in failed}:
-            wanted.append((number, case.source, graders_at))
-    found = locate_each([(source, list(ways.values())) for _, source, ways in wanted], root) if wanted else []
-    for (number, _, ways), places in zip(wanted, found, strict=True):
-        lines = {name: place.line for name, place in zip(ways, places, strict=True)}
+        failed = {
+            grade.grader
+            for attempt in attempts
+            for grade in each_grade(attempt.grades)
+            if grade.outcome != "passed"
+        }
+        if paths := {name: at for name, at in ways_to(case.graders) if at and name in failed}:
+            located.append((number, case.source, paths))
+    places_by_result = (
+        locate_each([(source, list(paths.values())) for _, source, paths in located], root) if located else []
+    )
+    for (number, _, paths), places in zip(located, places_by_result, strict=True):
+        lines = {name: place.line for name, place in zip(paths, places, strict=True)}
         placed[number] = _at_lines(results[number], lines)
     return placed
 
 
-def ways_to(stated: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
-    """Where each grader stands in its record, by what its grade is called in a report."""
-    for grader in stated:
+def ways_to(graders_in_record: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
+    """The name of each grader's grade in a report, with the path of the grader in its record."""
+    for grader in graders_in_record:
         yield within + grader.name, grader.at
         yield from ways_to(graders.row_of(grader).parts(grader.method), f"{within}{grader.name}/")
 
@@ -298,12 +314,12 @@ def _at_lines(result: Result, lines: Mapping[str, int | None]) -> Result:
         grades = tuple(grade_at_line(grade, lines) for grade in attempt.grades)
         attempts.append(replace(attempt, grades=grades))
     result = replace(result, case=replace(result.case, attempts=tuple(attempts)))
-    telling = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
-    return replace(result, explanation=tuple(explain_grades(telling, result.file)))
+    deciding = next((attempt for attempt in attempts if attempt.outcome == result.outcome), attempts[0])
+    return replace(result, explanation=tuple(explain_grades(deciding, result.file)))
 
 
 def grade_at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") -> Grade:
-    """The grade, and those that it is made of, with the lines of their graders where they did not pass."""
+    """The grade and its parts, with the lines of their graders where they did not pass."""
     name = within + grade.grader
     parts = tuple(grade_at_line(part, lines, f"{name}/") for part in grade.parts)
     grade = replace(grade, parts=parts) if parts else grade
@@ -311,20 +327,22 @@ def grade_at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "
 
 
 def _served(results: Sequence[Result]) -> dict[str, str]:
-    """The models that answered, by their own account."""
-    attempts = [attempt for one in results if one.case for attempt in one.case.attempts]
-    names = sorted({str(one.environment["model"]) for one in attempts if "model" in one.environment})
+    """The models that answered, as they named themselves."""
+    attempts = [attempt for result in results if result.case for attempt in result.case.attempts]
+    names = sorted(
+        {str(attempt.environment["model"]) for attempt in attempts if "model" in attempt.environment}
+    )
     return {"model": ", ".join(names)} if names else {}
 
 
-# What a run would do, for run --list, and for a gate before the first of its suites is paid for. All that is
-# wrong with the files is said; a listing starts no program, so that none has to be allowed.
+# What a run would do: for run --list, and for a gate before its first suite costs anything. All problems in
+# the files are reported; a listing starts no program, so none has to be allowed.
 
 
 @frozen
 class Planned:
-    """One case: how many attempts are made of it, and how often models are asked for that, if none fails.
-    `criteria`: of each judge by its name, those that it is asked by, as they were read."""
+    """One case: how many attempts are made of it, and how often models are asked for that if none fails.
+    `criteria`: the criteria of each judge by its name, as they were read."""
 
     case: Case
     place: str
@@ -336,26 +354,28 @@ class Planned:
 def plan_cases(
     project: Project,
     suite: Suite,
-    wanted: Choice,
+    choice: Choice,
     policy: RunPolicy,
     clients: Clients,
     outside: Outside,
     is_only_listed: bool = False,
 ) -> list[Planned]:
-    """What would be run, in its order. `is_only_listed`: it is not going to be."""
+    """What would be run, in order. `is_only_listed`: nothing is run afterwards."""
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
-    chosen = choose(suite.cases, wanted)
+    chosen = choose(suite.cases, choice)
     prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check, is_only_listed)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)
     attempts = policy.attempts or suite.config.attempts
-    found = []
+    planned = []
     for case, (place,) in zip(chosen, places, strict=True):
-        made = 0 if case.skip is not None else attempts
+        attempts_made = 0 if case.skip is not None else attempts
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
-        asked = filter(None, map(graders.asks, case.graders))
-        each = int(by_model) + sum(questions for _, questions in asked)
-        every = graders.all_of(case.graders)
-        by_grader = {one.name: graders.row_of(one).criteria(one.method) for one in every}
+        asking = filter(None, map(graders.asks, case.graders))
+        calls = int(by_model) + sum(questions for _, questions in asking)
+        all_graders = graders.all_of(case.graders)
+        by_grader = {grader.name: graders.row_of(grader).criteria(grader.method) for grader in all_graders}
         criteria = {name: lines for name, lines in by_grader.items() if lines}
-        found.append(Planned(case, f"{place.file}:{place.line}", made, made * each, criteria))
-    return found
+        planned.append(
+            Planned(case, f"{place.file}:{place.line}", attempts_made, attempts_made * calls, criteria)
+        )
+    return planned

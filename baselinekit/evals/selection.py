@@ -156,8 +156,8 @@ def with_borderline(suite: Suite, passes: bool) -> Suite:
 
 
 def load(project: Project, paths: Sequence[str], suite: str | None, target: Execution | None = None) -> Suite:
-    """Load a suite; all errors of all files are raised at once. Without paths everything below `evals:` of the
-    configuration is loaded; a suite file that is found there gives the settings."""
+    """Load a suite; all errors of all files are raised at once. Without paths, everything below `evals:` of
+    the configuration is loaded; a suite file among the files found gives the settings."""
     if suite is not None and paths:
         message = "a suite names its own files, so --suite and paths cannot be combined"
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))

@@ -286,7 +286,7 @@ class Attempts:
         ]
 
     def make(self, chunk: Chunk[CaseTurn], engine: CaseEngine) -> list[tuple[CaseAttempt, ...]]:
-        """Make the attempts of a chunk, with retries. Those that an earlier run has made are not made again."""
+        """Make the attempts of a chunk, with retries. Those in the journal are not made again."""
         made: list[list[CaseAttempt]] = [[] for _ in chunk.entries]
         under_way = [
             (first, attempts)
