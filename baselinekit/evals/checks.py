@@ -248,7 +248,7 @@ def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Re
 
 
 def refuse_long(case: Case, setting: Setting) -> None:
-    """Refuse a case with a longer time limit than the configuration gives any file, its model or its skill."""
+    """Refuse a case with a longer time limit than the configuration gives a file, its model or its skill."""
     ceilings = setting.ceilings
     most = max(ceilings.timeout, ceilings.granted(case.recipe) or 0)
     problems = []

@@ -38,11 +38,11 @@ def ask(question: Question) -> Reply:
     try:
         return _reply(question, body, seconds)
     except (LookupError, TypeError, AttributeError):
-        what = f"{question.name} answered with something that is not a message"
+        message = f"{question.name} answered with something that is not a message"
         hint = "is its `base_url` that of an Anthropic-compatible API?"
         if isinstance(body, dict) and "choices" in body:
             hint = "it answers as OpenAI does: write `openai:` in its entry"
-        raise cannot("BK612", what, hint) from None
+        raise cannot("BK612", message, hint) from None
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:
@@ -53,7 +53,7 @@ FORM = Form(ask, USES, AT_ONCE, check)
 
 
 def _body(question: Question) -> dict[str, Json]:
-    """A setting replaces what else would be sent; null leaves it out."""
+    """The body of a request. A setting of the entry replaces the default; null leaves it out."""
     ask, model = question.ask, question.model
     system, messages = split_system(ask.messages)
     if ask.json:
@@ -83,7 +83,7 @@ def _body(question: Question) -> dict[str, Json]:
 def _reply(question: Question, body: Any, seconds: float) -> Reply:
     blocks, ended = body["content"], body.get("stop_reason")
     usage = body.get("usage") or {}
-    read = [count(usage.get(name)) for name in _READ]
+    input_tokens = [count(usage.get(name)) for name in _READ]
     served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
@@ -93,7 +93,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         text="".join(texts),
         tool_calls=tuple(calls),
         usage=Usage(
-            None if read[0] is None else sum(tokens or 0 for tokens in read),
+            None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
             count(usage.get("output_tokens")),
         ),
         served=served if isinstance(served, str) else None,
@@ -103,5 +103,5 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         return Reply(answer)
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
-    what = f"{question.name}: the answer was cut off ({ended})"
-    return Reply(answer, Problem("BK613", what, "raise `max_tokens`, or ask for less"))
+    message = f"{question.name}: the answer was cut off ({ended})"
+    return Reply(answer, Problem("BK613", message, "raise `max_tokens`, or ask for less"))

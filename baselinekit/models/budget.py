@@ -1,4 +1,4 @@
-"""What one run may take of its models, and what a question took: calls, tokens and dollars."""
+"""The budget of a run for its models, and the usage of a question: calls, tokens and dollars."""
 
 import threading
 from dataclasses import replace
@@ -10,9 +10,8 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import Answer, Ask, Limits, Model, Prices, Spent, Usage
 from baselinekit.model.values import Json
 
-# What one run may take of its models, in calls, tokens and dollars. It is reserved before a question
-# goes out and settled after it, so that many at once pass a limit by no more than what nobody could
-# know.
+# The budget of a run in calls, tokens and dollars. Usage is reserved before a question is sent and settled
+# after it, so that many at once exceed a limit only by what could not be known beforehand.
 
 
 _LEAST = Decimal("0.000001")
@@ -20,7 +19,7 @@ _LEAST = Decimal("0.000001")
 
 @frozen
 class Held:
-    """What is reserved for one question. `known`: the dollars are an estimate, and not all that is left."""
+    """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
 
     model: str
     tokens: int
@@ -46,16 +45,16 @@ class Budget:
         return self._spent
 
     def lease(self, spent: Spent, calls: int | None, tokens: int | None, usd: Decimal | None) -> None:
-        """From now on it counts from what others have taken as well, up to so much. What is told of the
-        limits is what was stated."""
+        """Count from the usage of all processes from now on, up to these limits. Messages still name the
+        limits that were stated."""
         with self._changed:
             self._spent, self._calls, self._tokens, self._usd = spent, calls, tokens, usd
 
     def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Held:
-        """Room for one question, or OutOfBudget. While others that are under way hold what is left, their end
-        is waited for: they may take less. A price that nobody knows beforehand is the highest so far, and for
-        the first question all that is left."""
-        if not self._is_limited:  # nobody waits for what another one holds
+        """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold
+        what is left, wait for them: they may use less. A price that is not known beforehand is taken to be
+        the highest so far, and for the first question all that is left."""
+        if not self._is_limited:  # nothing to wait for
             return Held(model, tokens, usd or Decimal(0), True)
         with self._changed:
             while True:
@@ -66,98 +65,101 @@ class Budget:
                     cost = Decimal(0) if known else max(_LEAST, rest)
                 held = Held(model, tokens, cost, known)
                 spent = self._spent.at_most
-                lacking = self._lacking(_sum(spent, 1, held))
-                if lacking:
-                    raise OutOfBudget(self._refusal(lacking, held))
-                if not self._lacking(_sum(_sum(spent, 1, held), self._held.calls, self._held)):
-                    self._held = _sum(self._held, 1, held)
+                exceeded = self._exceeded_limit(_added(spent, 1, held))
+                if exceeded:
+                    raise OutOfBudget(self._refusal(exceeded, held))
+                if not self._exceeded_limit(_added(_added(spent, 1, held), self._held.calls, self._held)):
+                    self._held = _added(self._held, 1, held)
                     return held
                 self._changed.wait()
 
     def settle(self, held: Held, tokens: int, usd: Decimal | None) -> None:
-        """The question was asked, and took this."""
+        """Replace the reservation of a question that was asked by its usage."""
         cost = Decimal(0) if usd is None else usd
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            self._spent = _sum(self._spent, 1, Spent(0, tokens, cost))
-            self._let_go(held)
+            self._spent = _added(self._spent, 1, Spent(0, tokens, cost))
+            self._release_held(held)
 
     def fail(self, held: Held) -> None:
-        """The question was asked, and nobody knows what it took: the budget counts what was estimated."""
+        """The question was asked, and its usage is unknown: the budget counts the estimate."""
         with self._changed:
-            before, usd = self._spent, held.usd if held.known else Decimal(0)
+            before, may_usd = self._spent, held.usd if held.known else Decimal(0)
             self._spent = replace(
                 before,
                 calls=before.calls + 1,
                 unanswered=before.unanswered + 1,
                 may_tokens=before.may_tokens + held.tokens,
-                may_usd=before.may_usd + usd,
+                may_usd=before.may_usd + may_usd,
             )
-            self._let_go(held)
+            self._release_held(held)
 
     def release(self, held: Held) -> None:
-        """The question reached nobody."""
+        """Release the reservation of a question that did not reach the model."""
         with self._changed:
-            self._let_go(held)
+            self._release_held(held)
 
-    def _let_go(self, held: Held) -> None:
+    def _release_held(self, held: Held) -> None:
         if not self._is_limited:
             return
         before = self._held
         self._held = Spent(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
         self._changed.notify_all()
 
-    def _lacking(self, total: Spent) -> str:
-        """Which limit this would pass."""
+    def _exceeded_limit(self, total: Spent) -> str:
+        """The limit that this usage would exceed, or an empty text."""
         if self._calls is not None and total.calls > self._calls:
             return "calls"
         if self._tokens is not None and total.tokens > self._tokens:
             return "tokens"
         return "usd" if self._usd is not None and total.usd > self._usd else ""
 
-    def _refusal(self, lacking: str, held: Held) -> Problem:
-        spent, may = self._spent.at_most, " or may be" if self._spent.unanswered else ""
+    def _refusal(self, limit_name: str, held: Held) -> Problem:
+        spent, maybe = self._spent.at_most, " or may be" if self._spent.unanswered else ""
         most_calls, most_tokens, most_usd = self._stated
-        if lacking == "calls":
-            what, flag = f"{spent.calls:,} of {most_calls:,} calls are used", "--max-calls"
-        elif lacking == "tokens":
-            what = (
-                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {most_tokens:,} are{may} used"
+        if limit_name == "calls":
+            message, flag = f"{spent.calls:,} of {most_calls:,} calls are used", "--max-calls"
+        elif limit_name == "tokens":
+            message = (
+                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {most_tokens:,} are{maybe} used"
             )
             flag = "--max-tokens"
         else:
-            each = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
-            what, flag = f"{each}{spent.usd:.4f} of {most_usd} dollars are{may} spent", "--max-cost"
-        hint = f"raise `limits: {lacking}`, or pass {flag}"
-        return Problem("BK620", f"the model {held.model!r} is not asked: {what}", hint)
+            estimate_text = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
+            message, flag = (
+                f"{estimate_text}{spent.usd:.4f} of {most_usd} dollars are{maybe} spent",
+                "--max-cost",
+            )
+        hint = f"raise `limits: {limit_name}`, or pass {flag}"
+        return Problem("BK620", f"the model {held.model!r} is not asked: {message}", hint)
 
 
-def _sum(one: Spent, calls: int, other: Held | Spent) -> Spent:
-    tokens, usd = one.tokens + other.tokens, one.usd + other.usd
-    return Spent(one.calls + calls, tokens, usd, one.unanswered, one.may_tokens, one.may_usd)
+def _added(spent: Spent, calls: int, further: Held | Spent) -> Spent:
+    tokens, usd = spent.tokens + further.tokens, spent.usd + further.usd
+    return Spent(spent.calls + calls, tokens, usd, spent.unanswered, spent.may_tokens, spent.may_usd)
 
 
-# What a question may take and what it took, in tokens and in dollars.
+# The estimated and the actual usage of a question, in tokens and in dollars.
 
 
 CHARACTERS = 4
-"""That make a token, roughly: where nobody counted."""
+"""Roughly so many characters are a token, where the model did not count them."""
 USUAL_ANSWER = 1_000
-"""Tokens that an answer is expected to take at most, where the question sets no limit."""
+"""Tokens that an answer is expected to have at most if the question sets no limit."""
 _A_MILLION = 1_000_000
 
 
 def estimate(ask: Ask, model: Model) -> tuple[int, int]:
-    """The tokens that a question has, and those that its answer may have."""
+    """Estimate the tokens of a question, and those that its answer may have."""
     characters = sum(len(message.content) for message in ask.messages)
     characters += sum(len(tool.name + tool.description + encode(tool.parameters)) for tool in ask.tools)
-    named = (model.settings.get("max_completion_tokens"), model.settings.get("max_tokens"), ask.max_tokens)
-    return _tokens(characters), next((most for most in map(count, named) if most), USUAL_ANSWER)
+    limits = (model.settings.get("max_completion_tokens"), model.settings.get("max_tokens"), ask.max_tokens)
+    return _tokens(characters), next((limit for limit in map(count, limits) if limit), USUAL_ANSWER)
 
 
 def price(prices: Prices | None, tokens_in: int, tokens_out: int) -> Decimal | None:
-    """Tokens that came out of a cache count as any other: a dollar limit is kept rather than reached."""
+    """The price of so many tokens. Tokens from a cache count as any others, so the price may be too high."""
     if prices is None:
         return None
     dollars = tokens_in * _exact(prices.input) + tokens_out * _exact(prices.output)
@@ -165,14 +167,14 @@ def price(prices: Prices | None, tokens_in: int, tokens_out: int) -> Decimal | N
 
 
 def with_cost(usage: Usage, prices: Prices | None) -> Usage:
-    """Usage with what it cost: as whoever answered said, else by the prices of the model."""
+    """The usage with its cost: as the model reported it, else by the prices of its entry."""
     if usage.cost_usd is not None or usage.tokens_in is None or usage.tokens_out is None:
         return usage
     return Usage(usage.tokens_in, usage.tokens_out, price(prices, usage.tokens_in, usage.tokens_out))
 
 
 def taken(ask: Ask, model: Model, answer: Answer) -> tuple[int, Decimal | None]:
-    """What an answer took, in tokens and dollars, estimated where nobody said."""
+    """The usage of an answer in tokens and dollars, estimated where it was not reported."""
     usage = answer.usage
     tokens_in = estimate(ask, model)[0] if usage.tokens_in is None else usage.tokens_in
     tokens_out = _tokens(len(answer.text)) if usage.tokens_out is None else usage.tokens_out
@@ -181,12 +183,12 @@ def taken(ask: Ask, model: Model, answer: Answer) -> tuple[int, Decimal | None]:
 
 
 def count(value: Json) -> int | None:
-    """A number of tokens, if it is one."""
+    """The value, if it is a valid number of tokens."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def dollars(value: Json) -> Decimal | None:
-    """A sum of money, if it is one."""
+    """The value as an exact amount, if it is a valid amount of money."""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and value >= 0:
         return _exact(value)
     return None

@@ -1,5 +1,5 @@
-"""Models that are programs: a command of the configuration, a Python callable of the project, or a model that
-the `llm` package knows."""
+"""Models that are programs: a command of the configuration, a Python callable of the project, or a model of
+the `llm` package."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ CALL = os.path.abspath(call.__file__)
 
 
 def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
-    """The program, with the question as one text on its standard input."""
+    """The process to run, with the question as one text on its standard input."""
     return ProcessSpec(
         tuple(argv),
         as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin,
@@ -37,9 +37,9 @@ def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> P
 
 def succeed(question: Question, finished: ProcessResult) -> None:
     if finished.exit_code:
-        what = f"{question.name} ended with exit code {finished.exit_code}"
+        message = f"{question.name} ended with exit code {finished.exit_code}"
         hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot("BK615", what + said_last(finished.stderr, question.world.mask), hint)
+        raise cannot("BK615", message + said_last(finished.stderr, question.world.mask), hint)
 
 
 def refuse_tools(question: Question) -> None:
@@ -52,8 +52,8 @@ def text_of(question: Question, raw: bytes) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        what = f"{question.name} wrote something that is not UTF-8 text"
-        raise cannot("BK612", what, "let its command write UTF-8, and nothing but the answer") from None
+        message = f"{question.name} wrote something that is not UTF-8 text"
+        raise cannot("BK612", message, "let its command write UTF-8, and nothing but the answer") from None
 
 
 def json_in(text: str) -> Json:
@@ -64,21 +64,21 @@ def json_in(text: str) -> Json:
 
 
 def is_answer(value: Json) -> bool:
-    """Whether a value is meant to be more than the answer's text."""
+    """Whether a value is an answer as an object, and not only its text."""
     return isinstance(value, dict) and ("text" in value or "tool_calls" in value)
 
 
 def answer_of(question: Question, value: Json, seconds: float) -> Answer:
-    """`{text, tool_calls: [{name, input, output}], usage: {tokens_in, tokens_out, cost_usd}, model}`: all but
-    one of the first two may be missing."""
-    problems = list(_faults(value))
+    """Read `{text, tool_calls: [{name, input, output}], usage: {tokens_in, tokens_out, cost_usd}, model}`:
+    all but one of the first two may be missing."""
+    problems = list(_answer_problems(value))
     if problems:
         hint = "return {text, tool_calls, usage, model}, or a text alone"
         raise cannot("BK612", f"{question.name} returned {problems[0]}", hint)
     usage, calls = value.get("usage") or {}, value.get("tool_calls")
     return Answer(
         text=value.get("text") or "",
-        # An object without them says nothing of tools; an empty list says that none was called.
+        # An object without `tool_calls` says nothing about tools; an empty list says that none was called.
         tool_calls=None
         if calls is None
         else tuple(
@@ -92,7 +92,7 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     )
 
 
-def _faults(value: dict[str, Json]) -> Iterator[str]:
+def _answer_problems(value: dict[str, Json]) -> Iterator[str]:
     unknown = sorted(set(value) - {"text", "tool_calls", "usage", "model"})
     if unknown:
         yield f"an unknown key {unknown[0]!r}"
@@ -101,8 +101,8 @@ def _faults(value: dict[str, Json]) -> Iterator[str]:
         if not isinstance(value.get(name), kind | None):
             yield f"a {name!r} of another type"
             return
-    for one in value.get("tool_calls") or ():
-        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+    for tool_call in value.get("tool_calls") or ():
+        if not isinstance(tool_call, dict) or not isinstance(tool_call.get("name"), str):
             yield "a tool call without a name"
 
 
@@ -130,9 +130,9 @@ def ask_command(question: Question) -> Reply:
         return _claude(question, finished)
     succeed(question, finished)
     text = text_of(question, finished.stdout)
-    said = json_in(text) if model.output == "json" else None
-    if is_answer(said):
-        return Reply(answer_of(question, said, finished.seconds))
+    value = json_in(text) if model.output == "json" else None
+    if is_answer(value):
+        return Reply(answer_of(question, value, finished.seconds))
     return Reply(Answer(text, None, seconds=finished.seconds))
 
 
@@ -152,56 +152,56 @@ COMMAND = Form(
 
 
 def _claude(question: Question, finished: ProcessResult) -> Reply:
-    said: Any = json_in(text_of(question, finished.stdout))
-    known = isinstance(said, dict)
-    if known and said.get("is_error"):  # it may also end with an exit code then, and says less
-        why = said.get("result") or said.get("subtype") or "an error"
-        raise cannot("BK615", f"{question.name} failed: {' '.join(str(why).split())}")
+    output: Any = json_in(text_of(question, finished.stdout))
+    is_object = isinstance(output, dict)
+    if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
+        reason = output.get("result") or output.get("subtype") or "an error"
+        raise cannot("BK615", f"{question.name} failed: {' '.join(str(reason).split())}")
     succeed(question, finished)
-    if not known or not isinstance(said.get("result"), str):
-        why = f" ({said['subtype']})" if known and isinstance(said.get("subtype"), str) else ""
+    if not is_object or not isinstance(output.get("result"), str):
+        reason = f" ({output['subtype']})" if is_object and isinstance(output.get("subtype"), str) else ""
         hint = "is its command `claude -p --output-format json`?"
-        raise cannot("BK612", f"{question.name} gave no result{why}", hint)
-    usage = said.get("usage") if isinstance(said.get("usage"), dict) else {}
-    read = [count(usage.get(name)) for name in _READ]
-    served = said.get("modelUsage")
+        raise cannot("BK612", f"{question.name} gave no result{reason}", hint)
+    usage = output.get("usage") if isinstance(output.get("usage"), dict) else {}
+    input_tokens = [count(usage.get(name)) for name in _READ]
+    served = output.get("modelUsage")
     answer = Answer(
-        said["result"],
+        output["result"],
         None,
         usage=Usage(
-            None if read[0] is None else sum(tokens or 0 for tokens in read),
+            None if input_tokens[0] is None else sum(tokens or 0 for tokens in input_tokens),
             count(usage.get("output_tokens")),
-            dollars(said.get("total_cost_usd")),
+            dollars(output.get("total_cost_usd")),
         ),
         seconds=finished.seconds,
     )
     if isinstance(served, dict) and len(served) == 1:
         answer = replace(answer, served=next(iter(served)))
-    ended = said.get("stop_reason")
+    ended = output.get("stop_reason")
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     if ended in _CUT:
-        what = f"{question.name}: the answer was cut off ({ended})"
-        return Reply(answer, Problem("BK613", what, "ask for less"))
+        message = f"{question.name}: the answer was cut off ({ended})"
+        return Reply(answer, Problem("BK613", message, "ask for less"))
     return Reply(answer)
 
 
 # A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a
-# child of its own, gives back a text, or an answer as a mapping.
+# process of its own, returns a text, or an answer as a mapping.
 
 
 def ask_callable(question: Question) -> Reply:
     refuse_tools(question)
     # -P: the child's own folder holds modules with the names of standard ones
     argv = [sys.executable, "-P", CALL, question.world.root, question.model.python or ""]
-    asked = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
-    finished = question.world.execute(run_of(question, argv, to_bytes(asked)))
-    said: Any = json_in(text_of(question, finished.stdout))
-    if isinstance(said, dict) and "error" in said:
-        where = f" at {said['at']}" if isinstance(said.get("at"), str) else ""
-        raise cannot("BK615", f"{question.name} raised {' '.join(str(said['error']).split())}{where}")
+    question_json = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
+    finished = question.world.execute(run_of(question, argv, to_bytes(question_json)))
+    output: Any = json_in(text_of(question, finished.stdout))
+    if isinstance(output, dict) and "error" in output:
+        place = f" at {output['at']}" if isinstance(output.get("at"), str) else ""
+        raise cannot("BK615", f"{question.name} raised {' '.join(str(output['error']).split())}{place}")
     succeed(question, finished)
-    result = said.get("result", ABSENT) if isinstance(said, dict) else ABSENT
+    result = output.get("result", ABSENT) if isinstance(output, dict) else ABSENT
     if isinstance(result, str):
         return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
@@ -220,17 +220,17 @@ CALLABLE = Form(
 )
 
 
-# A model that the `llm` package knows, with its plugins and its keys. It is asked through its command
-# line: it takes seconds to import, and a child can be ended.
+# A model of the `llm` package, with its plugins and its keys. It is asked through its command line: the
+# package takes seconds to import, and a process can be ended.
 
 _USAGE = lazy_pattern(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
 def ask_llm(question: Question) -> Reply:
     refuse_tools(question)
-    asked, model = question.ask, question.model
-    system, messages = split_system(asked.messages)
-    options = {"temperature": asked.temperature, "max_tokens": asked.max_tokens, **model.settings}
+    ask, model = question.ask, question.model
+    system, messages = split_system(ask.messages)
+    options = {"temperature": ask.temperature, "max_tokens": ask.max_tokens, **model.settings}
     argv = [sys.executable, "-P", "-m", "llm", "prompt", "--no-stream", "--no-log", "--usage"]
     argv += [f"--model={model.llm}", *([f"--system={system}"] if system else [])]
     for name, value in options.items():
@@ -239,8 +239,8 @@ def ask_llm(question: Question) -> Reply:
     run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
     finished = question.world.execute(run)
     succeed(question, finished)
-    counted = _USAGE.search(finished.stderr)
-    tokens = [int(number.replace(b",", b"")) for number in counted.groups()] if counted else [None, None]
+    match = _USAGE.search(finished.stderr)
+    tokens = [int(number.replace(b",", b"")) for number in match.groups()] if match else [None, None]
     usage = Usage(tokens[0], tokens[1])
     return Reply(Answer(text_of(question, finished.stdout), None, usage, seconds=finished.seconds))
 

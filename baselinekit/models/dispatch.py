@@ -37,7 +37,7 @@ from baselinekit.models.recording import parts_of
 from baselinekit.texts import shown
 from baselinekit.variables import Redactor, Secret
 
-# What the configuration says of a model: which form it has, and what is wrong with it.
+# The entry of a model in the configuration: its form, and its problems.
 
 FORMS = {
     "openai": openai.FORM,
@@ -56,16 +56,16 @@ _EXAMPLE = "models: {%s: {openai: MODEL, base_url: 'http://127.0.0.1:11434'}}"
 
 
 def entry(name: str, models: Mapping[str, Model]) -> Model:
-    """The entry of a model, which must be there and say in one way how it is asked."""
+    """The entry of a model, which must exist and state exactly one way to ask it."""
     if name not in models:
         hint = nearest(name, models) or "declare it in baselinekit.yaml"
         raise InvalidInput(Problem("BK601", f"no model is called {name!r}", f"{hint} ({_EXAMPLE % name})"))
     model = models[name]
-    stated = [kind for kind in _KINDS if getattr(model, kind) is not None]
-    if len(stated) != 1:
-        what = f"states {' and '.join(stated)}" if stated else "does not say how it is called"
+    stated_kinds = [kind for kind in _KINDS if getattr(model, kind) is not None]
+    if len(stated_kinds) != 1:
+        message = f"states {' and '.join(stated_kinds)}" if stated_kinds else "does not say how it is called"
         hint = f"state one of {', '.join(_KINDS)}"
-        raise InvalidInput(Problem("BK602", f"the model {name!r} {what}", hint, at=("models", name)))
+        raise InvalidInput(Problem("BK602", f"the model {name!r} {message}", hint, at=("models", name)))
     return model
 
 
@@ -74,33 +74,36 @@ def kind_of(model: Model) -> str:
 
 
 def form_of(name: str, model: Model) -> Form:
-    """By the table; what stands under `form` is looked for among the installed packages."""
+    """The form by the table; one under the key `form` is looked for among the installed packages."""
     kind = kind_of(model)
     if kind in FORMS:
         return FORMS[kind]
-    from importlib import metadata  # it takes longer than all the rest here
+    from importlib import metadata  # importing it takes longer than everything else here
 
-    wanted = str(model.form)
-    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    if wanted not in found:
-        hint = nearest(wanted, found) or f"install the package that provides it (entry point of {GROUP})"
-        what = f"the model {name!r} has a form that no installed package provides: {wanted!r}"
-        raise InvalidInput(Problem("BK604", what, hint, at=("models", name, "form")))
+    form_name = str(model.form)
+    entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    if form_name not in entry_points:
+        hint = (
+            nearest(form_name, entry_points)
+            or f"install the package that provides it (entry point of {GROUP})"
+        )
+        message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
+        raise InvalidInput(Problem("BK604", message, hint, at=("models", name, "form")))
     try:
-        form = found[wanted].load()
-    except Exception as error:  # a package of somebody else
-        what = f"the form {wanted!r} cannot be loaded: {type(error).__name__}: {error}"
+        form = entry_points[form_name].load()
+    except Exception as error:  # a third-party package
+        message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
         raise InvalidInput(
-            Problem("BK604", what, "correct that package", at=("models", name, "form"))
+            Problem("BK604", message, "correct that package", at=("models", name, "form"))
         ) from None
     if not isinstance(form, Form):
-        what = f"the entry point {wanted!r} does not name a Form"
-        raise InvalidInput(Problem("BK604", what, "correct that package", at=("models", name, "form")))
+        message = f"the entry point {form_name!r} does not name a Form"
+        raise InvalidInput(Problem("BK604", message, "correct that package", at=("models", name, "form")))
     return form
 
 
 def filled(ask: Ask, model: Model) -> Ask:
-    """The question with what it leaves to the model's entry."""
+    """The question with its missing settings filled in from the model's entry."""
     messages = ask.messages
     if model.system and not any(message.role == "system" for message in messages):
         messages = (Message("system", model.system), *messages)
@@ -114,83 +117,85 @@ def filled(ask: Ask, model: Model) -> Ask:
 
 
 def problems_of(name: str, model: Model, form: Form, limits: Limits, world: World) -> Iterator[Problem]:
-    """Everything that can be known to be wrong before anybody is asked."""
-    found = [*faults_of_entry(model, form), *form.check(model, world)]
+    """All problems that can be found before the model is asked."""
+    problems = [*faults_of_entry(model, form), *form.check(model, world)]
     if limits.usd is not None and model.prices is None and not form.tells_cost(model):
         hint = (
             "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
         )
-        found.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
-    for problem in found:
+        problems.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
+    for problem in problems:
         at = ("models", name, *(problem.at or ()))
         yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
 
 def faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
-    """Keys without effect, and numbers that cannot be meant."""
+    """Keys without effect, and numbers out of range."""
     blank = Model()
     for field in fields(Model):
         if field.name not in _ALWAYS | form.uses and getattr(model, field.name) != getattr(blank, field.name):
-            what = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
-            yield Problem("BK602", what, "remove it", at=(field.name,))
-    least = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
-    for name, low in least.items():
+            message = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
+            yield Problem("BK602", message, "remove it", at=(field.name,))
+    minimums = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
+    for name, minimum in minimums.items():
         value = getattr(model, name)
-        if value is not None and value < low:
-            yield Problem("BK602", f"`{name}: {value}` is too small", f"{low} or more", at=(name,))
+        if value is not None and value < minimum:
+            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(name,))
     if (model.concurrency or 0) > _MOST_AT_ONCE:
-        what = f"`concurrency: {model.concurrency}` is too much"
-        yield Problem("BK602", what, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
+        message = f"`concurrency: {model.concurrency}` is too much"
+        yield Problem("BK602", message, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
     if model.retry is not None:
-        yield from (replace(one, at=("retry", *(one.at or ()))) for one in _faults_of_retry(model.retry))
+        yield from (
+            replace(problem, at=("retry", *(problem.at or ()))) for problem in _retry_problems(model.retry)
+        )
     if model.prices and min(model.prices.input, model.prices.output) < 0:
         yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))
 
 
-def _faults_of_retry(stated: Retry) -> Iterator[Problem]:
-    least = {"wait": 0, "longest": 0, "factor": 1}
-    for name, low in least.items():
-        value = getattr(stated, name)
-        if value < low:
-            yield Problem("BK602", f"`{name}: {value}` is too small", f"{low} or more", at=(name,))
-    for number, status in enumerate(stated.statuses or ()):
+def _retry_problems(retry: Retry) -> Iterator[Problem]:
+    minimums = {"wait": 0, "longest": 0, "factor": 1}
+    for name, minimum in minimums.items():
+        value = getattr(retry, name)
+        if value < minimum:
+            yield Problem("BK602", f"`{name}: {value}` is too small", f"{minimum} or more", at=(name,))
+    for number, status in enumerate(retry.statuses or ()):
         if not may_change(status):
             hint = "such as 408, 429, 500, 502, 503 and 504"
-            what = f"the status {status} is not one that another try changes"
-            yield Problem("BK602", what, hint, at=("statuses", number))
+            message = f"the status {status} is not one that another try changes"
+            yield Problem("BK602", message, hint, at=("statuses", number))
 
 
 @frozen
-class _Ready:
-    """A model whose entry is in order."""
+class _ReadyModel:
+    """A model whose entry is valid. `lane` is None where its limits leave nothing for this process."""
 
     model: Model
     form: Form
     lane: Lane | None
-    own: Redactor
+    redactor: Redactor
 
 
 ASKED_ELSEWHERE = "BK621"
 
 
-def _elsewhere(name: str) -> tuple[str, str]:
-    what = f"the model {name!r} answers fewer questions at once, or in a minute, than there are processes"
-    return what, "raise its `concurrency` or `per_minute`, or lower --processes"
+def _too_many_processes(name: str) -> tuple[str, str]:
+    message = f"the model {name!r} answers fewer questions at once, or in a minute, than there are processes"
+    return message, "raise its `concurrency` or `per_minute`, or lower --processes"
 
 
 class Models:
-    """The models of a configuration, for any number of threads; what they take counts as one run's."""
+    """The models of a configuration, for any number of threads, with one budget for all of them."""
 
     def __init__(
         self, models: Mapping[str, Model], limits: Limits, world: World, number: int = 0, of: int = 1
     ):
-        """`number` and `of`: which of several processes this is that ask the same models, each of them its
-        part of what a model answers at once and in a minute."""
+        """`number` and `of`: which of several processes this is. Each of them gets its part of the questions
+        that a model answers at once and in a minute."""
         self._models, self._limits, self._world = models, limits, world
         self._number, self._of = number, of
         self._budget = Budget(limits)
         self._lock = threading.Lock()
-        self._ready: dict[str, _Ready] = {}
+        self._ready: dict[str, _ReadyModel] = {}
 
     @property
     def spent(self) -> Spent:
@@ -201,66 +206,66 @@ class Models:
         return self._budget.lease
 
     def ask(self, ask: Ask) -> Answer:
-        """The answer; CannotReplay when there is none (OutOfBudget when nobody was asked for it),
-        InvalidInput or Refused when the entry is not in order."""
+        """Return the answer; CannotReplay when there is none (OutOfBudget when the model was not asked),
+        InvalidInput or Refused when the entry is not valid."""
         ready = self._prepared(ask.model)
         try:
-            asked = filled(ask, ready.model)
+            question = filled(ask, ready.model)
             if ready.lane is None:
-                raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_elsewhere(ask.model)))
+                raise OutOfBudget(Problem(ASKED_ELSEWHERE, *_too_many_processes(ask.model)))
             retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
-            attempt = partial(self._attempt, asked, ready.model, ready.form)
+            attempt = partial(self._attempt, question, ready.model, ready.form)
             with ready.lane.place():
-                limit, stated = asked.timeout or 0.0, ready.model.retry
-                reply, tries = persist(attempt, retries, limit, ready.lane, self._world, stated)
+                limit, retry = question.timeout or 0.0, ready.model.retry
+                reply, tries = persist(attempt, retries, limit, ready.lane, self._world, retry)
             if reply.fault is not None:
                 raise CannotReplay(reply.fault)
             return replace(reply.answer, attempts=tries)
         except BaselinekitError as error:
-            self._raise(error, ready.own)
+            self._raise(error, ready.redactor)
 
     def check(self, name: str, asked: bool = True) -> None:
-        """Raise what is wrong with a model's entry. Not `asked`: no more than a recorded answer needs."""
+        """Raise the problems of a model's entry. Not `asked`: only those that recorded answers have."""
         if asked:
             self._prepared(name)
         else:
             entry(name, self._models)
 
     def parts(self, ask: Ask) -> dict[str, Json]:
-        """What tells one question from another, for whoever keeps answers. No secret is in it."""
+        """The parts that distinguish one question from another, for recording answers, without secrets."""
         model = entry(ask.model, self._models)
         return parts_of(filled(ask, model), model, kind_of(model), self._world.mask)
 
     def mask(self, text: str) -> str:
-        """The text without secrets, the keys of the models among them."""
+        """Mask the secrets in a text, including the keys of the models."""
         with self._lock:
-            own = [ready.own for ready in self._ready.values()]
-        text = self._world.mask(text)  # first: what looks like a secret may be a piece of a known one
-        for redactor in own:
+            redactors = [ready.redactor for ready in self._ready.values()]
+        text = self._world.mask(text)  # first: a text that looks like a secret may be part of a known one
+        for redactor in redactors:
             text = redactor.mask(text)
         return text
 
-    def _prepared(self, name: str) -> _Ready:
+    def _prepared(self, name: str) -> _ReadyModel:
         with self._lock:
             if name in self._ready:
                 return self._ready[name]
             model, world = entry(name, self._models), self._world
             value = ""
-            with suppress(InvalidInput):  # the check says so
+            with suppress(InvalidInput):  # the check reports it
                 value = world.secret(model.key) if model.key is not None else ""
-            own = Redactor({} if model.key is None else {model.key: Secret(value)})
+            redactor = Redactor({} if model.key is None else {model.key: Secret(value)})
             try:
                 form = form_of(name, model)
                 problems = list(problems_of(name, model, form, self._limits, world))
                 if problems:
                     raise InvalidInput(*problems)
             except BaselinekitError as error:
-                self._raise(error, own)
-            ready = self._ready[name] = _Ready(model, form, self._lane(model, form), own)
+                self._raise(error, redactor)
+            ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form), redactor)
             return ready
 
     def _lane(self, model: Model, form: Form) -> Lane | None:
-        """Its part of the model's pace; None where there are more processes than parts."""
+        """This process's part of the model's limits; None if there are more processes than parts."""
         at_once = self._part(model.concurrency or form.at_once)
         per_minute = None if model.per_minute is None else self._part(model.per_minute)
         if at_once and per_minute != 0:
@@ -273,29 +278,31 @@ class Models:
     def _attempt(self, ask: Ask, model: Model, form: Form, left: Callable[[], float]) -> Reply:
         tokens_in, tokens_out = estimate(ask, model)
         cost = price(model.prices, tokens_in, tokens_out)
-        held = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
+        reservation = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
         try:
             reply = form.ask(Question(ask, model, self._world, left()))
         except BaseException as error:
             if isinstance(error, NeverSent) or (isinstance(error, Again) and error.unheard):
-                self._budget.release(held)
+                self._budget.release(reservation)
             elif isinstance(error, CannotReplay) and error.problems[0].code == "BK610":
-                self._budget.settle(held, 0, price(model.prices, 0, 0))  # turned down unread
+                self._budget.settle(
+                    reservation, 0, price(model.prices, 0, 0)
+                )  # refused before it was processed
             else:
-                self._budget.fail(held)
+                self._budget.fail(reservation)
             raise
         answer = replace(reply.answer, usage=with_cost(reply.answer.usage, model.prices))
         tokens, usd = taken(ask, model, answer)
-        self._budget.settle(held, tokens, usd)
+        self._budget.settle(reservation, tokens, usd)
         if usd is None and self._limits.usd is not None:
-            what = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
-            raise CannotReplay(Problem("BK605", what, "state its `prices:`"))
+            message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
+            raise CannotReplay(Problem("BK605", message, "state its `prices:`"))
         return Reply(answer, reply.fault)
 
-    def _raise(self, error: BaselinekitError, own: Redactor) -> NoReturn:
-        """Without the secrets that a message may have picked up on its way."""
+    def _raise(self, error: BaselinekitError, redactor: Redactor) -> NoReturn:
+        """Raise the error with the secrets in its messages masked."""
 
         def mask(text: str) -> str:
-            return own.mask(self._world.mask(text))
+            return redactor.mask(self._world.mask(text))
 
         raise shown(error, mask) from None

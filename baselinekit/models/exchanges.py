@@ -1,5 +1,5 @@
-"""An HTTP call as it stands in a cassette: what was asked, as values that can be compared part by part, and
-what was answered, so that it can be given again."""
+"""An HTTP call as it is stored in a cassette: the request, as values that can be compared part by part, and
+the response, so that it can be given again."""
 
 import base64
 import hashlib
@@ -18,16 +18,16 @@ from baselinekit.variables import MASK
 Headers = Iterable[tuple[str, str]]
 
 _LONGEST_BINARY = 1_000
-"""Bytes of a request that are kept as they are, where they are no text; of more their digest is."""
+"""Up to so many bytes of a request that is no text are stored; of a longer one only the digest is."""
 
 _EVENTS = "text/event-stream"
 _LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _FORM = "application/x-www-form-urlencoded"
 _NO_TEXT = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _LAST_EVENT = lazy_pattern(r"(?:data: ?\[DONE\]|event: ?message_stop\n[^\n]*)\s*\Z")
-"""How streams end of which clients read no further."""
+"""The ends of streams after which clients stop reading."""
 
-# Which headers tell one request from another: what is asked for, in which version. All else says who asks.
+# The headers that distinguish requests: what is asked for, in which version. All others say who asks.
 
 _COUNTED = {
     *("accept", "accept-language", "content-type", "prefer", "range", "x-http-method-override"),
@@ -35,8 +35,8 @@ _COUNTED = {
 }
 _VERSION = lazy_pattern(r"^(?!x-stainless-)(?!.*(?:client|sdk|runtime|package|agent)).*-(?:version|beta)$")
 
-# What of an answer's headers says how it travelled, when, and by whom: the body is kept as it reads, and the
-# file is to change with the answer alone.
+# The headers of a response about how it was sent, when, and by whom. They are not stored: the body is stored
+# decoded, and the file should only change if the answer does.
 
 _TRAVEL = {
     *("connection", "keep-alive", "transfer-encoding", "content-encoding", "trailer", "upgrade", "te"),
@@ -49,7 +49,7 @@ _OF_PROXIES = ("cf-", "x-envoy-", "x-cache", "proxy-", "x-amz-cf-")
 
 @frozen
 class HttpAnswer:
-    """What came back, as it reads: not compressed. `complete`: to its end."""
+    """A response, not compressed. `complete`: whether it was received to its end."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -62,62 +62,62 @@ class HttpAnswer:
         return media_type(next((value for name, value in self.headers if name == "content-type"), ""))
 
     def pieces(self) -> Iterator[bytes]:
-        """Its body as a client that reads a stream gets it: event by event, line by line, else as a whole."""
+        """The body as a client of a stream reads it: event by event, line by line, else as a whole."""
         end = b"\n\n" if self.kind == _EVENTS else b"\n" if self.kind in _LINES else b""
         start = 0
-        while end and (found := self.body.find(end, start)) >= 0:
-            yield self.body[start : found + len(end)]
-            start = found + len(end)
+        while end and (position := self.body.find(end, start)) >= 0:
+            yield self.body[start : position + len(end)]
+            start = position + len(end)
         if start < len(self.body):
             yield self.body[start:]
 
 
-def media_type(written: str) -> str:
-    kind, _, _ = written.partition(";")
+def media_type(content_type: str) -> str:
+    kind, _, _ = content_type.partition(";")
     return kind.strip().lower()
 
 
 def asked_in(
     method: str, url: str, headers: Headers, body: bytes, counted: Collection[str]
 ) -> dict[str, Json]:
-    """A request by its parts. `counted`: headers that count as well."""
+    """A request by its parts. `counted`: further headers that distinguish requests."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port and (parts.scheme, parts.port) not in _USUAL_PORTS else ""
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
-    told = _together((name.lower(), value) for name, value in headers)
-    kind = _first(told.get("content-type"))
-    asked: dict[str, Any] = {
+    merged = _merge_pairs((name.lower(), value) for name, value in headers)
+    kind = _first_value(merged.get("content-type"))
+    request: dict[str, Any] = {
         "method": method.upper(),
         "url": f"{parts.scheme}://{host}{port}{parts.path or '/'}",
-        "query": _together(parse_qsl(parts.query, keep_blank_values=True)),
+        "query": _merge_pairs(parse_qsl(parts.query, keep_blank_values=True)),
         "headers": {
             name: media_type(kind) if name == "content-type" else value
-            for name, value in sorted(told.items())
+            for name, value in sorted(merged.items())
             if (name in _COUNTED or name in counted or _VERSION.search(name)) and value != "*/*"
         },
     }
-    return {name: part for name, part in asked.items() if part} | body_in(kind, body, is_request=True)
+    return {name: part for name, part in request.items() if part} | body_in(kind, body, is_request=True)
 
 
 _USUAL_PORTS = (("http", 80), ("https", 443))
 
 
-def _together(pairs: Headers) -> dict[str, Json]:
-    """By their names; what comes more than once is a list."""
-    found: dict[str, list[Json]] = {}
+def _merge_pairs(pairs: Headers) -> dict[str, Json]:
+    """The values by name; several values of one name as a list."""
+    values_by_name: dict[str, list[Json]] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+        values_by_name.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in values_by_name.items()}
 
 
-def _first(value: Json) -> str:
+def _first_value(value: Json) -> str:
     return str(value[0] if isinstance(value, list) else value or "")
 
 
-def body_in(written: str, data: bytes, is_request: bool = False) -> dict[str, Json]:
+def body_in(content_type: str, data: bytes, is_request: bool = False) -> dict[str, Json]:
     """A body under the name of its form: `body` is JSON, `events` those of a stream; the others are `form`,
-    `multipart`, `text` and `base64`; `sha256` stands for what is long and no text."""
-    kind = media_type(written)
+    `multipart`, `text` and `base64`; `sha256` is for a long body that is no text."""
+    kind = media_type(content_type)
     if not data:
         return {}
     try:
@@ -125,7 +125,7 @@ def body_in(written: str, data: bytes, is_request: bool = False) -> dict[str, Js
     except UnicodeDecodeError:
         text = "\0"
     if kind.startswith("multipart/") and is_request:
-        parts = list(_multipart(written, data))
+        parts = list(_multipart(content_type, data))
         if parts:
             return {"multipart": parts}
     if ("json" in kind and kind not in _LINES) or not kind:
@@ -134,7 +134,7 @@ def body_in(written: str, data: bytes, is_request: bool = False) -> dict[str, Js
         except NotJson:
             pass
     if kind == _FORM and is_request and (pairs := parse_qsl(text, keep_blank_values=True)):
-        return {"form": _together(pairs)}
+        return {"form": _merge_pairs(pairs)}
     if kind == _EVENTS and _NO_TEXT.search(text) is None and "\r" not in text and text.endswith("\n\n"):
         return {"events": text.removesuffix("\n\n").split("\n\n")}
     if not _NO_TEXT.search(text):
@@ -148,84 +148,84 @@ _BOUNDARY = lazy_pattern(r"""(?i)boundary=(?:"([^"]+)"|([^;\s]+))""")
 _DISPOSITION = lazy_pattern(r"""(?i)\b(name|filename)=(?:"([^"]*)"|([^;\s]+))""")
 
 
-def _multipart(written: str, data: bytes) -> Iterator[Json]:
-    """The parts of a form with files. What lies between them is another text each time."""
-    boundary = _BOUNDARY.search(written)
+def _multipart(content_type: str, data: bytes) -> Iterator[Json]:
+    """The parts of a form with files. The boundary between them is a different text each time."""
+    boundary = _BOUNDARY.search(content_type)
     if boundary is None:
         return
     for part in data.split(b"--" + (boundary[1] or boundary[2]).encode())[1:-1]:
         head, _, body = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
         lines = dict(line.partition(": ")[::2] for line in head.decode("utf-8", "replace").split("\r\n"))
-        told = {name.lower(): value for name, value in lines.items()}
-        kind = told.get("content-type", "")
-        named = _DISPOSITION.findall(told.get("content-disposition", ""))
-        found: dict[str, Json] = {name.lower(): quoted or plain for name, quoted, plain in named}
+        headers = {name.lower(): value for name, value in lines.items()}
+        kind = headers.get("content-type", "")
+        parameters = _DISPOSITION.findall(headers.get("content-disposition", ""))
+        part_values: dict[str, Json] = {name.lower(): quoted or plain for name, quoted, plain in parameters}
         if kind:
-            found["type"] = media_type(kind)
-        yield found | body_in(kind or "text/plain", body.removesuffix(b"\r\n"), is_request=True)
+            part_values["type"] = media_type(kind)
+        yield part_values | body_in(kind or "text/plain", body.removesuffix(b"\r\n"), is_request=True)
 
 
 def answered_in(answer: HttpAnswer, method: str) -> dict[str, Json]:
-    """An answer by its parts, without the values of its cookies."""
-    kept = [
-        (name, _CRUMB.sub(rf"\1{MASK}", value, count=1) if name == "set-cookie" else value)
+    """A response by its parts, without the values of its cookies."""
+    headers = [
+        (name, _COOKIE_VALUE.sub(rf"\1{MASK}", value, count=1) if name == "set-cookie" else value)
         for name, value in answer.headers
         if (name not in _TRAVEL or (name == "content-length" and method == "HEAD"))
         and not name.startswith(_OF_PROXIES)
     ]
-    told: dict[str, Json] = {"status": answer.status, "headers": _together(kept)}
-    if not told["headers"]:
-        del told["headers"]
-    told |= body_in(dict(answer.headers).get("content-type", ""), answer.body)
-    return told if answer.complete else {**told, "ended_early": True}
+    answer_parts: dict[str, Json] = {"status": answer.status, "headers": _merge_pairs(headers)}
+    if not answer_parts["headers"]:
+        del answer_parts["headers"]
+    answer_parts |= body_in(dict(answer.headers).get("content-type", ""), answer.body)
+    return answer_parts if answer.complete else {**answer_parts, "ended_early": True}
 
 
-_CRUMB = lazy_pattern(r"^(\s*[^=;]*=)[^;]*")
+_COOKIE_VALUE = lazy_pattern(r"^(\s*[^=;]*=)[^;]*")
 
 
-def answer_in(told: Any) -> HttpAnswer:
-    """The answer that a file holds; ValueError for what is none."""
-    stated = told.get("headers") or {}
-    well_formed = isinstance(told.get("status"), int) and isinstance(stated, dict)
-    if not well_formed:
+def answer_in(record: Any) -> HttpAnswer:
+    """Read the response in a file; ValueError where it is not valid."""
+    stated_headers = record.get("headers") or {}
+    is_well_formed = isinstance(record.get("status"), int) and isinstance(stated_headers, dict)
+    if not is_well_formed:
         raise ValueError("`status` is no number, or `headers` no mapping")
     headers = [
-        (name.lower(), str(one))
-        for name, value in stated.items()
-        for one in (value if isinstance(value, list) else [value])
+        (name.lower(), str(single_value))
+        for name, value in stated_headers.items()
+        for single_value in (value if isinstance(value, list) else [value])
     ]
     body = b""
-    if "body" in told:
-        body = to_bytes(told["body"])
-    elif "events" in told:
-        body = "".join(f"{event}\n\n" for event in told["events"]).encode("utf-8", "surrogatepass")
-    elif "text" in told:
-        body = str(told["text"]).encode("utf-8", "surrogatepass")
-    elif "base64" in told:
+    if "body" in record:
+        body = to_bytes(record["body"])
+    elif "events" in record:
+        body = "".join(f"{event}\n\n" for event in record["events"]).encode("utf-8", "surrogatepass")
+    elif "text" in record:
+        body = str(record["text"]).encode("utf-8", "surrogatepass")
+    elif "base64" in record:
         try:
-            body = base64.b64decode(str(told["base64"]))
+            body = base64.b64decode(str(record["base64"]))
         except NoBase64:
             raise ValueError("`base64` is none") from None
-    return HttpAnswer(told["status"], tuple(headers), body, not told.get("ended_early"))
+    return HttpAnswer(record["status"], tuple(headers), body, not record.get("ended_early"))
 
 
 def is_ended(kind: str, body: bytes) -> bool:
-    """Whether a stream has said that nothing follows: its client closes it then without another look."""
+    """Whether a stream has said that nothing follows: then its client closes it without reading on."""
     if kind != _EVENTS:
         return False
     return bool(_LAST_EVENT.search(body.decode("utf-8", "replace").replace("\r\n", "\n")))
 
 
-# Keys, passwords and tokens by where they travel: wherever else they turn up, they are masked.
+# Keys, passwords and tokens are found by where they are sent, and masked wherever else they occur.
 
 _KEYS_IN_QUERIES = frozenset(("key", "sig", "signature", "auth", "code", "appid", "apikey", "hmac"))
-_TELLING = lazy_pattern(r"(?=.*[0-9])\S{8,4000}|(?=.*[0-9])(?=.*[a-zA-Z])\S{6,7}|\S{16,4000}")
+_DISTINCTIVE = lazy_pattern(r"(?=.*[0-9])\S{8,4000}|(?=.*[0-9])(?=.*[a-zA-Z])\S{6,7}|\S{16,4000}")
 _RANDOM = lazy_pattern(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9._~+=-]{16,4000}")
 
 
 def credentials_in(url: str, asked: Headers, answered: Headers = ()) -> Iterator[str]:
-    """What goes along with a request, or is handed out with an answer, and is nobody else's."""
-    yield from filter(_TELLING.fullmatch, _credentials(url, asked, answered))
+    """The credentials that are sent with a request, or handed out with a response."""
+    yield from filter(_DISTINCTIVE.fullmatch, _credentials(url, asked, answered))
 
 
 def _credentials(url: str, asked: Headers, answered: Headers) -> Iterator[str]:
@@ -237,17 +237,20 @@ def _credentials(url: str, asked: Headers, answered: Headers) -> Iterator[str]:
             yield value
     for name, value in (*asked, *answered):
         if name.lower() == "cookie":
-            yield from (crumb.strip() for _, _, crumb in (one.partition("=") for one in value.split(";")))
+            yield from (
+                cookie_value.strip()
+                for _, _, cookie_value in (cookie.partition("=") for cookie in value.split(";"))
+            )
         elif name.lower() == "set-cookie":
-            crumb, _, _ = value.partition(";")
-            _, _, crumb = crumb.partition("=")
-            yield crumb.strip()
+            cookie, _, _ = value.partition(";")
+            _, _, cookie = cookie.partition("=")
+            yield cookie.strip()
         elif is_secret_header(name):
-            yield from _of_scheme(value)
+            yield from _credentials_of_scheme(value)
 
 
-def _of_scheme(value: str) -> Iterator[str]:
-    """The credentials behind their scheme, and the password in them."""
+def _credentials_of_scheme(value: str) -> Iterator[str]:
+    """The credentials after their scheme, and the password in them."""
     scheme, blank, rest = value.strip().partition(" ")
     if not blank:
         yield scheme
@@ -262,10 +265,10 @@ def _of_scheme(value: str) -> Iterator[str]:
 
 
 def described(asked: Json) -> str:
-    """A request in one line."""
+    """Describe a request in one line."""
     return f"{asked.get('method', 'GET')} {asked.get('url', '')}" if isinstance(asked, dict) else "a call"
 
 
 def same_answers(answers: Sequence[Json]) -> bool:
-    """Whether answers say the same, so that it does not matter which one is given."""
-    return len({encode({**one, "headers": None}) for one in answers}) < 2
+    """Whether all answers are the same but for their headers, so that any of them can be given."""
+    return len({encode({**answer, "headers": None}) for answer in answers}) < 2

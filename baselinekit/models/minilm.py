@@ -1,5 +1,5 @@
-"""The encoder behind `embedding`: BERT in the layout of MiniLM, its weights read from a folder and run by
-numpy. Only figures are read there; a pickle, which could run a program, never is."""
+"""The encoder behind `embedding`: BERT in the layout of MiniLM, its weights read from a folder and computed
+with numpy. Only numbers are read from the folder; a pickle, which could run a program, never is."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 
-# What a model's folder says of the model. Only what MiniLM is can be run: a network that computes in
-# another way would give figures without an error, and they would mean nothing.
+# The configuration in a model's folder. Only networks like MiniLM can be run: one that computes differently
+# would give meaningless numbers without an error.
 
 WEIGHTS = "model.safetensors"
 FILES = ("config.json", "tokenizer.json", WEIGHTS)
@@ -38,7 +38,7 @@ _STEPS = {"Transformer", "Pooling", "Normalize"}
 
 @frozen
 class Shape:
-    """The sizes of the network. `most_tokens`: what it was made to see at once, if the folder says it."""
+    """The sizes of the network. `most_tokens`: how many it was trained to read at once, if that is stated."""
 
     words: int
     places: int
@@ -51,21 +51,21 @@ class Shape:
     most_tokens: int | None
 
 
-def unusable(folder: str, why: str) -> InvalidInput:
+def unusable(folder: str, reason: str) -> InvalidInput:
     hint = f"name a folder with the files of a sentence model like all-MiniLM-L6-v2: {', '.join(FILES)}"
-    return InvalidInput(Problem("BK651", f"the model in {folder} cannot be used: {why}", hint))
+    return InvalidInput(Problem("BK651", f"the model in {folder} cannot be used: {reason}", hint))
 
 
 def shape_of(folder: str) -> Shape:
     for name in FILES:
-        if not os.path.isfile(os.path.join(folder, name)):  # a link is one: that is how caches keep models
+        if not os.path.isfile(os.path.join(folder, name)):  # a link counts: caches store models as links
             pickled = os.path.exists(os.path.join(folder, "pytorch_model.bin")) and name == WEIGHTS
             raise unusable(folder, f"it has no file {name}{' (a pickle is not loaded)' if pickled else ''}")
     config = _object(folder, "config.json")
-    for name, wanted in _SAME.items():
-        if config.get(name, wanted) != wanted:
-            told = f"{config[name]!r:.40}"
-            raise unusable(folder, f"config.json says {name}: {told}, and only {wanted!r} can be run")
+    for name, supported in _SAME.items():
+        if config.get(name, supported) != supported:
+            stated = f"{config[name]!r:.40}"
+            raise unusable(folder, f"config.json says {name}: {stated}, and only {supported!r} can be run")
     sizes = {name: _whole(folder, config, key) for name, key in _SIZES.items()}
     if sizes["hidden"] % sizes["heads"]:
         raise unusable(folder, "hidden_size in config.json cannot be divided by num_attention_heads")
@@ -74,13 +74,13 @@ def shape_of(folder: str) -> Shape:
         raise unusable(folder, "config.json has no usable layer_norm_eps")
     check_steps(folder)
     sentences = _object(folder, "sentence_bert_config.json")
-    known = sentences.get("max_seq_length") is not None
-    most_tokens = _whole(folder, sentences, "max_seq_length") if known else None
+    is_stated = sentences.get("max_seq_length") is not None
+    most_tokens = _whole(folder, sentences, "max_seq_length") if is_stated else None
     return Shape(**sizes, epsilon=float(epsilon), most_tokens=most_tokens)
 
 
 def check_steps(folder: str) -> None:
-    """What surrounds the network, where the folder says it: the mean over all tokens, and no more layers."""
+    """Check the steps around the network, if they are stated: only the mean over all tokens is supported."""
     modules = _json(folder, "modules.json")
     for module in modules if isinstance(modules, list) else []:
         step = str(module.get("type")).rpartition(".")[2] if isinstance(module, dict) else ""
@@ -102,16 +102,16 @@ def _whole(folder: str, config: dict[str, Json], key: str) -> int:
 
 
 def _object(folder: str, name: str) -> dict[str, Json]:
-    found = _json(folder, name)
-    if found is None:
+    value = _json(folder, name)
+    if value is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise unusable(folder, f"{name} is not a JSON object")
-    return found
+    return value
 
 
 def _json(folder: str, name: str) -> Json:
-    """None for a file that is not there."""
+    """Read a JSON file of the folder; None if it does not exist."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return None
@@ -134,14 +134,14 @@ if TYPE_CHECKING:
     Figures = NDArray[np.float32]
 
 _AT_ONCE = 1_024
-"""Tokens: at 1,536 figures each that are 6 MB for an array, of which a few are needed at a time."""
+"""Tokens: with 1,536 numbers each an array takes 6 MB, and a few arrays are needed at a time."""
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _ASKING = ("self.query", "self.key", "self.value")
 
 
 @frozen
 class _Dense:
-    """A linear step, its weights turned as numpy multiplies them fastest; or the two rows of a norm."""
+    """A linear step, its weights laid out as numpy multiplies them fastest; or the two rows of a norm."""
 
     weight: Figures
     bias: Figures
@@ -158,8 +158,8 @@ class _Layer:
 
 
 class Network:
-    """Token ids to vectors. The tokens of all texts stand below each other, without padding: matrices of two
-    dimensions are what numpy multiplies fast, and no text is felt in the figures of another."""
+    """Computes vectors of token ids. The tokens of all texts are stacked, without padding: numpy multiplies
+    matrices of two dimensions fast, and no text changes the numbers of another."""
 
     def __init__(self, folder: str):
         self.shape = shape_of(folder)
@@ -183,10 +183,11 @@ class Network:
         ]
 
     def means(self, texts: Sequence[Sequence[list[int]]]) -> list[array[float]]:
-        """For each text, in parts that are seen one by one, the mean over all of its tokens at length 1."""
+        """The mean over all tokens of each text, scaled to length 1. The parts of a text are read one by
+        one."""
         import numpy as np
 
-        with np.errstate(all="ignore"):  # weights that overflow are seen in what comes of them
+        with np.errstate(all="ignore"):  # weights that overflow show in the results
             sums: list[Figures] = []
             for batch in _batches(part for parts in texts for part in parts):
                 ends = [0, *accumulate(map(len, batch))]
@@ -210,45 +211,47 @@ class Network:
         epsilon = self.shape.epsilon
         rows = _normal(self._words[ids] + self._places[places], self._norm, epsilon)
         for layer in self._layers:
-            asking, seen = _times(rows, layer.asking), np.empty_like(rows)
+            projections, attended = _times(rows, layer.asking), np.empty_like(rows)
             for start, end in pairwise(ends):
-                seen[start:end] = self._attend(asking[start:end])
-            rows = _normal(rows + _times(seen, layer.attended), layer.attended_norm, epsilon)
+                attended[start:end] = self._attend(projections[start:end])
+            rows = _normal(rows + _times(attended, layer.attended), layer.attended_norm, epsilon)
             inner = gelu(_times(rows, layer.inner))
             rows = _normal(rows + _times(inner, layer.outer), layer.outer_norm, epsilon)
         return rows
 
-    def _attend(self, asking: Figures) -> Figures:
-        """`asking` has the queries, the keys and the values of one part beside each other. One head at a
-        time: its figures stay near the processor, which is three times as fast as all heads in one step."""
+    def _attend(self, projections: Figures) -> Figures:
+        """Attention within one part. `projections` has the queries, the keys and the values side by side. One
+        head is computed at a time: its numbers stay in the processor's cache, which is three times as fast as
+        all heads in one step."""
         import numpy as np
 
         hidden, width = self.shape.hidden, self.shape.hidden // self.shape.heads
-        seen = np.empty((len(asking), hidden), np.float32)
-        for at in range(0, hidden, width):
+        attended = np.empty((len(projections), hidden), np.float32)
+        for offset in range(0, hidden, width):
             query, key, value = (
-                asking[:, start : start + width] for start in (at, hidden + at, 2 * hidden + at)
+                projections[:, column : column + width]
+                for column in (offset, hidden + offset, 2 * hidden + offset)
             )
             scores = np.ascontiguousarray(query) @ np.ascontiguousarray(key.T)
             scores *= np.float32(1 / math.sqrt(width))
             scores -= scores.max(axis=-1, keepdims=True)
             np.exp(scores, out=scores)
-            seen[:, at : at + width] = (
+            attended[:, offset : offset + width] = (
                 scores @ np.ascontiguousarray(value) / scores.sum(axis=-1, keepdims=True)
             )
-        return seen
+        return attended
 
 
 def import_numpy() -> None:
-    """With one thread, unless the user says otherwise. Several hardly multiply matrices as small as these any
-    sooner, and on a busy machine they wait for each other: a sentence took ten times as long. numpy reads
-    the setting once, when it is loaded; a program that is started later does not get it."""
-    ours = {} if any(name in os.environ for name in _THREADS) else dict.fromkeys(_THREADS, "1")
-    os.environ.update(ours)
+    """Import numpy with one thread, unless the user says otherwise. Several threads hardly multiply matrices
+    as small as these any faster, and on a busy machine they wait for each other: a sentence took ten times as
+    long. numpy reads the setting once, when it is loaded; a program that is started later does not get it."""
+    thread_settings = {} if any(name in os.environ for name in _THREADS) else dict.fromkeys(_THREADS, "1")
+    os.environ.update(thread_settings)
     try:
         import_module("numpy")
     finally:
-        for name in ours:
+        for name in thread_settings:
             del os.environ[name]
 
 
@@ -283,7 +286,7 @@ def _normal(rows: Figures, norm: _Dense, epsilon: float) -> Figures:
 
 def gelu(rows: Figures) -> Figures:
     """x/2 (1 + erf(x/√2)). numpy has no erf: this one (Abramowitz and Stegun 7.1.26) is off by 1.5e-7 at
-    most, which is the grain of the figures themselves."""
+    most, which is the precision of the numbers themselves."""
     import numpy as np
 
     size = np.abs(rows) * np.float32(math.sqrt(0.5))
@@ -302,7 +305,7 @@ def gelu(rows: Figures) -> Figures:
 
 
 def load_weights(folder: str, shape: Shape) -> dict[str, Figures]:
-    """Each by its name, in the size that config.json promises."""
+    """Load the weights by name, checked for the sizes in config.json."""
     import numpy as np
     import safetensors
 
@@ -312,8 +315,8 @@ def load_weights(folder: str, shape: Shape) -> dict[str, Figures]:
             sizes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
             for name, size in _expected(shape):
                 if sizes.get(name) != size:
-                    told = f"has {name} in the size {sizes[name]}" if name in sizes else f"has no {name}"
-                    raise unusable(folder, f"{WEIGHTS} {told}, and config.json promises {size}")
+                    finding = f"has {name} in the size {sizes[name]}" if name in sizes else f"has no {name}"
+                    raise unusable(folder, f"{WEIGHTS} {finding}, and config.json promises {size}")
             return {name: np.array(file.get_tensor(name), np.float32) for name, _ in _expected(shape)}
     except (OSError, ValueError, TypeError, library.SafetensorError) as error:
         raise unusable(folder, f"{WEIGHTS} is damaged, or not such a file ({error})") from None
@@ -328,9 +331,9 @@ def _expected(shape: Shape) -> Iterator[tuple[str, list[int]]]:
     steps += [("intermediate.dense", inner, hidden), ("output.dense", hidden, inner)]
     norms = ["embeddings.LayerNorm"]
     for layer in (f"encoder.layer.{number}." for number in range(shape.layers)):
-        for name, to, of in steps:
-            yield f"{layer}{name}.weight", [to, of]
-            yield f"{layer}{name}.bias", [to]
+        for name, rows, columns in steps:
+            yield f"{layer}{name}.weight", [rows, columns]
+            yield f"{layer}{name}.bias", [rows]
         norms += [f"{layer}attention.output.LayerNorm", f"{layer}output.LayerNorm"]
     for name in norms:
         yield f"{name}.weight", [hidden]
@@ -338,7 +341,8 @@ def _expected(shape: Shape) -> Iterator[tuple[str, list[int]]]:
 
 
 def _dense(weights: dict[str, Figures], *names: str) -> _Dense:
-    """One step, or several of the same rows as one. What was read is let go, so that it is there once."""
+    """One linear step, or several with the same input joined into one. The weights are taken out of the
+    mapping, so that they are in memory only once."""
     import numpy as np
 
     weight = np.concatenate([weights.pop(f"{name}.weight") for name in names])

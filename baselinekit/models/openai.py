@@ -27,7 +27,7 @@ _DEFAULT = "https://api.openai.com"
 _MEND = "raise `max_tokens`, or ask for less"
 _LENGTH = ("length", "max_tokens", "model_length")
 _BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system_resource")
-"""What servers of this form say of an answer that they did not finish. Of one that they did, they say
+"""What servers of this form report for an answer that they did not finish. For a finished one they report
 anything: `stop`, `tool_calls`, `eos_token`, nothing."""
 
 
@@ -38,11 +38,11 @@ def ask(question: Question) -> Reply:
     try:
         return _reply(question, body, seconds)
     except (LookupError, TypeError, AttributeError):
-        what = f"{question.name} answered with something that is not a chat completion"
+        message = f"{question.name} answered with something that is not a chat completion"
         hint = "is its `base_url` that of an OpenAI-compatible API?"
         if isinstance(body, dict) and body.get("type") == "message":
             hint = "it answers as Anthropic does: write `anthropic:` in its entry"
-        raise cannot("BK612", what, hint) from None
+        raise cannot("BK612", message, hint) from None
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:
@@ -53,12 +53,12 @@ FORM = Form(ask, USES, AT_ONCE, check)
 
 
 def _body(question: Question) -> dict[str, Json]:
-    """A setting replaces what else would be sent; null leaves it out. Newer models know the limit by another
-    name, and refuse both."""
+    """The body of a request. A setting of the entry replaces the default; null leaves it out. Newer models
+    have another name for the token limit, and refuse a request with both."""
     ask, model = question.ask, question.model
     body: dict[str, Json] = {
         "model": model.openai,
-        # What a tool gave back is told as a user's message: the form of a tool's wants the id of a call.
+        # The result of a tool is sent as a user's message: a tool's message would need the id of a call.
         "messages": [
             {"role": "user" if message.role == "tool" else message.role, "content": message.content}
             for message in ask.messages
@@ -87,8 +87,10 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     message, ended = choice["message"], choice.get("finish_reason")
     usage = body.get("usage") or {}
     served = body.get("model")
-    alone = message.get("function_call")  # what older servers say of one call, without a list
-    calls = [call["function"] for call in message.get("tool_calls") or ()] or ([alone] if alone else [])
+    single_call = message.get("function_call")  # older servers give one call, without a list
+    calls = [call["function"] for call in message.get("tool_calls") or ()] or (
+        [single_call] if single_call else []
+    )
     content = "" if message.get("content") is None else message["content"]
     if isinstance(content, list):  # several parts, of which some are texts
         content = "".join(part["text"] for part in content if part.get("type") == "text")
@@ -105,22 +107,22 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     if ended in _LENGTH:
         fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
     elif ended in _BROKEN_OFF or choice.get("error"):
-        why = message_in(choice.get("error")) or ended
-        fault = Problem("BK613", f"{question.name}: the answer was interrupted ({why})", "ask again")
+        reason = message_in(choice.get("error")) or ended
+        fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
     elif ended == "content_filter" or refusal:
-        why = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
-        fault = Problem("BK614", f"{question.name} did not answer: {why}", "change the prompt")
+        reason = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
+        fault = Problem("BK614", f"{question.name} did not answer: {reason}", "change the prompt")
     else:
         return Reply(answer)
     return Reply(answer, fault)
 
 
 def _call(function: Any) -> ToolCall:
-    """Arguments that are no JSON stay the text that they are: a wrong answer, and no missing one."""
-    given = function.get("arguments") or "{}"
+    """Read a tool call. Arguments that are not JSON are kept as text: a wrong answer, not a missing one."""
+    arguments = function.get("arguments") or "{}"
     if not isinstance(function["name"], str):
         raise TypeError
     try:
-        return ToolCall(function["name"], decode(given) if isinstance(given, str) else given)
+        return ToolCall(function["name"], decode(arguments) if isinstance(arguments, str) else arguments)
     except NotJson:
-        return ToolCall(function["name"], given)
+        return ToolCall(function["name"], arguments)

@@ -1,5 +1,5 @@
-"""A model for one program, for as long as it runs: a server on this machine that asks in its place. The
-program gets an address and a token, and no key; how often it may ask is settled before anybody is asked."""
+"""A model for one program while it runs: a server on this machine that asks the model for it. The program
+gets an address and a token, and no key; how often it may ask is checked before the model is asked."""
 
 import hmac
 import secrets
@@ -21,10 +21,10 @@ from baselinekit.model.values import Json
 
 _MOST_OF_ONE = 1_000_000
 _MOST_OF_ALL = 20_000_000
-"""Bytes of questions: of one request, and of all that a program sends."""
+"""Bytes of questions: of one request, and of all requests of a program."""
 
 _MOST_CONNECTIONS = 32
-"""At once; further ones wait in the queue of the system, for a program may ask all its questions together."""
+"""At once; further ones wait in the queue of the system, as a program may ask all its questions together."""
 
 _QUEUE = 1_024
 _AT_ONCE = 8
@@ -36,8 +36,8 @@ _NAMES = ("AGENTV_TARGET_PROXY", "BASELINEKIT_TARGET_PROXY")
 
 
 class Proxy:
-    """Opened for one program and closed with it. `ended`: what stopped the run while it asked, which is no
-    fault of the program."""
+    """Opened for one program and closed with it. `ended`: the error that stopped the run while the program
+    asked, which is not the program's fault."""
 
     def __init__(self, ask: Callable[[Ask], Answer], model: str, most: int, seconds: float):
         self.model, self.most = model, most
@@ -51,7 +51,7 @@ class Proxy:
         self._closed = False
         self._changed = threading.Condition()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=_QUEUE)
-        self._listener.setblocking(False)  # who waits may be gone when there is room
+        self._listener.setblocking(False)  # a waiting client may be gone when there is room
         self._room = threading.Semaphore(_MOST_CONNECTIONS)
         self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name="target proxy", daemon=True)
@@ -70,7 +70,7 @@ class Proxy:
         self.close()
 
     def close(self) -> None:
-        """From now on nobody is asked; what is under way is waited for, as it is paid for."""
+        """Stop asking. Questions that are under way are waited for, as they cost something already."""
         with self._changed:
             if self._closed:
                 return
@@ -80,11 +80,11 @@ class Proxy:
         self._thread.join()
         with self._changed:
             self._changed.wait_for(lambda: not self._asking)
-            for one in self._open:
+            for connection in self._open:
                 with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-        for one in (self._listener, self._wake, self._woken):
-            one.close()
+                    connection.shutdown(socket.SHUT_RDWR)
+        for resource in (self._listener, self._wake, self._woken):
+            resource.close()
 
     def _serve(self) -> None:
         with selectors.DefaultSelector() as selector:
@@ -98,34 +98,34 @@ class Proxy:
                         self._admit()
 
     def _admit(self) -> None:
-        """Talk to the next one that waits. There is room for it."""
+        """Accept the next waiting connection. There is room for it."""
         try:
-            connection, where = self._listener.accept()
+            connection, address = self._listener.accept()
         except OSError:  # it is gone
             self._room.release()
             return
         with self._changed:
             self._open.add(connection)
-        threading.Thread(target=self._talk, args=(connection, where), daemon=True).start()
+        threading.Thread(target=self._talk, args=(connection, address), daemon=True).start()
 
-    def _talk(self, connection: socket.socket, where: Any) -> None:
+    def _talk(self, connection: socket.socket, address: Any) -> None:
         try:
             connection.settimeout(_PATIENCE)
-            with suppress(Exception):  # it hung up, was too slow, or sent what is no request
-                _Conversation(connection, where, _Named(self))
-                _hear_out(connection)
+            with suppress(Exception):  # it hung up, was too slow, or sent no valid request
+                _ProxyHandler(connection, address, _ProxyServer(self))
+                _drain(connection)
         finally:
             with self._changed:
                 self._open.discard(connection)
             connection.close()
             self._room.release()
 
-    def knows(self, stated: str) -> bool:
-        """Whether this is the token, in a time that does not tell how much of it is right."""
-        return hmac.compare_digest(stated.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
+    def knows(self, authorization: str) -> bool:
+        """Whether this is the token, compared in constant time."""
+        return hmac.compare_digest(authorization.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
 
     def admit_bytes(self, count: int) -> bool:
-        """Whether so much more may be read; then it counts."""
+        """Whether so many more bytes may be read; if so, they are counted."""
         with self._changed:
             if count > _MOST_OF_ONE or self._bytes + count > _MOST_OF_ALL:
                 return False
@@ -133,15 +133,16 @@ class Proxy:
             return True
 
     def reserve(self, count: int) -> bool:
-        """Whether so many more may be asked; then they count, whatever comes of them. All of them or none."""
+        """Whether so many more questions may be asked, all of them or none; if so, they are counted, whatever
+        their outcome."""
         with self._changed:
             if self.calls + count > self.most:
                 return False
             self.calls += count
             return True
 
-    def asked(self, request: dict[str, Json]) -> dict[str, Json]:
-        """The answer to one question that was reserved."""
+    def answer(self, request: dict[str, Json]) -> dict[str, Json]:
+        """Answer one question that was reserved."""
         system, question = request.get("systemPrompt"), str(request["question"])
         messages = (*((Message("system", str(system)),) if system else ()), Message("user", question))
         with self._changed:
@@ -149,8 +150,8 @@ class Proxy:
                 raise _Closed
             self._asking += 1
         try:
-            left = max(0.001, self._until - time.monotonic())
-            answer = self._ask(Ask(self.model, messages, timeout=left))
+            seconds_left = max(0.001, self._until - time.monotonic())
+            answer = self._ask(Ask(self.model, messages, timeout=seconds_left))
         except BaselinekitError as error:
             code = error.problems[0].code
             with self._changed:
@@ -158,22 +159,23 @@ class Proxy:
                 if isinstance(error, OutOfBudget | NeverSent) or code == _INTERRUPTED:
                     self.ended = self.ended or error
             raise
-        except Exception as error:  # told as ours, and not by a thread that nobody hears
+        except Exception as error:  # reported as our fault, not lost in a thread
             self.ended = fault_of_ours(error)
             raise self.ended from None
         else:
             with self._changed:
                 self.usage += answer.usage
-            said: list[Json] = [{"role": "assistant", "content": answer.text}]
-            return {"outputMessages": said, "rawText": answer.text}
+            output_messages: list[Json] = [{"role": "assistant", "content": answer.text}]
+            return {"outputMessages": output_messages, "rawText": answer.text}
         finally:
             with self._changed:
                 self._asking -= 1
                 self._changed.notify_all()
 
 
-def _hear_out(connection: socket.socket) -> None:
-    """What it still sends is dropped, up to a limit: who is hung up on while it sends does not read why."""
+def _drain(connection: socket.socket) -> None:
+    """Read and drop what the client still sends, up to a limit: a client whose connection is closed while it
+    sends does not read the reply."""
     connection.shutdown(socket.SHUT_WR)
     connection.settimeout(_LINGER)
     dropped = 0
@@ -182,67 +184,67 @@ def _hear_out(connection: socket.socket) -> None:
 
 
 class _Closed(Exception):
-    """The program has ended; what it left behind asks nobody."""
+    """The program has ended, so processes that it left behind get no answers."""
 
 
 class _Refused(Exception):
-    def __init__(self, status: int, why: str):
-        super().__init__(why)
-        self.status, self.why = status, why
+    def __init__(self, status: int, reason: str):
+        super().__init__(reason)
+        self.status, self.reason = status, reason
 
 
-class _Named(BaseServer):
-    """The proxy as its connections know it."""
+class _ProxyServer(BaseServer):
+    """The server object that the handlers of connections need; it holds the proxy."""
 
     def __init__(self, proxy: Proxy):
         super().__init__(("127.0.0.1", 0), BaseHTTPRequestHandler)
         self.proxy = proxy
 
 
-class _Conversation(BaseHTTPRequestHandler):
-    """One connection with one request. No header allows pages of a browser to read anything here."""
+class _ProxyHandler(BaseHTTPRequestHandler):
+    """One connection with one request. No header allows web pages in a browser to read the replies."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "baselinekit", ""
 
     @property
     def proxy(self) -> Proxy:
-        assert isinstance(self.server, _Named)
+        assert isinstance(self.server, _ProxyServer)
         return self.server.proxy
 
     def do_GET(self) -> None:
         self._reply(self._info)
 
     def do_POST(self) -> None:
-        self._reply(self._asked)
+        self._reply(self._answer_requests)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody is told: what was asked is in the report."""
+        """Log nothing: the questions are in the report."""
 
     def _reply(self, make: Callable[[], dict[str, Json]]) -> None:
         self.close_connection = True
         try:
             if not self.proxy.knows(self.headers.get("Authorization") or ""):
                 raise _Refused(401, "the token is missing or wrong")
-            status, said = 200, make()
+            status, reply = 200, make()
         except _Refused as error:
-            status, said = error.status, {"error": error.why}
+            status, reply = error.status, {"error": error.reason}
         except _Closed:
-            status, said = 503, {"error": "the proxy is closing"}
+            status, reply = 503, {"error": "the proxy is closing"}
         except CannotReplay as error:
             problem = error.problems[0]
-            status, said = 502, {"error": problem.message, "code": problem.code}
+            status, reply = 502, {"error": problem.message, "code": problem.code}
         except BaselinekitError as error:
-            status, said = 500, {"error": error.problems[0].message, "code": error.problems[0].code}
-        self._write(status, said)
+            status, reply = 500, {"error": error.problems[0].message, "code": error.problems[0].code}
+        self._write(status, reply)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What is no request of ours at all (another method, a line that is none) is answered as JSON too."""
+        """Answer an invalid request (another method, a line that is no request line) as JSON too."""
         self.close_connection = True
         self._write(code, {"error": message or "this is no request"})
 
-    def _write(self, status: int, said: dict[str, Json]) -> None:
-        body = to_bytes(said)
+    def _write(self, status: int, reply: dict[str, Json]) -> None:
+        body = to_bytes(reply)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -254,26 +256,26 @@ class _Conversation(BaseHTTPRequestHandler):
         if self.path != "/info":
             raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
         proxy = self.proxy
-        counted: dict[str, Json] = {"callCount": proxy.calls, "maxCalls": proxy.most}
-        return {"targetName": proxy.model, **counted, "availableTargets": [proxy.model]}
+        counts: dict[str, Json] = {"callCount": proxy.calls, "maxCalls": proxy.most}
+        return {"targetName": proxy.model, **counts, "availableTargets": [proxy.model]}
 
-    def _asked(self) -> dict[str, Json]:
+    def _answer_requests(self) -> dict[str, Json]:
         if self.path not in ("/invoke", "/invokeBatch"):
             raise _Refused(404, "there are GET /info, POST /invoke and POST /invokeBatch")
-        stated = self._body()
+        body = self._body()
         if self.path == "/invoke":
-            requests = [stated]
+            requests = [body]
         else:
-            listed = stated.get("requests")
-            if not isinstance(listed, list) or not listed:
+            listed_requests = body.get("requests")
+            if not isinstance(listed_requests, list) or not listed_requests:
                 raise _Refused(400, "`requests` is a list of questions")
-            requests = listed
+            requests = listed_requests
         self._check(requests)
         if not self.proxy.reserve(len(requests)):
             most = self.proxy.most
             raise _Refused(429, f"no more than {most} call{'s' if most > 1 else ''} for this judge")
         with ThreadPoolExecutor(min(_AT_ONCE, len(requests))) as pool:
-            answers = list(pool.map(self.proxy.asked, requests))
+            answers = list(pool.map(self.proxy.answer, requests))
         return answers[0] if self.path == "/invoke" else {"responses": answers}
 
     def _check(self, requests: list[Any]) -> None:
@@ -290,13 +292,17 @@ class _Conversation(BaseHTTPRequestHandler):
                 raise _Refused(400, f"{where}there is one target: {self.proxy.model}")
 
     def _body(self) -> dict[str, Any]:
-        stated = self.headers.get("Content-Length") or ""
-        if "Transfer-Encoding" in self.headers or not stated.isascii() or not stated.isdecimal():
+        stated_length = self.headers.get("Content-Length") or ""
+        if (
+            "Transfer-Encoding" in self.headers
+            or not stated_length.isascii()
+            or not stated_length.isdecimal()
+        ):
             raise _Refused(411, "state the Content-Length of the body")
-        if not self.proxy.admit_bytes(int(stated)):
+        if not self.proxy.admit_bytes(int(stated_length)):
             raise _Refused(413, f"a request has at most {_MOST_OF_ONE:,} bytes, and all {_MOST_OF_ALL:,}")
-        raw = self.rfile.read(int(stated))
-        if len(raw) < int(stated):
+        raw = self.rfile.read(int(stated_length))
+        if len(raw) < int(stated_length):
             raise _Refused(400, "the body ended early")
         try:
             value = decode(raw.decode("utf-8"))

@@ -1,4 +1,4 @@
-"""Answers that are kept, to be given again: cassettes, the cache, and a run that is continued."""
+"""Recorded answers, which are given again: cassettes, the cache, and a resumed run."""
 
 import hashlib
 import threading
@@ -18,7 +18,7 @@ from baselinekit.models.budget import count, dollars
 from baselinekit.texts import already_masked, clipped, many
 from baselinekit.variables import Redactor
 
-# What tells one question from another: the parts of it that its answer is kept under.
+# The parts that distinguish one question from another. An answer is stored under their hash.
 
 
 Parts = dict[str, Json]
@@ -26,16 +26,18 @@ _LONGEST_SHOWN = 60
 
 
 def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
-    """Everything by which an answer could differ, and no key, header or limit of time: what stands in the
-    hash, and in the file for whoever wonders why it is another one."""
-    heat = ask.temperature
+    """Everything that an answer could depend on, without keys, headers and time limits. It is hashed, and it
+    is written into the file, to show why two questions differ."""
+    temperature = ask.temperature
     parts: Parts = {
         "model": ask.model,
         kind: getattr(model, kind),
         "base_url": model.base_url.rstrip("/") if model.base_url else None,
         "output": model.output,
         "settings": model.settings or None,
-        "temperature": int(heat) if isinstance(heat, float) and heat.is_integer() else heat,
+        "temperature": int(temperature)
+        if isinstance(temperature, float) and temperature.is_integer()
+        else temperature,
         "max_tokens": ask.max_tokens,
         "json": ask.json or None,
         "turn": ask.turn or None,
@@ -45,10 +47,10 @@ def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> P
         ]
         or None,
     }
-    found = {name: masked(part, mask) for name, part in parts.items() if part is not None}
-    # whoever speaks is one of four words of ours
+    named_parts = {name: masked(part, mask) for name, part in parts.items() if part is not None}
+    # roles are four words of ours, so they need no mask
     messages = [{"role": message.role, "content": mask(message.content)} for message in ask.messages]
-    return {**found, "messages": messages}
+    return {**named_parts, "messages": messages}
 
 
 def key_of(parts: Parts) -> str:
@@ -56,7 +58,7 @@ def key_of(parts: Parts) -> str:
 
 
 def masked(value: Json, mask: Callable[[str], str]) -> Json:
-    """The value with `mask` over its texts and keys."""
+    """The value with `mask` applied to its texts and keys."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):
@@ -67,35 +69,35 @@ def masked(value: Json, mask: Callable[[str], str]) -> Json:
 
 
 def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
-    """In what a question differs from one that is recorded, part by part."""
+    """Describe how a question differs from a recorded one, part by part."""
     for name in dict.fromkeys((*asked, *recorded)):
-        one, other = recorded.get(name), asked.get(name)
-        if one == other and type(one) is type(other):
+        recorded_part, asked_part = recorded.get(name), asked.get(name)
+        if recorded_part == asked_part and type(recorded_part) is type(asked_part):
             continue
-        if name == "messages" and isinstance(one, list) and isinstance(other, list):
-            yield from _messages(one, other)
-        elif isinstance(one, list | dict) or isinstance(other, list | dict):
+        if name == "messages" and isinstance(recorded_part, list) and isinstance(asked_part, list):
+            yield from _messages(recorded_part, asked_part)
+        elif isinstance(recorded_part, list | dict) or isinstance(asked_part, list | dict):
             yield f"`{name}`"
         else:
-            yield f"`{name}` ({_shown(one)} is recorded, {_shown(other)} is asked)"
+            yield f"`{name}` ({_format_part(recorded_part)} is recorded, {_format_part(asked_part)} is asked)"
 
 
 def _messages(recorded: list[Json], asked: list[Json]) -> Iterator[str]:
     if len(recorded) != len(asked):
         yield f"the number of messages ({len(recorded)} recorded, {len(asked)} asked)"
         return
-    for number, (one, other) in enumerate(zip(recorded, asked, strict=True), 1):
-        if one == other:
+    for number, (recorded_message, asked_message) in enumerate(zip(recorded, asked, strict=True), 1):
+        if recorded_message == asked_message:
             continue
         place = f"message {number} of {len(asked)}"
-        before, now = _content(one), _content(other)
-        if before != now:
-            lines = zip_longest(before.split("\n"), now.split("\n"))
+        recorded_text, asked_text = _content_of(recorded_message), _content_of(asked_message)
+        if recorded_text != asked_text:
+            lines = zip_longest(recorded_text.split("\n"), asked_text.split("\n"))
             place += f", line {next(number for number, (a, b) in enumerate(lines, 1) if a != b)}"
         yield place
 
 
-def _content(message: Json) -> str:
+def _content_of(message: Json) -> str:
     return str(message.get("content")) if isinstance(message, dict) else ""
 
 
@@ -105,30 +107,29 @@ def _sorted(value: Json) -> Json:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def _shown(value: Json) -> str:
+def _format_part(value: Json) -> str:
     text = "nothing" if value is None else str(value)
     return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
 
 
-# Answers that are kept, to be given again: one idea behind cassettes (`record` once, then `offline`),
-# the cache, and a run that goes on where it was stopped (`journal`). Errors are never
-# kept. A model may answer the same question twice, and not alike. So an answer is kept under its
-# question, under whoever asked (a baseline or a case, which asks one thing after the other) and under
-# how often that one had asked it before: that is the same in every run, in whatever order its threads
-# come. Only the cache keeps one answer a question. What was never asked by this one so often is answered
-# by a cassette only if all its answers to the question say the same.
+# Cassettes (`record` once, then `offline`), the cache, and a resumed run (`journal`) all give recorded
+# answers again. Errors are never recorded. A model may answer the same question differently the next time. So
+# an answer is stored under its question, its asker (a baseline or a case, which asks its questions one after
+# the other) and how often that asker had asked the question before: these are the same in every run, in
+# whatever order its threads run. Only the cache stores one answer for each question. If an asker asks a
+# question more often than was recorded, a cassette answers only if all its answers to the question are alike.
 
 
 FORMAT = "baselinekit.call/1"
 _ALIKE = Redactor({})
 Mode = Literal["record", "offline", "cache", "journal"]
-"""`record` asks and keeps; `offline` asks nobody; `cache` asks for what is not kept yet; `journal` asks for
-what the run with which this one goes on was not answered, and keeps it where it can."""
+"""`record` asks and stores; `offline` never asks; `cache` asks what is not stored yet; `journal` asks what
+the resumed run had no answer to, and stores the answer if it can."""
 
 
 class Shelf(Protocol):
-    """Where records are kept, each under its model and a name that begins with the key of its question.
-    `names`: those that were there when it was first asked."""
+    """A store of records, each under its model and a name that begins with the key of its question. `names`:
+    the names that existed when the shelf was first used."""
 
     @property
     def name(self) -> str: ...
@@ -140,7 +141,7 @@ class Shelf(Protocol):
 
 
 class AnswerSource(Protocol):
-    """Whoever answers: the models, or another recording before them."""
+    """What answers questions: the models, or another recording in front of them."""
 
     @property
     def spent(self) -> Spent: ...
@@ -151,7 +152,7 @@ class AnswerSource(Protocol):
 
 
 class Recording:
-    """Stands before whoever answers, and is asked in the same way."""
+    """Records the answers of a source, or gives recorded ones. It has the same methods as the source."""
 
     def __init__(self, source: AnswerSource, shelf: Shelf, mode: Mode):
         self._source, self._shelf, self._mode = source, shelf, mode
@@ -175,18 +176,18 @@ class Recording:
         parts = self.parts(ask)
         key = key_of(parts)
         with self._lock:
-            before = self._answered[ask.model, key, ask.asker]
-        name = key  # what the next answer to this question is kept under, for the one who asks it
-        if self._mode != "cache" and (before or ask.asker):
-            name = f"{key}.{_of_asker(ask.asker)}.{before}"
-        found = self._kept(ask, key, name)
-        if found is not None:
+            times_asked = self._answered[ask.model, key, ask.asker]
+        name = key  # the next answer to this question for this asker is stored under it
+        if self._mode != "cache" and (times_asked or ask.asker):
+            name = f"{key}.{_asker_hash(ask.asker)}.{times_asked}"
+        stored = self._stored_answer(ask, key, name)
+        if stored is not None:
             self._count(ask, key)
-            return found
+            return stored
         if self._mode == "offline":
-            raise CannotReplay(self._missing(ask, key, parts))
+            raise CannotReplay(self._missing_answer(ask, key, parts))
         answer = self._source.ask(ask)
-        self._keep(ask, key, name, answer, parts)
+        self._store(ask, key, name, answer, parts)
         self._count(ask, key)
         return answer
 
@@ -194,116 +195,127 @@ class Recording:
         with self._lock:
             self._answered[ask.model, key, ask.asker] += 1
 
-    def _kept(self, ask: Ask, key: str, name: str) -> Answer | None:
+    def _stored_answer(self, ask: Ask, key: str, name: str) -> Answer | None:
         if self._mode == "record":
             return None
-        found = self._found(ask.model, name)
-        if found is not None or self._mode != "offline":
-            return found
-        others = [self._found(ask.model, other) for other in self._shelf.names(ask.model, key)]
-        said = [other for other in others if other is not None]
-        # Whether they say the same, whatever they took.
-        alike = all((other.text, other.tool_calls) == (said[0].text, said[0].tool_calls) for other in said)
-        return said[0] if said and alike else None
+        answer = self._load_answer(ask.model, name)
+        if answer is not None or self._mode != "offline":
+            return answer
+        candidates = [
+            self._load_answer(ask.model, name_of_other) for name_of_other in self._shelf.names(ask.model, key)
+        ]
+        answers = [candidate for candidate in candidates if candidate is not None]
+        # Whether they say the same; usage and time may differ.
+        are_alike = all(
+            (answer_alike.text, answer_alike.tool_calls) == (answers[0].text, answers[0].tool_calls)
+            for answer_alike in answers
+        )
+        return answers[0] if answers and are_alike else None
 
-    def _keep(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
-        said = as_json(answer)
+    def _store(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
+        answer_json = as_json(answer)
         if self._mode == "record":
             self._forget(ask, key, name)
-            record = self._record(parts, self._without_secrets(said))
+            record = self._record(parts, self._without_secrets(answer_json))
             if ask.asker:
                 record["asker"] = self._without_secrets(ask.asker)
             self._shelf.keep(ask.model, name, record)
-        elif self._is_clean(answer, said):  # a run that goes on must see what this one saw, or ask again
-            # nobody looks up in a journal what was asked: its name says it
-            record = self._record(parts if self._mode == "cache" else {}, said)
-            with suppress(NotRecorded):  # a cache that is full is none
+        elif self._is_clean(answer, answer_json):  # a resumed run must get the same answer, or ask again
+            # a journal does not need the question: the name of the record has its hash
+            record = self._record(parts if self._mode == "cache" else {}, answer_json)
+            with suppress(NotRecorded):  # as if there were no cache
                 self._shelf.keep(ask.model, name, record)
 
-    def _record(self, parts: Parts, said: Json) -> dict[str, Json]:
-        return {"format": FORMAT, "asked": self._without_secrets(parts) if parts else {}, "answer": said}
+    def _record(self, parts: Parts, answer_json: Json) -> dict[str, Json]:
+        return {
+            "format": FORMAT,
+            "asked": self._without_secrets(parts) if parts else {},
+            "answer": answer_json,
+        }
 
-    def _is_clean(self, answer: Answer, said: Json) -> bool:
-        """Whether an answer could stand in a file as it is. Most are no more than a text."""
+    def _is_clean(self, answer: Answer, answer_json: Json) -> bool:
+        """Whether an answer holds no secrets, so that it can be written as it is. Most are only a text."""
         if answer.tool_calls:
-            return bool(self._without_secrets(said) == said)
+            return bool(self._without_secrets(answer_json) == answer_json)
         return all(_ALIKE.mask(self.mask(text)) == text for text in (answer.text, answer.served or ""))
 
     def _forget(self, ask: Ask, key: str, name: str) -> None:
-        """What an earlier recording holds in the place of this one: the first answer takes that of all. What
-        was kept for nobody in particular goes too, unless this run has kept it."""
-        before = self._shelf.names(ask.model, key)
-        own = f"{key}.{_of_asker(ask.asker)}."
-        if name in (key, f"{own}0"):
-            shared = name == key or self._answered[ask.model, key, ""]
-            for other in before:
-                if other.startswith(own) or (other == key and not shared):
-                    self._shelf.drop(ask.model, other)
+        """Drop the answers of an earlier recording that this one replaces: the first new answer replaces all
+        of them. Those stored without an asker are dropped too, unless this run has stored them."""
+        names = self._shelf.names(ask.model, key)
+        own_prefix = f"{key}.{_asker_hash(ask.asker)}."
+        if name in (key, f"{own_prefix}0"):
+            is_shared = name == key or self._answered[ask.model, key, ""]
+            for stored_name in names:
+                if stored_name.startswith(own_prefix) or (stored_name == key and not is_shared):
+                    self._shelf.drop(ask.model, stored_name)
 
     def _without_secrets(self, value: Json) -> Json:
-        """What may stand in a file: what merely looks like a secret is masked as well. (The key is made of
-        the question as it was asked: two such questions are two.)"""
+        """The value as it may be written to a file: what only looks like a secret is masked too. (The
+        key is the hash of the question before that: questions that differ only there have different keys.)"""
         return _ALIKE.mask_value(masked(value, self.mask))
 
-    def _found(self, model: str, key: str) -> Answer | None:
+    def _load_answer(self, model: str, key: str) -> Answer | None:
         try:
             record = self._shelf.find(model, key)
             return None if record is None else answer_in(record)
         except (BaselinekitError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if self._mode in ("cache", "journal"):  # what cannot be read is not there
+            if self._mode in ("cache", "journal"):  # an unreadable record counts as missing
                 return None
-            why = f": {error.problems[0]}" if isinstance(error, BaselinekitError) else ""
-            what = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{why}"
-            raise CannotReplay(Problem("BK631", what, "record it again: --record-calls")) from None
+            reason = f": {error.problems[0]}" if isinstance(error, BaselinekitError) else ""
+            message = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{reason}"
+            raise CannotReplay(Problem("BK631", message, "record it again: --record-calls")) from None
 
-    def _missing(self, ask: Ask, key: str, parts: Parts) -> Problem:
+    def _missing_answer(self, ask: Ask, key: str, parts: Parts) -> Problem:
         model = ask.model
-        if recorded := len(self._shelf.names(model, key)):
-            where, times = self._shelf.name, self._answered[model, key, ask.asker] + 1
+        if recorded_count := len(self._shelf.names(model, key)):
+            place, times = self._shelf.name, self._answered[model, key, ask.asker] + 1
             who = f"{self.mask(ask.asker)} asks" if ask.asker else "somebody asks"
-            what = (
-                f"{who} the model {model!r} the same thing {many(times, 'time')}; in {where} there is no such"
+            message = (
+                f"{who} the model {model!r} the same thing {many(times, 'time')}; in {place} there is no such"
             )
-            what += f" answer, and the {many(recorded, 'answer')} to it there differ"
-            return Problem("BK630", what, f"record it once, without --offline: --record-calls {where}")
-        known = [record["asked"] for record in self._shelf.every() if is_record(record)]
-        where = self._shelf.name
-        hint = f"record it once, without --offline: --record-calls {where}"
-        if not known:
-            return Problem("BK630", f"no answer is recorded in {where}", hint)
-        shown = self._without_secrets(parts)
-        differing = min((list(differences(other, shown)) for other in known), key=len) or ["its file's name"]
-        if len(differing) > 1 and all(other.get("model") != model for other in known):
-            return Problem("BK630", f"no answer of the model {model!r} is recorded in {where}", hint)
-        what = f"no answer to this question of the model {model!r} is recorded in {where}"
-        return Problem("BK630", f"{what}: the nearest one differs in {', '.join(differing[:4])}", hint)
+            message += f" answer, and the {many(recorded_count, 'answer')} to it there differ"
+            return Problem("BK630", message, f"record it once, without --offline: --record-calls {place}")
+        recorded_parts = [record["asked"] for record in self._shelf.every() if is_record(record)]
+        place = self._shelf.name
+        hint = f"record it once, without --offline: --record-calls {place}"
+        if not recorded_parts:
+            return Problem("BK630", f"no answer is recorded in {place}", hint)
+        masked_parts = self._without_secrets(parts)
+        differing = min(
+            (list(differences(recorded, masked_parts)) for recorded in recorded_parts), key=len
+        ) or ["its file's name"]
+        if len(differing) > 1 and all(recorded.get("model") != model for recorded in recorded_parts):
+            return Problem("BK630", f"no answer of the model {model!r} is recorded in {place}", hint)
+        message = f"no answer to this question of the model {model!r} is recorded in {place}"
+        return Problem("BK630", f"{message}: the nearest one differs in {', '.join(differing[:4])}", hint)
 
 
-def _of_asker(asker: str) -> str:
+def _asker_hash(asker: str) -> str:
     return sha256(asker.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def answer_in(record: Any) -> Answer:
-    """The answer that a record holds; ValueError and its like for what is no record."""
+    """Read the answer of a record; ValueError or a similar error for anything that is no record."""
     if not is_record(record):
         raise ValueError
-    said = record["answer"]
-    usage, served = said.get("usage", {}), said.get("served")
-    told = said.get("tool_calls", [])
-    calls = [ToolCall(call["name"], call["input"], call.get("output", ABSENT)) for call in told or ()]
-    texts = [said["text"], *(call.name for call in calls), *([] if served is None else [served])]
+    answer = record["answer"]
+    usage, served = answer.get("usage", {}), answer.get("served")
+    stated_calls = answer.get("tool_calls", [])
+    calls = [ToolCall(call["name"], call["input"], call.get("output", ABSENT)) for call in stated_calls or ()]
+    texts = [answer["text"], *(call.name for call in calls), *([] if served is None else [served])]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError
     return Answer(
-        text=said["text"],
-        tool_calls=None if told is None else tuple(calls),
+        text=answer["text"],
+        tool_calls=None if stated_calls is None else tuple(calls),
         usage=Usage(
             count(usage.get("tokens_in")),
             count(usage.get("tokens_out")),
             dollars(decode(cost) if isinstance(cost := usage.get("cost_usd"), str) else cost),
         ),
         served=served,
-        seconds=float(said.get("seconds", 0)),
+        seconds=float(answer.get("seconds", 0)),
         recorded=True,
     )
 
@@ -314,7 +326,7 @@ def as_json(answer: Answer) -> Json:
         "tokens_out": answer.usage.tokens_out,
         "cost_usd": None if answer.usage.cost_usd is None else f"{answer.usage.cost_usd:f}",
     }
-    said: Json = {
+    answer_json: Json = {
         "text": answer.text,
         "tool_calls": [
             {"name": call.name, "input": call.input}
@@ -325,12 +337,12 @@ def as_json(answer: Answer) -> Json:
         "served": answer.served,
         "seconds": round(answer.seconds, 3),
     }
-    kept = {name: value for name, value in said.items() if value not in (None, [], {})}
-    return kept if answer.tool_calls is not None else {**kept, "tool_calls": None}
+    filled = {name: value for name, value in answer_json.items() if value not in (None, [], {})}
+    return filled if answer.tool_calls is not None else {**filled, "tool_calls": None}
 
 
 def is_record(record: Json) -> bool:
-    """Whether it was written here: nobody vouches for more than its outline."""
+    """Whether this looks like a record of ours. Only its outline is checked."""
     return (
         isinstance(record, Mapping)
         and record.get("format") == FORMAT
