@@ -1,4 +1,4 @@
-"""A question posted to a model over HTTPS, and asked again where that may help."""
+"""A question posted to a model over HTTPS, and retried where that may help."""
 
 import errno
 import os
@@ -34,15 +34,15 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import Json
 from baselinekit.trust import Trust, origins_in
 
-# What every form of model is given and gives back, how many questions one gets at once, and how it is
-# asked again when its server was too busy.
+# What every form of model takes and returns, how many questions a model gets at once, and how a question is
+# retried when the server was too busy.
 
 
 @frozen
 class World:
-    """The clients and what surrounds them. One that is cancelled by another thread raises, and `sleep` then
-    returns at once. `secret` gives the value of a declared variable, or raises InvalidInput; `mask` takes the
-    secrets out of a text."""
+    """The clients and their environment. A client that is cancelled by another thread raises, and `sleep`
+    then returns at once. `secret` returns the value of a declared variable, or raises InvalidInput; `mask`
+    takes the secrets out of a text."""
 
     send: Callable[[Request], Response]
     execute: Callable[[ProcessSpec], ProcessResult]
@@ -58,7 +58,7 @@ class World:
 
 @frozen
 class Question:
-    """One try to ask one thing: nothing in `ask` is left to decide, and the answer is due in `seconds`."""
+    """One try at a question: all settings in `ask` are filled in, and the answer is due in `seconds`."""
 
     ask: Ask
     model: Model
@@ -72,15 +72,15 @@ class Question:
 
 @frozen
 class Reply:
-    """What came back. `fault`: why it is no answer to go on with, although it was paid for."""
+    """The reply of a model. `fault`: why its answer cannot be used, although it had its cost."""
 
     answer: Answer
     fault: Problem | None = None
 
 
 class Again(Exception):
-    """It did not work, and another try may. `wait`: the seconds that were asked for. `unheard`: nobody began
-    to work on it, so that nothing was taken. `hopeless`: another try would not help either."""
+    """A try failed, and another may succeed. `wait`: seconds, if the server asked to wait. `unheard`: the
+    server did not begin to process it, so nothing was used. `hopeless`: another try would not help."""
 
     def __init__(
         self, problem: Problem, wait: float | None = None, unheard: bool = False, hopeless: bool = False
@@ -91,12 +91,12 @@ class Again(Exception):
 
 @frozen
 class Form:
-    """A way to ask a model. `uses`: the keys of an entry that mean something here, beside those that always
-    do; `at_once`: how many questions at the same time, unless the entry says it; `check` finds what is wrong
-    with an entry without asking anybody; `tells_cost`: whether an answer can say what it cost.
+    """A way to ask a model. `uses`: the keys of an entry that this form uses, beside those that all forms do;
+    `at_once`: how many questions at the same time, unless the entry says it; `check` finds the problems of an
+    entry without asking the model; `tells_cost`: whether an answer can report its cost.
 
-    An installed package can bring one along: an entry point of the group `baselinekit.models` that names a
-    Form, and whose own name stands in the entry under `form`."""
+    An installed package can provide a form: an entry point of the group `baselinekit.models` that names a
+    Form. The name of the entry point is written under `form` in the entry of the model."""
 
     ask: Callable[[Question], Reply]
     uses: frozenset[str] = frozenset()
@@ -105,11 +105,11 @@ class Form:
     tells_cost: Callable[[Model], bool] = lambda model: False
 
 
-# How many questions one model gets at once, and how many a minute. First come, first served.
+# How many questions a model gets at once, and how many a minute. First come, first served.
 
 _MINUTE = 60.0
 _BURST = 10
-"""A tenth of what a minute may have can go out at once; the rest is spread over the minute."""
+"""A tenth of the requests of a minute can be sent at once; the rest is spread over the minute."""
 
 
 class Lane:
@@ -127,30 +127,30 @@ class Lane:
         self._free = at_once
         self._waiting: deque[threading.Event] = deque()
         burst = max(1, (per_minute or 0) // _BURST)
-        # In no minute more than were allowed: those that may come at once, and those that follow them.
+        # No minute has more requests than allowed: those that may come at once, and those that follow them.
         self._apart = _MINUTE / (per_minute - burst + 1) if per_minute else 0.0
         self._early = (burst - 1) * self._apart
         self._due = self._rested = float("-inf")
         self.deserted = False
-        """Whether nobody was there for as long as one question was tried: others need not wait as long."""
+        """Whether no try of a question could reach the server: then others do not wait as long."""
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Around everything that one question takes, its waits included: a model that turns questions away
+        """Hold a place for a question, its waits between tries included: a model that turns questions away
         gets fewer of them."""
-        turn = threading.Event()
+        admitted = threading.Event()
         with self._lock:
             if self._free:
                 self._free -= 1
-                turn.set()
+                admitted.set()
             else:
-                self._waiting.append(turn)
+                self._waiting.append(admitted)
         try:
-            turn.wait()  # those before it end in time: every client has a limit, and can be cancelled
+            admitted.wait()  # those before it end: every client has a limit, and can be cancelled
         except BaseException:
             with self._lock:
-                if not turn.is_set():
-                    self._waiting.remove(turn)
+                if not admitted.is_set():
+                    self._waiting.remove(admitted)
                     raise
             self._leave()
             raise
@@ -160,16 +160,16 @@ class Lane:
             self._leave()
 
     def keep_pace(self) -> None:
-        """Wait until the next request may go out. Each thread knows its own moment: none wakes up in vain."""
+        """Wait until the next request may be sent. Each thread knows its own time: none wakes up in vain."""
         with self._lock:
             now = self._clock()
-            at = max(now, self._rested, self._due - self._early)
-            self._due = max(at, self._due) + self._apart
-        if at > now:
-            self._sleep(at - now)
+            send_at = max(now, self._rested, self._due - self._early)
+            self._due = max(send_at, self._due) + self._apart
+        if send_at > now:
+            self._sleep(send_at - now)
 
     def rest(self, seconds: float) -> None:
-        """The server asked to be left alone: by everybody."""
+        """Send no requests for so many seconds, from any thread: the server asked for it."""
         with self._lock:
             self._rested = max(self._rested, self._clock() + seconds)
 
@@ -181,8 +181,8 @@ class Lane:
                 self._free += 1
 
 
-# Asking a model again, when its server was too busy or nobody was there. How long to wait, the server
-# says; else it doubles, by chance shorter, so that many do not come back at once.
+# Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
+# else the wait doubles each time, with a random part taken off, so that many do not come back at once.
 
 T = TypeVar("T")
 DEFAULT_RETRIES = 4
@@ -190,9 +190,9 @@ LONGEST_WAIT = 30.0
 _SPREAD = 0.5
 _STATED_SPREAD = 0.25
 _GROWS = 64
-"""After so many tries a wait grows no further."""
+"""After so many tries the wait grows no further."""
 
-_NOBODY_THERE = "BK301"
+_UNREACHABLE = "BK301"
 
 
 def persist(
@@ -201,69 +201,68 @@ def persist(
     seconds: float,
     lane: Lane,
     world: World,
-    stated: Retry | None = None,
+    retry: Retry | None = None,
 ) -> tuple[T, int]:
-    """What an attempt gives, and how many it took. Each is handed a function that tells the seconds that are
-    left: the time runs from when it first calls it, so that waiting for one's turn takes none of it.
-    `stated`: how long its entry says to wait."""
-    began: list[float] = []
+    """Try until an attempt succeeds. Return its result, and the number of tries. Each attempt gets a function
+    that returns the seconds left: time runs from its first call, so waiting for a place costs none of it.
+    `retry`: how long the entry of the model says to wait."""
+    started: list[float] = []
 
-    def left() -> float:
-        began[:] = began or [world.clock()]
-        return began[0] + seconds - world.clock()
+    def seconds_left() -> float:
+        started[:] = started or [world.clock()]
+        return started[0] + seconds - world.clock()
 
-    longest = LONGEST_WAIT if stated is None else stated.longest * (1 + _STATED_SPREAD)
+    longest = LONGEST_WAIT if retry is None else retry.longest * (1 + _STATED_SPREAD)
     tries = 0
-    failed: Again | None = None
+    failure: Again | None = None
     while True:
         tries += 1
         lane.keep_pace()
-        if failed is not None and left() <= 0:
-            raise given_up(failed, tries - 1)
+        if failure is not None and seconds_left() <= 0:
+            raise given_up(failure, tries - 1)
         try:
-            given = attempt(left)
+            result = attempt(seconds_left)
             lane.deserted = False
-            return given, tries
+            return result, tries
         except OutOfBudget:
-            if failed is None:
+            if failure is None:
                 raise
-            raise given_up(failed, tries - 1) from None
+            raise given_up(failure, tries - 1) from None
         except Again as again:
-            failed = again
-        wait = _wait(failed, tries, stated, world)
-        absent = failed.problem.code == _NOBODY_THERE
-        enough = failed.hopeless or tries > retries or (absent and lane.deserted)
-        if enough or wait > longest or wait >= left():
-            lane.deserted = absent
-            raise given_up(failed, tries, longest) from None
-        if failed.wait:
-            lane.rest(failed.wait)
-        world.sleep(wait)  # which ends at once when the run is interrupted: the next attempt then says so
+            failure = again
+        wait = _wait(failure, tries, retry, world)
+        is_unreachable = failure.problem.code == _UNREACHABLE
+        is_final = failure.hopeless or tries > retries or (is_unreachable and lane.deserted)
+        if is_final or wait > longest or wait >= seconds_left():
+            lane.deserted = is_unreachable
+            raise given_up(failure, tries, longest) from None
+        if failure.wait:
+            lane.rest(failure.wait)
+        world.sleep(wait)  # ends at once when the run is interrupted: the next attempt then raises
 
 
 def may_change(status: int) -> bool:
-    """Whether another try may bring something else than this status: it is a failure, and not for want of a
-    permission."""
+    """Whether another try may give a different status: this one is an error, and not about permissions."""
     return 400 <= status <= 599 and status not in (401, 403)
 
 
-def _wait(failed: Again, tries: int, stated: Retry | None, world: World) -> float:
-    if failed.wait is not None:
-        return failed.wait + world.jitter() * _SPREAD
-    if stated is None:
+def _wait(failure: Again, tries: int, retry: Retry | None, world: World) -> float:
+    if failure.wait is not None:
+        return failure.wait + world.jitter() * _SPREAD
+    if retry is None:
         return world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
-    grown = stated.wait * float(stated.factor) ** min(tries - 1, _GROWS)
-    return min(stated.longest, grown) * (1 + (2 * world.jitter() - 1) * _STATED_SPREAD)
+    wait = retry.wait * float(retry.factor) ** min(tries - 1, _GROWS)
+    return min(retry.longest, wait) * (1 + (2 * world.jitter() - 1) * _STATED_SPREAD)
 
 
-def given_up(again: Again, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
-    problem = again.problem
+def given_up(failure: Again, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
+    problem = failure.problem
     times = f" ({tries} tries)" if tries > 1 else ""
-    asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > longest else ""
-    return CannotReplay(Problem(problem.code, f"{problem.message}{asked}{times}", problem.hint))
+    requested_wait = f"; it asks to wait {failure.wait:.0f} s" if (failure.wait or 0) > longest else ""
+    return CannotReplay(Problem(problem.code, f"{problem.message}{requested_wait}{times}", problem.hint))
 
 
-# One question over HTTP: the request of both wire forms, and what an answer other than success means.
+# One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
 
 
 _DURATION = lazy_pattern(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
@@ -271,7 +270,7 @@ _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 
 
 def asked_wait(response: Response) -> float | None:
-    """The seconds after which a server wants to be asked again. A date is set against the server's own, as
+    """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
     clocks differ."""
     for text, unit in (
         (response.header("retry-after-ms"), 1000.0),
@@ -285,7 +284,7 @@ def asked_wait(response: Response) -> float | None:
 
 
 def _reset(name: str, response: Response) -> float | None:
-    """When a used-up limit is renewed, in the headers of either wire form."""
+    """The seconds until a used-up limit is renewed, by the headers of either wire form."""
     if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
         return seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
     if response.header(f"x-ratelimit-remaining-{name}") == "0":
@@ -302,25 +301,25 @@ def seconds_until(until: datetime | None, response: Response) -> float | None:
 
 
 def _date(text: str) -> datetime | None:
-    from email.utils import parsedate_to_datetime  # which is seldom needed
+    from email.utils import parsedate_to_datetime  # seldom needed
 
-    for read in (parsedate_to_datetime, datetime.fromisoformat):
+    for parse in (parsedate_to_datetime, datetime.fromisoformat):
         try:
-            found = read(text.strip())
+            date = parse(text.strip())
         except (ValueError, TypeError, OverflowError, IndexError):
             continue
-        if found.tzinfo is not None:
-            return found
+        if date.tzinfo is not None:
+            return date
     return None
 
 
 USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
 AT_ONCE = 512
-"""A server says by itself when it is too busy: what limits a run is `-j`, and `concurrency` of the entry."""
+"""A server reports when it is too busy, so the limits are `-j`, and `concurrency` of the entry."""
 
 _UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
-_LESS = "send fewer requests at once (`concurrency`, `per_minute`), or later"
-_WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
+_SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
+_RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
 _UNKNOWN = lazy_pattern(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
@@ -330,26 +329,28 @@ _FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|e
 _BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
 
 
-def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
-    """The body of a successful answer, and the seconds that it took. Again or CannotReplay for any other."""
+def post(
+    question: Question, path: str, default: str, extra: dict[str, str], body: Json
+) -> tuple[Json, float]:
+    """Return the body of a successful response, and the seconds that it took; else Again or CannotReplay."""
     model = question.model
     headers = {
         "User-Agent": f"baselinekit/{__version__}",
         "Accept": "application/json",
         "Accept-Encoding": "gzip, deflate",
         "Content-Type": "application/json",
-        **own,
+        **extra,
     }
-    stated = {name.lower() for name in model.headers}
+    stated_headers = {name.lower() for name in model.headers}
     request = Request(
         "POST",
         url_of(model, path, default),
-        (*((n, v) for n, v in headers.items() if n.lower() not in stated), *model.headers.items()),
+        (*((n, v) for n, v in headers.items() if n.lower() not in stated_headers), *model.headers.items()),
         to_bytes({name: value for name, value in body.items() if value is not None}),
         timeout=question.seconds,
         verify=question.world.verify,
     )
-    trust = question.world.trust.naming(request.url)  # the configuration names it, or the form that it states
+    trust = question.world.trust.naming(request.url)  # named by the configuration, or the default of its form
     request = replace(request, admit=partial(trust.check_address, request.url))
     try:
         response = question.world.send(request)
@@ -358,39 +359,39 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         if problem.code not in _BROKEN_OFF:
             raise type(error)(problem) from None
         parts = urlsplit(request.url)
-        near = parts.hostname in ("localhost", "::1") or (parts.hostname or "").startswith("127.")
-        # A port of this machine that is closed: a moment seldom changes that. Of others nobody knows.
-        alone = near and os.strerror(errno.ECONNREFUSED) in problem.message
-        if alone:
+        is_local = parts.hostname in ("localhost", "::1") or (parts.hostname or "").startswith("127.")
+        # A closed port of this machine seldom opens in a moment; other failures may be short.
+        is_port_closed = is_local and os.strerror(errno.ECONNREFUSED) in problem.message
+        if is_port_closed:
             demo = f"start it in another terminal: baselinekit demo --serve --port {parts.port or 80}"
-            usual = "start the model's server, or correct its `base_url`"
-            problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else usual)
-        hopeless = alone and model.retries is None  # who states how often wants to wait for it
+            server = "start the model's server, or correct its `base_url`"
+            problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else server)
+        hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
         raise Again(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
     if not 200 <= response.status < 300:
         try:
             body = decode(response.body.decode())
         except (NotJson, UnicodeDecodeError):
             body = None
-        told = body if isinstance(body, dict) else {}
-        told = told.get("error") or told.get("detail") or told
-        said = message_in(told) if isinstance(body, dict) else _beginning(response)
-        raise _failure(question, response.status, said, response)
+        error_body = body if isinstance(body, dict) else {}
+        error_body = error_body.get("error") or error_body.get("detail") or error_body
+        message = message_in(error_body) if isinstance(body, dict) else _body_text(response)
+        raise _failure(question, response.status, message, response)
     try:
         answer = decode(response.body.decode())
     except (NotJson, UnicodeDecodeError) as error:
-        what = f"{question.name} did not answer in JSON: {error}; it begins {_beginning(response)!r}"
-        raise cannot("BK612", what, "is its `base_url` that of the API?") from None
-    failed = answer.get("error") if isinstance(answer, dict) else None
-    if failed:  # some servers fail with status 200
-        code = failed.get("code") if isinstance(failed, dict) else None
+        message = f"{question.name} did not answer in JSON: {error}; it begins {_body_text(response)!r}"
+        raise cannot("BK612", message, "is its `base_url` that of the API?") from None
+    reported = answer.get("error") if isinstance(answer, dict) else None
+    if reported:  # some servers fail with status 200
+        code = reported.get("code") if isinstance(reported, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 200
-        raise _failure(question, status, message_in(failed), response)
+        raise _failure(question, status, message_in(reported), response)
     return answer, response.seconds
 
 
 def url_of(model: Model, path: str, default: str) -> str:
-    """`base_url` may end before `/v1`, with it, or with the whole path."""
+    """The URL of an API call. `base_url` may end before `/v1`, with it, or with the whole path."""
     return _url_below(model.base_url or default, path)
 
 
@@ -409,7 +410,7 @@ def key_of(question: Question) -> str | None:
 
 
 def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
-    """What is wrong with an entry that goes over HTTP. Refused where its host is not allowed."""
+    """The problems of an entry that is asked over HTTP. Refused where its host is not allowed."""
     if model.base_url is None and model.key is None and not model.headers:
         hint = "`key:` names the variable that holds it; `base_url:` sets another address"
         yield Problem("BK603", f"{urlsplit(default).hostname} requires a key", hint, at=("key",))
@@ -417,8 +418,8 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
         hint = "such as http://127.0.0.1:11434, without user and password"
         yield Problem("BK602", "`base_url` does not say unambiguously where it leads", hint, at=("base_url",))
     else:
-        where = url_of(model, path, default)
-        world.trust.naming(where).check_request(where)
+        url = url_of(model, path, default)
+        world.trust.naming(url).check_request(url)
     for name, value in model.headers.items():
         if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
             hint = "leave it out, or correct it"
@@ -430,34 +431,36 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
             yield from error.problems
         else:
             if not key or _BAD_VALUE.search(key) or key != key.strip():
-                what = f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
-                yield Problem("BK603", what, "correct its value", at=("key",))
+                message = (
+                    f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
+                )
+                yield Problem("BK603", message, "correct its value", at=("key",))
 
 
-def _failure(question: Question, status: int, said: str, response: Response) -> Exception:
+def _failure(question: Question, status: int, message: str, response: Response) -> Exception:
     model = question.model
-    what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
-    stated = model.retry.statuses if model.retry is not None else None
-    if status in (_WORTH_ANOTHER if stated is None else stated) and "insufficient_quota" not in said:
-        hint = _LESS if status in _TOO_MUCH else "try again later, or look for the problem of the server"
-        return Again(Problem("BK611", what, hint), asked_wait(response), unheard=status in _UNHEARD)
+    text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")
+    statuses = model.retry.statuses if model.retry is not None else None
+    if status in (_RETRIED if statuses is None else statuses) and "insufficient_quota" not in message:
+        hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
+        return Again(Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD)
     if status in (401, 403):
         hint = (
             f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
         )
     elif status == 404 or 300 <= status < 400:
         hint = "correct `base_url`, or the model's id"
-    elif _UNKNOWN.search(said):
+    elif _UNKNOWN.search(message):
         hint = f"correct the model's id, {model.openai or model.anthropic!r}"
-    elif _TOO_LONG.search(said):
+    elif _TOO_LONG.search(message):
         hint = "send less text, or use a model with a larger context"
     else:
         hint = "correct the prompt or the model's entry"
-    return cannot("BK610", what, hint)
+    return cannot("BK610", text, hint)
 
 
 def message_in(error: Json) -> str:
-    """What an error says, in the words of its server."""
+    """The message of an error, in the words of the server."""
     if isinstance(error, dict):
         kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
         message = error.get("message")
@@ -468,7 +471,7 @@ def message_in(error: Json) -> str:
     return on_one_line(error) if isinstance(error, str) else ""
 
 
-def _beginning(response: Response) -> str:
+def _body_text(response: Response) -> str:
     return on_one_line(response.body.decode("utf-8", "replace"))
 
 
@@ -476,17 +479,17 @@ def on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# A conversation as one text, for what reads only that.
+# A conversation as one text, for programs that read only a text.
 
 
 def as_prompt(messages: Sequence[Message]) -> str:
-    """The text of a single message of a user as it is; of several, each under the name of its role."""
+    """The messages as one text: a single message of a user as it is, others each under its role."""
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].content
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
 def split_system(messages: Sequence[Message]) -> tuple[str, list[Message]]:
-    """What the system says, in one text, and the rest of the conversation."""
+    """Split messages into the system messages, joined to one text, and the others."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
     return system, [message for message in messages if message.role != "system"]
