@@ -1,5 +1,5 @@
-"""How a child is started: which environment it gets, where its program and scripts are found. And how its
-last words are quoted."""
+"""How a child process is started: its environment, and where its program and scripts are found. And how the
+end of its error output is quoted."""
 
 import os
 import sys
@@ -16,23 +16,23 @@ _PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
 
 
 def child_environment(names: Iterable[str] = (), own: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What every program needs to run, what the configuration names, and what the recipe sets itself. The
-    folder of our own interpreter ends the PATH, so that `python` is found in an environment that nobody
-    activated."""
-    found = {name: os.environ[name] for name in (*_PASSED, *names) if name in os.environ}
+    """The environment of a child: the variables that every program needs, those that the configuration names,
+    and those that the recipe sets (`own`). The folder of our own interpreter is at the end of the PATH, so
+    that `python` is found even if no virtual environment is activated."""
+    environment = {name: os.environ[name] for name in (*_PASSED, *names) if name in os.environ}
     folder = os.path.dirname(sys.executable)
-    found["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH", os.defpath), folder)))
-    return {**found, **(own or {})}
+    environment["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH", os.defpath), folder)))
+    return {**environment, **(own or {})}
 
 
 def needs_shell(command: str) -> bool:
-    """Whether a command line holds what only a shell understands, or sets a variable before its program."""
+    """Whether a command line has syntax that needs a shell, or sets a variable before its program."""
     return _FOR_A_SHELL.search(command) is not None
 
 
 def configured_argv(argv: Sequence[str], root: str, hint: str) -> list[str]:
-    """The words of the configuration. Paths in them start at the project's root, as the child itself starts
-    in the folder of the baseline: a file there must not take the place of what the configuration means."""
+    """The words of a command in the configuration. Relative paths in them are taken from the project's root:
+    the child starts in the folder of the baseline, where another file may have the same name."""
     program, *rest = argv
     words = [program_at(program, root, hint)]
     for word in rest:
@@ -43,22 +43,22 @@ def configured_argv(argv: Sequence[str], root: str, hint: str) -> list[str]:
 
 
 def program_at(program: str, folder: str, hint: str) -> str:
-    """The whole path of a program, by its name in the PATH or by a path from a folder."""
+    """The path of a program, by its name in the PATH or by a path from a folder."""
     if os.sep in program:
-        found = os.path.join(folder, program)
+        path = os.path.join(folder, program)
     else:
-        from shutil import which  # it brings every archive format along
+        from shutil import which  # it imports every archive format
 
-        found = which(program, path=child_environment()["PATH"]) or ""
-    if not os.access(found, os.X_OK) or os.path.isdir(found):
-        what = "is not executable" if os.path.exists(found) else "is not found"
-        raise cannot("BK320", f"the program {program!r} {what}", hint)
-    return found
+        path = which(program, path=child_environment()["PATH"]) or ""
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        reason = "is not executable" if os.path.exists(path) else "is not found"
+        raise cannot("BK320", f"the program {program!r} {reason}", hint)
+    return path
 
 
 def said_last(stderr: bytes, mask: Mask | None) -> str:
-    """The last line that a program wrote to its standard error, as the end of a message: of the text without
-    secrets, as one of them may have several lines. Where nobody knows them, nothing is quoted."""
+    """The last line that a program wrote to its standard error, as the end of a message. The secrets are
+    masked first, as one may have several lines. Without a `mask` nothing is quoted."""
     lines = mask(stderr.decode("utf-8", "replace")).strip().splitlines() if mask else []
     return (
         f"; its last output was: {clipped(lines[-1].strip(), _LONGEST_QUOTE, already_masked)}"

@@ -1,5 +1,5 @@
-"""Git, asked in one way only: without a shell, a pager or a lock; running nothing that a checkout could name;
-with names as the bytes that they are."""
+"""Git, always run in the same way: without a shell, a pager or a lock; running nothing that a checkout could
+name; with names as raw bytes."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from baselinekit.frozen import frozen
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment
 
-# Whatever the checkout's own git configuration would have git run is switched off (F45).
+# Everything that the checkout's own git configuration would have git run is switched off (F45).
 _GIT = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _TIMEOUT = 60.0
@@ -18,7 +18,7 @@ _MOST = 1_000_000_000
 _OWN = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C",  # its words are looked at
+    "LC_ALL": "C",  # its messages are matched
 }
 _PASSED = (
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT"),
@@ -49,7 +49,7 @@ class Git:
     folder: str
 
     def run(self, *words: str, stdin: bytes = b"") -> ProcessResult:
-        """Ask, whatever the exit code."""
+        """Run git, and return the result whatever the exit code is."""
         counted = [name for name in os.environ if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]
         return self.execute(
             ProcessSpec(
@@ -63,37 +63,37 @@ class Git:
         )
 
     def ask(self, *words: str, stdin: bytes = b"") -> bytes:
-        """What git prints; InvalidInput where it cannot say."""
+        """What git prints; InvalidInput if it fails."""
         finished = self.run(*words, stdin=stdin)
         if finished.exit_code:
             raise InvalidInput(self._problem(words, finished))
         return finished.stdout
 
     def looked(self, *words: str) -> bytes:
-        """As `ask`, for what makes git look into files: it would have them filtered by programs of the
-        configuration, which the checkout's attributes choose."""
-        named = self.run("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.")
-        if named.exit_code > 1:  # 1: there is none
-            raise InvalidInput(self._problem(words, named))
-        filters = {name.rpartition(".")[0] for name in _lines(named.stdout)}
-        off = [
+        """As `ask`, for commands that make git read files: it would filter them by programs of the
+        configuration, which the checkout's attributes choose. The filters are switched off."""
+        configured = self.run("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.")
+        if configured.exit_code > 1:  # 1: there is none
+            raise InvalidInput(self._problem(words, configured))
+        filters = {name.rpartition(".")[0] for name in _lines(configured.stdout)}
+        filters_off = [
             word
             for name in sorted(filters)
             for key in ("clean=", "smudge=", "process=", "required=false")
             for word in ("-c", f"{name}.{key}")
         ]
-        return self.ask(*off, *words)
+        return self.ask(*filters_off, *words)
 
     def commit(self, rev: str, option: str) -> str:
         """The commit that the operator means by a name, given to `option`."""
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         finished = self.run(*words)
-        found = finished.stdout.decode("ascii", "replace").strip()
-        if finished.exit_code or not found:
-            self.ask("rev-parse", "--git-dir")  # without a repository this is what there is to say
+        commit = finished.stdout.decode("ascii", "replace").strip()
+        if finished.exit_code or not commit:
+            self.ask("rev-parse", "--git-dir")  # reports it if there is no repository
             refs = ("refs/heads", "refs/remotes", "refs/tags")
-            listed = self.run("for-each-ref", "--format=%(refname:short)", *refs)
-            names = listed.stdout.decode("utf-8", "replace").split()
+            listing = self.run("for-each-ref", "--format=%(refname:short)", *refs)
+            names = listing.stdout.decode("utf-8", "replace").split()
             hint = (
                 nearest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
             )
@@ -102,52 +102,52 @@ class Git:
                     "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
                 )
             raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", hint))
-        return found
+        return commit
 
     def fork(self, commit: str) -> str | None:
-        """The commit at which the work of this checkout left another; None where git cannot see that far."""
+        """The merge base of a commit and this checkout; None if git cannot find it (in a shallow clone)."""
         finished = self.run("merge-base", commit, "HEAD")
-        found = finished.stdout.decode("ascii", "replace").split()
-        return found[0] if not finished.exit_code and found else None
+        commits = finished.stdout.decode("ascii", "replace").split()
+        return commits[0] if not finished.exit_code and commits else None
 
     def tree(self, commit: str) -> dict[str, CommitFile]:
         """Every file of a commit below the folder."""
-        found = {}
+        files = {}
         for line in _lines(self.ask("ls-tree", "-r", "-z", commit)):
-            about, _, name = line.partition("\t")
-            mode, kind, id = about.split(" ")
+            fields, _, name = line.partition("\t")
+            mode, kind, id = fields.split(" ")
             if kind == "blob":
-                found[name] = CommitFile(mode, id)
-        return found
+                files[name] = CommitFile(mode, id)
+        return files
 
     def left_out(self) -> dict[str, CommitFile]:
         """The files below the folder that a sparse checkout leaves out, as the index has them."""
-        found = {}
+        files = {}
         for line in _lines(self.ask("ls-files", "-t", "-s", "-z")):
-            about, _, name = line.partition("\t")
-            tag, mode, id, _ = about.split(" ")
+            fields, _, name = line.partition("\t")
+            tag, mode, id, _ = fields.split(" ")
             if tag == "S":
-                found[name] = CommitFile(mode, id)
-        return found
+                files[name] = CommitFile(mode, id)
+        return files
 
     def contents(self, entries: Mapping[str, CommitFile]) -> dict[str, bytes]:
-        """What these files hold. They are asked for by their hash, so that a name may be anything."""
+        """The contents of these files. They are read by their hash, so that any name is possible."""
         if not entries:
             return {}
-        asked = "".join(f"{entry.id}\n" for entry in entries.values()).encode()
-        found = _blobs(self.ask("cat-file", "--batch", stdin=asked))
-        return {name: data for name, data in zip(entries, found, strict=True) if data is not None}
+        ids = "".join(f"{entry.id}\n" for entry in entries.values()).encode()
+        blobs = _blobs(self.ask("cat-file", "--batch", stdin=ids))
+        return {name: data for name, data in zip(entries, blobs, strict=True) if data is not None}
 
     def changed_since(self, commit: str) -> set[str]:
-        """The names of all files that differ from a commit: committed, staged, edited, new or gone. A file
-        under a new name has changed under both."""
+        """The names of all files that differ from a commit: committed, staged, edited, new or removed. A
+        renamed file is reported under both names."""
         names = set(_lines(self.ask("ls-files", "-z", "--others", "--exclude-standard")))
         words = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-abbrev", "--relative")
         fields = iter(_lines(self.looked("diff-index", *words, "--ignore-submodules=dirty", commit, "--")))
-        for about, name in zip(fields, fields, strict=True):
-            mode, _, old, new, _ = about.removeprefix(":").split(" ")
-            untold = not new.strip("0")  # git has only seen that its times are others: we look ourselves
-            if not (untold and self._is_still(name, CommitFile(mode, old))):
+        for entry_fields, name in zip(fields, fields, strict=True):
+            mode, _, old, new, _ = entry_fields.removeprefix(":").split(" ")
+            is_uncertain = not new.strip("0")  # git has only seen other times: compare the content
+            if not (is_uncertain and self._is_still(name, CommitFile(mode, old))):
                 names.add(name)
         return names
 
@@ -156,10 +156,10 @@ class Git:
         finished = self.run("config", "--local", "--null", "--get", key)
         return None if finished.exit_code else finished.stdout.decode("utf-8", "replace").rstrip("\0")
 
-    def attributes(self, names: Iterable[str], *wanted: str) -> dict[tuple[str, str], str]:
+    def attributes(self, names: Iterable[str], *attributes: str) -> dict[tuple[str, str], str]:
         """The attributes of files, by name and attribute."""
-        asked = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
-        fields = iter(_lines(self.ask("check-attr", "-z", "--stdin", *wanted, stdin=asked)))
+        names_data = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
+        fields = iter(_lines(self.ask("check-attr", "-z", "--stdin", *attributes, stdin=names_data)))
         return {(name, key): value for name, key, value in zip(fields, fields, fields, strict=True)}
 
     def _is_still(self, name: str, entry: CommitFile) -> bool:
@@ -174,27 +174,28 @@ class Git:
             return False
         if data is None:
             return False
-        hashing = hashlib.sha256 if len(entry.id) == 64 else hashlib.sha1  # as the repository names files
+        hashing = hashlib.sha256 if len(entry.id) == 64 else hashlib.sha1  # as the repository hashes files
         return hashing(b"blob %d\0" % len(data) + data).hexdigest() == entry.id
 
     def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
-        said = finished.stderr.decode("utf-8", "replace").strip()
-        if "not a git repository" in said:
+        stderr = finished.stderr.decode("utf-8", "replace").strip()
+        if "not a git repository" in stderr:
             return Problem(
                 "BK540", f"{self.folder} is not in a git repository", "git init, or work in a clone"
             )
-        last = (said.splitlines() or [f"it ended with exit code {finished.exit_code}"])[-1]
+        last = (stderr.splitlines() or [f"it ended with exit code {finished.exit_code}"])[-1]
         verb = next((word for word in words if word != "-c" and "=" not in word), "")
         return Problem("BK542", f"git {verb}: {last.removeprefix('fatal: ')}", "fix that and run again")
 
 
 def _lines(data: bytes) -> Iterator[str]:
-    """What git ends with a zero byte each, names that are no UTF-8 included."""
+    """The entries that git ends with a zero byte each, including names that are not UTF-8."""
     return (os.fsdecode(part) for part in data.split(b"\0")[:-1])
 
 
 def _blobs(data: bytes) -> Iterator[bytes | None]:
-    """The answers of `cat-file --batch`: a line about it, the bytes, a line end; or that it is missing."""
+    """Parse the output of `cat-file --batch`: a header line, the bytes, a line end; None if one is
+    missing."""
     at = 0
     while at < len(data):
         end = data.index(b"\n", at)

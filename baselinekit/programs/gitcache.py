@@ -1,7 +1,7 @@
-"""Where fetched repositories are kept: each commit a folder of its own, which is moved in as a whole.
+"""The cache of fetched repositories: each commit has its own folder, which is moved in as a whole.
 
-Of a fetch that is killed nothing stays, of two at once the first one counts, and what nobody has used for
-long goes (F46). Names are hashes of what they stand for, so that no two repositories share one."""
+Nothing is left of a fetch that is killed, of two at once the first one counts, and what has not been used for
+long is removed (F46). Names are hashes of what they name, so no two repositories share one."""
 
 import fcntl
 import hashlib
@@ -19,31 +19,31 @@ _COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def is_commit(name: str) -> bool:
-    """Whether a name is the whole name of a commit."""
+    """Whether a name is the full id of a commit."""
     return _COMMIT.fullmatch(name) is not None
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
-    """Where repositories are kept: BASELINEKIT_GIT_CACHE, else below the user's cache folder."""
-    stated = environ.get("BASELINEKIT_GIT_CACHE")
-    if stated:
-        return os.path.abspath(os.path.expanduser(stated))
+    """The folder of the cache: BASELINEKIT_GIT_CACHE, else below the user's cache folder."""
+    configured = environ.get("BASELINEKIT_GIT_CACHE")
+    if configured:
+        return os.path.abspath(os.path.expanduser(configured))
     base = environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(os.path.abspath(base), "baselinekit", "git")
 
 
 class GitCache:
-    """The folder. `now`: the time of day."""
+    """The folder of the cache. `now`: returns the current time."""
 
     def __init__(self, folder: str, now: Callable[[], float]):
         self.folder, self._now = folder, now
 
     def commit(self, clone_url: str, commit: str) -> str:
-        """Where the repository of a commit is kept, if it is."""
+        """The path of the repository of a commit, which need not exist."""
         return os.path.join(self.folder, "commits", key(clone_url, commit))
 
     def note(self, clone_url: str, name: str, commit: str) -> None:
-        """The commit that a branch, a tag or a short name meant when it was last asked."""
+        """Store the commit that a branch, a tag or a short id had when it was last asked."""
         noted = {"url": clone_url, "name": name, "commit": commit}
         self.write(self.note_of(clone_url, name), json.dumps(noted).encode())
         self.mark_used(self.note_of(clone_url, name))
@@ -59,52 +59,52 @@ class GitCache:
     def note_of(self, clone_url: str, name: str) -> str:
         return os.path.join(self.folder, "names", key(clone_url, name))
 
-    def take_in(self, repository: str, kept: str) -> None:
-        """Move in what was fetched; where another process was faster, its own is as good."""
-        os.makedirs(os.path.dirname(kept), exist_ok=True)
+    def take_in(self, repository: str, cached: str) -> None:
+        """Move a fetched repository into the cache. If another process was faster, its copy is as good."""
+        os.makedirs(os.path.dirname(cached), exist_ok=True)
         try:
-            os.rename(repository, kept)
+            os.rename(repository, cached)
         except OSError:
-            if not os.path.isdir(kept):
+            if not os.path.isdir(cached):
                 raise
 
-    def mark_used(self, kept: str) -> None:
-        """Nobody tidies it away."""
+    def mark_used(self, cached: str) -> None:
+        """Note that an entry was used, so that it is not removed."""
         with suppress(OSError):
-            os.utime(kept, (self._now(), self._now()))
+            os.utime(cached, (self._now(), self._now()))
 
-    def discard(self, kept: str) -> None:
+    def discard(self, cached: str) -> None:
         with self.aside() as folder, suppress(OSError):
-            os.rename(kept, os.path.join(folder, "gone"))
+            os.rename(cached, os.path.join(folder, "gone"))
 
     def tidy(self) -> None:
-        """What nobody has used for long goes."""
+        """Remove entries that have not been used for long."""
         for base in _KEPT:
             folder = os.path.join(self.folder, base)
             for name in os.listdir(folder) if os.path.isdir(folder) else ():
-                kept = os.path.join(folder, name)
+                cached = os.path.join(folder, name)
                 with suppress(OSError):
-                    if os.stat(kept).st_mtime < self._now() - _KEEP_DAYS * 86_400:
-                        self.discard(kept)
+                    if os.stat(cached).st_mtime < self._now() - _KEEP_DAYS * 86_400:
+                        self.discard(cached)
 
     def write(self, path: str, data: bytes) -> None:
-        """As a whole, unless it is there already as it should be."""
-        with suppress(OSError), open(os.open(path, _JUST_READ), "rb") as known:
-            if known.read(len(data) + 1) == data:
+        """Write a file atomically, unless it exists with the same content."""
+        with suppress(OSError), open(os.open(path, _JUST_READ), "rb") as existing:
+            if existing.read(len(data) + 1) == data:
                 return
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with self.aside() as folder:
-            aside = os.path.join(folder, "file")
-            with open(aside, "wb") as file:
+            temporary = os.path.join(folder, "file")
+            with open(temporary, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(aside, path)
+            os.replace(temporary, path)
 
     @contextmanager
     def aside(self) -> Iterator[str]:
-        """A folder for what is not finished, locked while it is used: by that what a killed process has left
-        is told from what another one is at."""
+        """A temporary folder, locked while it is used: folders without a lock are left by killed processes,
+        and are removed."""
         base = os.path.join(self.folder, "unfinished")
         os.makedirs(base, mode=0o700, exist_ok=True)
         with open(os.path.join(base, "lock"), "ab") as lock:
@@ -113,33 +113,33 @@ class GitCache:
                 remove_if_left(os.path.join(base, name))
             folder = os.path.join(base, os.urandom(16).hex())
             os.mkdir(folder)
-            held = os.open(folder, os.O_RDONLY)
-            fcntl.flock(held, fcntl.LOCK_EX)
+            folder_fd = os.open(folder, os.O_RDONLY)
+            fcntl.flock(folder_fd, fcntl.LOCK_EX)
         try:
             yield folder
         finally:
             remove(folder)
-            os.close(held)
+            os.close(folder_fd)
 
 
 def key(*parts: str) -> str:
-    """A name in the cache."""
+    """The name of an entry in the cache."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def remove(folder: str) -> None:
-    """With all that is in it."""
-    from shutil import rmtree  # it brings every archive format along
+    """Remove a folder with everything in it."""
+    from shutil import rmtree  # it imports every archive format
 
     rmtree(folder, ignore_errors=True)
 
 
 def remove_if_left(folder: str) -> None:
-    """Remove a folder that nobody holds any more."""
+    """Remove a folder that no process holds locked any more."""
     with suppress(OSError):
-        held = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)
+        folder_fd = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(folder)
         finally:
-            os.close(held)
+            os.close(folder_fd)

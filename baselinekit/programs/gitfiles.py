@@ -1,8 +1,8 @@
 """Single files of public git repositories, named by the address of their page at GitHub, GitLab or Bitbucket.
 
-A repository is fetched once a commit, without history, into a cache of our own, and the file is read out of
-git's own store: nothing is checked out, so nothing of a repository is ever run, followed or filtered (F45).
-Git is never asked to log in, and knows nothing of the user's configuration."""
+A repository is fetched once for each commit, without history, into our own cache, and the file is read from
+git's object store: nothing is checked out, so nothing in it is ever run, followed or filtered (F45). Git can
+never log in, and does not read the user's configuration."""
 
 import os
 import threading
@@ -28,14 +28,19 @@ _SETTINGS = (
     *("gc.auto=0", "maintenance.auto=false", "fetch.unpackLimit=1", "fetch.recurseSubmodules=false"),
     *("pack.threads=1", "core.bigFileThreshold=10m", "protocol.version=2", "transfer.bundleURI=false"),
 )
-_GIT = ("git", "--no-pager", "--literal-pathspecs", *(word for one in _SETTINGS for word in ("-c", one)))
+_GIT = (
+    "git",
+    "--no-pager",
+    "--literal-pathspecs",
+    *(word for setting in _SETTINGS for word in ("-c", setting)),
+)
 _PASSED = (
     *("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
 )
-"""How the network is reached from here, and which certificates hold. Nothing by which git could log in."""
+"""How to reach the network, and which certificates are trusted. Nothing with which git could log in."""
 
-# The shell bounds what git writes into one file, which is the whole of what a host sends, and its memory.
+# The shell limits git's memory, and the size of each file that it writes: a host sends one pack file.
 _BOUNDED = 'trap "" XFSZ; ulimit -f "$0" 2>/dev/null || :; ulimit -v "$1" 2>/dev/null || :; shift; exec "$@"'
 _NO_PROGRAM = 127
 _BLOCK = 512
@@ -67,12 +72,12 @@ _FAILURES: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "open its page, and write the address as it is now",
     ),
 )
-"""What git says, what that means for a repository, and what to do."""
+"""What git prints, what that means for a repository, and what to do."""
 
 
 @frozen
 class GitLimits:
-    """What one file may cost. `seconds`: for all that is asked of the network; `repository`: the bytes of a
+    """The limits for one file. `seconds`: for all requests over the network; `repository`: the bytes of a
     repository as it is sent, at one commit; `file`: those of the file."""
 
     seconds: float = 60.0
@@ -82,8 +87,8 @@ class GitLimits:
 
 @frozen
 class Revision:
-    """A name in an address, the branch or tag that it is, and its commit. Without a branch or tag the commit
-    itself was named, maybe shortened."""
+    """A name in an address, its branch or tag, and its commit. `ref` is None if the name is a commit, maybe
+    shortened."""
 
     name: str
     ref: str | None
@@ -91,11 +96,11 @@ class Revision:
 
 
 Refs = Mapping[str, tuple[str, str]]
-"""Branches and tags by their names: the whole name, and the commit."""
+"""Branches and tags by their names: the full name, and the commit."""
 
 
 class DamagedRepository(Exception):
-    """What is kept of a repository cannot be read."""
+    """The cached copy of a repository cannot be read."""
 
 
 class GitFiles:
@@ -111,8 +116,8 @@ class GitFiles:
         limits: GitLimits | None = None,
         mask: Mask | None = None,
     ):
-        """`permit`: refuses a URL that must not be asked; `offline`: only what was fetched before, and nobody
-        is asked; `mask`: takes the secrets out of what git says."""
+        """`permit`: refuses a URL that may not be fetched; `offline`: use only what was fetched before;
+        `mask`: takes the secrets out of git's messages."""
         self.cache, self._hosts, self._permit, self._offline = cache, hosts, permit, offline
         self._git = RemoteGit(execute, limits or GitLimits(), mask)
         self._lock = threading.Lock()
@@ -121,9 +126,8 @@ class GitFiles:
         self._refs: dict[tuple[str, bool], Refs] = {}
 
     def fetch_file(self, url: str) -> FetchedFile:
-        """The file that an address names: asked of its repository, or taken from what is kept of it.
-        InvalidInput where there is no such file, CannotReplay where that could not be found out, Refused
-        where the address must not be asked."""
+        """Return the file at an address, from its repository or from the cache. InvalidInput if there is no
+        such file, CannotReplay if that could not be found out, Refused if the address may not be fetched."""
         address = parse_address(url, self._hosts)
         self._permit(address.clone_url)
         with self._lock:
@@ -131,15 +135,17 @@ class GitFiles:
                 try:
                     self._files[url] = self._find(address)
                 except OSError as error:
-                    what = f"the cache of git files {self.cache.folder} cannot be used"
+                    message = f"the cache of git files {self.cache.folder} cannot be used"
                     hint = "set BASELINEKIT_GIT_CACHE to a folder that can be written"
-                    raise cannot("BK687", f"{what}: {(error.strerror or str(error)).lower()}", hint) from None
+                    raise cannot(
+                        "BK687", f"{message}: {(error.strerror or str(error)).lower()}", hint
+                    ) from None
             return self._files[url]
 
     def _find(self, address: GitAddress) -> FetchedFile:
-        """By the longest name that is a branch or a tag and has such a file."""
+        """Find the file, by the longest name that is a branch or a tag with such a file."""
         deadline = time.monotonic() + self._git.limits.seconds
-        without = ""
+        not_found = ""
         for name, path in address.readings():
             revision = self._revision(address, name, deadline)
             if revision is None:
@@ -147,44 +153,48 @@ class GitFiles:
             file = self._read(address, revision, path, deadline)
             if file is not None:
                 return file
-            without = without or f"there is no file {path!r} in {address.clone_url} at {name!r}"
-        if without:
-            raise InvalidInput(Problem("BK684", without, "correct the path or the branch, case included"))
-        raise self._unknown(address)
+            not_found = not_found or f"there is no file {path!r} in {address.clone_url} at {name!r}"
+        if not_found:
+            raise InvalidInput(Problem("BK684", not_found, "correct the path or the branch, case included"))
+        raise self._unknown_revision(address)
 
-    def _unknown(self, address: GitAddress) -> BaselinekitError:
+    def _unknown_revision(self, address: GitAddress) -> BaselinekitError:
         if self._offline:
-            what = f"{address.url} was never fetched, and offline nobody is asked"
-            return cannot("BK682", what, "run it once online, with the same cache")
-        known = {name for (url, _), refs in self._refs.items() if url == address.clone_url for name in refs}
-        near = nearest(address.words[0], known) or "name a branch, a tag or a commit that it has"
-        what = f"{address.clone_url} has no branch, tag or commit {address.words[0]!r}"
-        return InvalidInput(Problem("BK683", what, near))
+            message = f"{address.url} was never fetched, and offline nobody is asked"
+            return cannot("BK682", message, "run it once online, with the same cache")
+        known_names = {
+            name for (url, _), refs in self._refs.items() if url == address.clone_url for name in refs
+        }
+        hint = nearest(address.words[0], known_names) or "name a branch, a tag or a commit that it has"
+        message = f"{address.clone_url} has no branch, tag or commit {address.words[0]!r}"
+        return InvalidInput(Problem("BK683", message, hint))
 
     def _revision(self, address: GitAddress, name: str, deadline: float) -> Revision | None:
-        """The commit that a name means now; offline, what it meant when it was last asked."""
+        """The commit of a name now; offline, its commit when it was last asked."""
         if is_commit(address.words[0]):
             return Revision(name, None, name) if is_commit(name) else None
-        noted = self.cache.noted(address.clone_url, name)
+        noted_commit = self.cache.noted(address.clone_url, name)
         if self._offline:
-            return Revision(name, None, noted) if noted else None
-        asked = address.clone_url, address.words[0] == _HEAD
-        if asked not in self._refs:
+            return Revision(name, None, noted_commit) if noted_commit else None
+        request = address.clone_url, address.words[0] == _HEAD
+        if request not in self._refs:
             with self.cache.aside() as folder:
-                self._refs[asked] = self._once(address, lambda: self._git.refs(address, folder, deadline))
-        refs = self._refs[asked]
+                self._refs[request] = self._ask_once(
+                    address, lambda: self._git.refs(address, folder, deadline)
+                )
+        refs = self._refs[request]
         if name in refs:
             return Revision(name, *refs[name])
         if not _SHORT_COMMIT.fullmatch(name):
             return None
-        begun = [known for known in refs.values() if known[1].startswith(name)]
-        if begun and len({commit for _, commit in begun}) == 1:
-            return Revision(name, *begun[0])
-        return Revision(name, None, noted if noted and noted.startswith(name) else name)
+        matches = [ref for ref in refs.values() if ref[1].startswith(name)]
+        if matches and len({commit for _, commit in matches}) == 1:
+            return Revision(name, *matches[0])
+        return Revision(name, None, noted_commit if noted_commit and noted_commit.startswith(name) else name)
 
-    def _once(self, address: GitAddress, ask: Callable[[], T]) -> T:
-        """What its host says. One that did not answer is not waited for again; what is kept is read all the
-        same."""
+    def _ask_once(self, address: GitAddress, ask: Callable[[], T]) -> T:
+        """Ask the host of a repository. After a failure it is not asked again; what is cached can still be
+        read."""
         if address.clone_url in self._failed:
             raise self._failed[address.clone_url]
         try:
@@ -196,62 +206,62 @@ class GitFiles:
     def _read(
         self, address: GitAddress, revision: Revision, path: str, deadline: float
     ) -> FetchedFile | None:
-        """The file at a revision; None where it has none of this name. What is kept damaged is fetched again,
+        """The file at a revision; None if it has none of this name. A damaged cached copy is fetched again,
         once."""
         for is_last in (False, True):
-            commit = self._kept(address, revision, deadline)
+            commit = self._ensure_commit(address, revision, deadline)
             repository = self.cache.commit(address.clone_url, commit)
             try:
-                found = self._git.file(address, repository, commit, path)
+                file = self._git.file(address, repository, commit, path)
                 break
             except DamagedRepository:
                 self.cache.discard(repository)
                 if is_last:
                     raise cannot("BK681", f"{address.clone_url} cannot be read", "try it again") from None
-        if found is None:
+        if file is None:
             return None
-        id, data = found
-        kept = os.path.join(self.cache.folder, "files", id, os.path.basename(path))
-        self.cache.write(kept, data)
-        self.cache.mark_used(os.path.dirname(kept))
-        return FetchedFile(address.url, kept, data, commit)
+        id, data = file
+        cached = os.path.join(self.cache.folder, "files", id, os.path.basename(path))
+        self.cache.write(cached, data)
+        self.cache.mark_used(os.path.dirname(cached))
+        return FetchedFile(address.url, cached, data, commit)
 
-    def _kept(self, address: GitAddress, revision: Revision, deadline: float) -> str:
-        """The commit that is in the cache now. A branch may have moved on while it was fetched: then it is
-        what was fetched that counts."""
+    def _ensure_commit(self, address: GitAddress, revision: Revision, deadline: float) -> str:
+        """Fetch a revision unless it is in the cache, and return its commit. If a branch moved on meanwhile,
+        the commit that was fetched counts."""
         commit = revision.commit
-        kept = self.cache.commit(address.clone_url, commit)
-        if not os.path.isdir(kept):
+        cached = self.cache.commit(address.clone_url, commit)
+        if not os.path.isdir(cached):
             if self._offline:
-                raise self._unknown(address)
+                raise self._unknown_revision(address)
             with self.cache.aside() as folder:
                 repository = os.path.join(folder, "repository")
-                fetched = self._once(
+                fetched = self._ask_once(
                     address, lambda: self._git.fetch(address, revision, repository, deadline)
                 )
                 if fetched is None:
-                    raise self._unknown(address)
+                    raise self._unknown_revision(address)
                 commit = fetched
-                kept = self.cache.commit(address.clone_url, commit)
-                self.cache.take_in(repository, kept)
+                cached = self.cache.commit(address.clone_url, commit)
+                self.cache.take_in(repository, cached)
             self.cache.tidy()
         if revision.name != commit:
             self.cache.note(address.clone_url, revision.name, commit)
-        self.cache.mark_used(kept)
+        self.cache.mark_used(cached)
         return commit
 
 
 @frozen
 class RemoteGit:
-    """Git as it is asked about repositories of others: of the user's and the system's configuration it knows
-    nothing, it cannot ask for a password, and its time, its memory and what it writes are bounded."""
+    """Git for repositories of others: it does not read the configuration of the user and the system, it
+    cannot ask for a password, and its time, its memory and what it writes are limited."""
 
     execute: Execute
     limits: GitLimits
     mask: Mask | None
 
     def refs(self, address: GitAddress, folder: str, deadline: float) -> Refs:
-        """Every branch and tag with its commit. A branch goes before a tag of its name."""
+        """Every branch and tag with its commit. A branch takes precedence over a tag of the same name."""
         words = ["ls-remote", "--quiet", "--heads", "--tags", "--", address.clone_url]
         listed = self.ask(address, folder, words, deadline).stdout
         if address.words[0] == _HEAD:
@@ -259,65 +269,69 @@ class RemoteGit:
             listed += self.ask(address, folder, words, deadline).stdout
         rows = [line.split("\t") for line in listed.decode("utf-8", "replace").splitlines()]
         commits = {row[1]: row[0] for row in rows if len(row) == 2 and is_commit(row[0])}
-        found: dict[str, tuple[str, str]] = {}
+        refs: dict[str, tuple[str, str]] = {}
         for ref in sorted(commits, reverse=True):  # tags first
             if not ref.endswith("^{}"):
-                commit = commits.get(f"{ref}^{{}}", commits[ref])  # what a tag with a message stands for
+                commit = commits.get(f"{ref}^{{}}", commits[ref])  # the commit of an annotated tag
                 short = ref.removeprefix("refs/").removeprefix("tags/").removeprefix("heads/")
-                found |= dict.fromkeys((ref, short), (ref, commit))
-        return found
+                refs |= dict.fromkeys((ref, short), (ref, commit))
+        return refs
 
     def fetch(self, address: GitAddress, revision: Revision, repository: str, deadline: float) -> str | None:
-        """Fetch a revision, without history, into a new repository. The commit; None where there is none."""
+        """Fetch a revision, without history, into a new repository. Return its commit, or None."""
         folder = os.path.dirname(repository)
-        wide = ["--object-format=sha256"] if len(revision.commit) == 64 else []
-        self.ask(address, folder, ["init", "--quiet", "--bare", "--template=", *wide, repository], deadline)
-        there = f"--git-dir={repository}"
-        words = [there, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc"]
-        meant, finished = _FETCHED, None
+        format_words = ["--object-format=sha256"] if len(revision.commit) == 64 else []
+        self.ask(
+            address, folder, ["init", "--quiet", "--bare", "--template=", *format_words, repository], deadline
+        )
+        git_dir = f"--git-dir={repository}"
+        words = [git_dir, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc"]
+        target, finished = _FETCHED, None
         if revision.ref is not None or is_commit(revision.commit):
-            one = f"+{revision.ref or revision.commit}:{_FETCHED}"
+            refspec = f"+{revision.ref or revision.commit}:{_FETCHED}"
             finished = self.run(
-                address, folder, [*words, "--depth=1", "--", address.clone_url, one], deadline
+                address, folder, [*words, "--depth=1", "--", address.clone_url, refspec], deadline
             )
         if finished is None or (finished.exit_code and says(finished, _NOT_HANDED_OUT)):
-            # some hosts hand out a commit only together with a branch that has it
-            every = [f"+refs/{kind}/*:{_FETCHED}/{kind}/*" for kind in ("heads", "tags")]
-            finished = self.run(address, folder, [*words, "--", address.clone_url, *every], deadline)
-            meant = revision.commit
+            # some hosts send a commit only together with a branch that has it
+            refspecs = [f"+refs/{kind}/*:{_FETCHED}/{kind}/*" for kind in ("heads", "tags")]
+            finished = self.run(address, folder, [*words, "--", address.clone_url, *refspecs], deadline)
+            target = revision.commit
         if finished.exit_code:
             raise self.failure(address, finished)
-        words = [there, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{meant}^{{commit}}"]
-        looked = self.run(address, folder, words, deadline)
-        commit = looked.stdout.decode("ascii", "replace").strip()
-        named = revision.ref is not None or commit.startswith(revision.commit)
-        return commit if not looked.exit_code and is_commit(commit) and named else None
+        words = [git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{target}^{{commit}}"]
+        verified = self.run(address, folder, words, deadline)
+        commit = verified.stdout.decode("ascii", "replace").strip()
+        is_named = revision.ref is not None or commit.startswith(revision.commit)
+        return commit if not verified.exit_code and is_commit(commit) and is_named else None
 
     def file(self, address: GitAddress, repository: str, commit: str, path: str) -> tuple[str, bytes] | None:
-        """The id and the bytes of a file; None where the commit has none of this name."""
+        """The id and the bytes of a file; None if the commit has none of this name."""
         deadline = time.monotonic() + self.limits.seconds
-        there = f"--git-dir={repository}"
+        git_dir = f"--git-dir={repository}"
         folder = os.path.dirname(repository)
-        listed = self.run(address, folder, [there, "ls-tree", "-l", "-z", commit, "--", path], deadline)
+        listed = self.run(address, folder, [git_dir, "ls-tree", "-l", "-z", commit, "--", path], deadline)
         if listed.exit_code:
             raise DamagedRepository
         if not listed.stdout:
             return None
-        about = listed.stdout.partition(b"\t")
-        mode, _, id, size = about[0].decode("ascii", "replace").split()
+        fields = listed.stdout.partition(b"\t")
+        mode, _, id, size = fields[0].decode("ascii", "replace").split()
         if mode in _NO_FILES:
-            what = f"{path!r} is {_NO_FILES[mode]} in {address.clone_url}, and no file"
-            raise InvalidInput(Problem("BK685", what, "name the file itself"))
+            message = f"{path!r} is {_NO_FILES[mode]} in {address.clone_url}, and no file"
+            raise InvalidInput(Problem("BK685", message, "name the file itself"))
         if int(size) > self.limits.file:
-            what = f"{path!r} of {address.clone_url} has {int(size):,} bytes"
-            raise InvalidInput(Problem("BK686", f"{what}: the limit is {self.limits.file:,}", "cut it down"))
-        shown = self.run(address, folder, [there, "cat-file", "blob", id], deadline, int(size))
-        if shown.exit_code or len(shown.stdout) != int(size):
+            message = f"{path!r} of {address.clone_url} has {int(size):,} bytes"
+            raise InvalidInput(
+                Problem("BK686", f"{message}: the limit is {self.limits.file:,}", "cut it down")
+            )
+        content = self.run(address, folder, [git_dir, "cat-file", "blob", id], deadline, int(size))
+        if content.exit_code or len(content.stdout) != int(size):
             raise DamagedRepository
-        if shown.stdout.startswith(_LFS):
-            what = f"{path!r} of {address.clone_url} is kept in Git LFS, which is not asked"
-            raise InvalidInput(Problem("BK685", what, "copy the file into the project"))
-        return id, shown.stdout
+        if content.stdout.startswith(_LFS):
+            message = f"{path!r} of {address.clone_url} is kept in Git LFS, which is not asked"
+            raise InvalidInput(Problem("BK685", message, "copy the file into the project"))
+        return id, content.stdout
 
     def ask(self, address: GitAddress, folder: str, words: Sequence[str], deadline: float) -> ProcessResult:
         finished = self.run(address, folder, words, deadline)
@@ -331,12 +345,12 @@ class RemoteGit:
         folder: str,
         words: Sequence[str],
         deadline: float,
-        most: int = _MOST_LISTED,
+        max_stdout: int = _MOST_LISTED,
     ) -> ProcessResult:
-        """Whatever the exit code."""
+        """Run git, and return the result whatever the exit code is."""
         url = address.clone_url
         bounds = ("/bin/sh", "-c", _BOUNDED, str(self.limits.repository // _BLOCK), str(_MEMORY_KB))
-        own = {
+        environment = {
             "GIT_ALLOW_PROTOCOL": url.partition(":")[0],
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -344,43 +358,43 @@ class RemoteGit:
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_NO_REPLACE_OBJECTS": "1",
             "HOME": os.devnull,  # the user's own has passwords in .netrc
-            "LC_ALL": "C",  # its words are looked at
+            "LC_ALL": "C",  # its messages are matched
         }
         spec = ProcessSpec(
             (*bounds, *_GIT, *words),
-            env=child_environment(_PASSED, own),
+            env=child_environment(_PASSED, environment),
             cwd=folder,
             timeout=max(deadline - time.monotonic(), 0.001),
-            max_stdout=most,
+            max_stdout=max_stdout,
         )
         try:
             return self.execute(spec)
         except CannotReplay as error:
             code = error.problems[0].code
             if code == "BK321":
-                what = f"{url} was not fetched within {self.limits.seconds:g} s"
-                raise cannot("BK681", what, "try it again, or copy the file into the project") from None
+                message = f"{url} was not fetched within {self.limits.seconds:g} s"
+                raise cannot("BK681", message, "try it again, or copy the file into the project") from None
             if code == "BK322":
                 raise self.too_large(address) from None
             raise
 
     def failure(self, address: GitAddress, finished: ProcessResult) -> BaselinekitError:
-        """Why git could not do it, as far as that can be told from its words."""
+        """The error for a failure of git, as far as its messages say why."""
         if says(finished, _TOO_LARGE):
             return self.too_large(address)
         if finished.exit_code == _NO_PROGRAM:
             return cannot("BK681", "git is not found, and files of git repositories need it", "install git")
-        for words, what, hint in _FAILURES:
+        for words, message, hint in _FAILURES:
             if says(finished, words):
-                return cannot("BK681", f"{address.clone_url} {what}", hint)
-        what = f"{address.clone_url} could not be fetched{said_last(finished.stderr, self.mask)}"
-        return cannot("BK681", what, "check the network; offline what was fetched before is taken")
+                return cannot("BK681", f"{address.clone_url} {message}", hint)
+        message = f"{address.clone_url} could not be fetched{said_last(finished.stderr, self.mask)}"
+        return cannot("BK681", message, "check the network; offline what was fetched before is taken")
 
     def too_large(self, address: GitAddress) -> InvalidInput:
-        what = f"{address.clone_url} is larger than {self.limits.repository:,} bytes"
-        return InvalidInput(Problem("BK686", what, "copy the file into the project"))
+        message = f"{address.clone_url} is larger than {self.limits.repository:,} bytes"
+        return InvalidInput(Problem("BK686", message, "copy the file into the project"))
 
 
 def says(finished: ProcessResult, words: Sequence[str]) -> bool:
-    said = finished.stderr.decode("utf-8", "replace")
-    return any(word in said for word in words)
+    stderr = finished.stderr.decode("utf-8", "replace")
+    return any(word in stderr for word in words)

@@ -1,4 +1,4 @@
-"""The client that runs programs: each in a session of its own, its output bounded, killed as a group."""
+"""The client that runs programs: each in its own session, with limited output, killed as a group."""
 
 import os
 import selectors
@@ -17,14 +17,14 @@ from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import said_last
 from baselinekit.texts import end_of
 
-# The watchdog is a shell that ends what this process has started when this process is killed. It notices
-# the end through a pipe that only this process holds open. It knows the running programs, and those that
-# they left behind. On Linux everything that descends from them is ended, in whatever session; elsewhere
-# their groups are.
+# The watchdog is a shell that ends the programs that this process has started, when this process is killed.
+# It notices that through a pipe that only this process holds open. It knows the running programs, and the
+# processes that they left behind. On Linux it ends all their descendants, in whatever session; elsewhere it
+# ends their process groups.
 
-# Who runs is a variable each: to forget one of many costs as little as to forget the only one. A process
-# chooses its own name, so what counts of its /proc/PID/stat stands behind the last bracket. All are
-# stopped as they are found, and killed when nobody is left who could start another.
+# Each running process is a shell variable, so that forgetting one of many is as cheap as forgetting the only
+# one. A process chooses its own name, so the fields of /proc/PID/stat are read after the last bracket. All
+# are stopped as they are found, and killed once there is none left that could start another.
 _WATCHDOG = """\
 trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU
 cd /
@@ -75,23 +75,23 @@ kill -KILL $ours
 
 
 class Watchdog:
-    """For all that this process runs, in any thread. It is a help and no condition: where there is no shell,
+    """The watchdog for all programs that this process runs, in any thread. It is optional: without a shell,
     programs are run without it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pipe = _started()
+        self._pipe = _start_watchdog()
 
     def keep(self, pid: int, born: int = 0) -> None:
-        """From now on this one ends with us. `born`: where its number may belong to another by then, when it
-        was born, as the system counts it."""
-        self._tell(f"+ {pid} {born}\n")
+        """End a process when this process is killed. `born`: its start time, as the system counts it, if its
+        number may belong to another process by then."""
+        self._write(f"+ {pid} {born}\n")
 
     def forget(self, pid: int, born: int = 0) -> None:
-        """It has ended, and its number means nothing any more."""
-        self._tell(f"- {pid} {born}\n")
+        """Forget a process that has ended."""
+        self._write(f"- {pid} {born}\n")
 
-    def _tell(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         with self._lock, suppress(OSError):
             if self._pipe is not None:
                 os.write(self._pipe, line.encode())
@@ -99,59 +99,59 @@ class Watchdog:
 
 @cache
 def watchdog() -> Watchdog:
-    """Started with the first program."""
+    """The watchdog, which is started with the first program."""
     return Watchdog()
 
 
-def _started() -> int | None:
-    """The end of the pipe that is ours. In a group of its own it hears no Ctrl-C."""
-    theirs, ours = os.pipe()
-    nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    actions = [(os.POSIX_SPAWN_DUP2, theirs, 0), *nothing]
+def _start_watchdog() -> int | None:
+    """Start the watchdog, and return our end of its pipe. In its own group it does not get Ctrl-C."""
+    read_end, write_end = os.pipe()
+    to_devnull = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    actions = [(os.POSIX_SPAWN_DUP2, read_end, 0), *to_devnull]
     try:
         os.posix_spawn("/bin/sh", ["sh", "-c", _WATCHDOG], {}, file_actions=actions, setpgroup=0)
     except OSError:
-        os.close(ours)
+        os.close(write_end)
         return None
     finally:
-        os.close(theirs)
-    os.set_blocking(ours, False)
-    return ours
+        os.close(read_end)
+    os.set_blocking(write_end, False)
+    return write_end
 
 
-# What a program leaves behind: processes in a session of their own, which no kill of its group reaches.
-# On Linux they become our children when their parents end, and they are ended as soon as every program
-# has that was running when they were born (F28). Elsewhere they stay.
+# Processes that a program leaves behind, in sessions of their own, which killing its group does not reach. On
+# Linux they become our children when their parents end, and they are ended as soon as every program has ended
+# that was running when they were started (F28). Elsewhere they stay.
 
 _SET_CHILD_SUBREAPER = 36
 _PATIENCE = 1.0
-_TELL_EVERY = 0.05
+_REPORT_EVERY = 0.05
 
 
 class LeftProcesses:
-    """Shared by all that run programs at the same time."""
+    """Ends the processes that programs leave behind. Shared by all threads that run programs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told: dict[int, int] = {}
-        self._tell_at = 0.0
+        self._reported: dict[int, int] = {}
+        self._report_at = 0.0
         self._began: list[int] = []
         self._first: int | None = None
 
     @contextmanager
-    def ended_with_it(self) -> Iterator[None]:
-        """Around one program, from before its start until it is collected."""
+    def ending_orphans(self) -> Iterator[None]:
+        """Used around each program, from before its start until it is collected."""
         if sys.platform != "linux":
             yield
             return
         with self._lock:
-            # In the units in which the system tells when a process was born.
+            # In the units of the start times of processes.
             began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
             if self._first is None:
                 self._first = began
                 import ctypes  # only those who run programs pay for it
 
-                # From now on the orphans among our descendants become our children, not those of process 1.
+                # From now on orphans among our descendants become our children, not those of process 1.
                 ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             self._began.append(began)
         try:
@@ -159,34 +159,34 @@ class LeftProcesses:
         finally:
             with self._lock:
                 self._began.remove(began)
-                self._end_them()
+                self._end_orphans()
 
-    def tell(self, watchdog: Watchdog) -> None:
-        """The watchdog is told of those that have come to us while their programs still run."""
+    def report_to(self, watchdog: Watchdog) -> None:
+        """Report to the watchdog the orphans that became our children while programs still run."""
         if (
             sys.platform != "linux"
-            or time.monotonic() < self._tell_at
+            or time.monotonic() < self._report_at
             or not self._lock.acquire(blocking=False)
         ):
             return
         try:
-            self._tell_at = time.monotonic() + _TELL_EVERY
-            there = set(_children())
-            for pid in there - self._told.keys():
+            self._report_at = time.monotonic() + _REPORT_EVERY
+            children = set(_children())
+            for pid in children - self._reported.keys():
                 with suppress(OSError, ValueError):
-                    session, self._told[pid] = session_and_birth(pid)
+                    session, self._reported[pid] = session_and_birth(pid)
                     if session != os.getsid(0):
-                        watchdog.keep(pid, self._told[pid])
-            for pid in self._told.keys() - there:
-                watchdog.forget(pid, self._told.pop(pid))
+                        watchdog.keep(pid, self._reported[pid])
+            for pid in self._reported.keys() - children:
+                watchdog.forget(pid, self._reported.pop(pid))
         finally:
             self._lock.release()
 
-    def _end_them(self) -> None:
-        """One that dies may leave others behind, so again until there are none."""
+    def _end_orphans(self) -> None:
+        """Kill orphans until there are none, as one that dies may leave others behind."""
         deadline = time.monotonic() + _PATIENCE
-        while (found := self._orphans()) and time.monotonic() < deadline:
-            for pid in found:
+        while (orphans := self._orphans()) and time.monotonic() < deadline:
+            for pid in orphans:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
                 with suppress(ChildProcessError):
@@ -194,23 +194,23 @@ class LeftProcesses:
             time.sleep(0.001)
 
     def _orphans(self) -> list[int]:
-        """Ours by adoption: in a session that is not ours, and born when nothing ran that still runs."""
+        """The adopted children: in another session, and started before any program that still runs."""
         oldest = min(self._began, default=None)
-        found = []
+        orphans = []
         for pid in _children():
             with suppress(OSError, ValueError):
                 session, born = session_and_birth(pid)
-                in_a_run = self._first is not None and self._first <= born
-                if session != os.getsid(0) and in_a_run and (oldest is None or born < oldest):
-                    found.append(pid)
-        return found
+                is_born_in_run = self._first is not None and self._first <= born
+                if session != os.getsid(0) and is_born_in_run and (oldest is None or born < oldest):
+                    orphans.append(pid)
+        return orphans
 
 
 def _children() -> list[int]:
-    """Orphans come to the first thread of the process that adopts them."""
-    me = os.getpid()
+    """Our children. Orphans become children of the first thread of the process that adopts them."""
+    own_pid = os.getpid()
     try:
-        with open(f"/proc/self/task/{me}/children", encoding="ascii") as file:
+        with open(f"/proc/self/task/{own_pid}/children", encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]
     except OSError:  # a kernel without this list
         return []
@@ -222,17 +222,17 @@ def session_and_birth(pid: int) -> tuple[int, int]:
     return int(fields[3]), int(fields[19])
 
 
-# No program that is run looks into the process that runs it: in its environment and its memory is every
-# secret of the operator. On Linux a process can close itself to others of the same user
-# (`/proc/PID/environ`, ptrace). Its children are open again as soon as they are programs of their own.
-# Root sees everything; elsewhere nothing is known that would do as much.
+# No program may read the environment or the memory of the process that runs it: they hold every secret of the
+# operator. On Linux a process can deny access to others of the same user (`/proc/PID/environ`, ptrace). Its
+# children are accessible again as soon as they run another program. Root can read everything; other systems
+# are not known to have anything like it.
 
 _SET_DUMPABLE = 4
 
 
 @cache
-def close() -> None:
-    """Before the first program starts, and for good."""
+def deny_inspection() -> None:
+    """Deny access to this process, before the first program starts, and for good."""
     if sys.platform == "linux":
         import ctypes  # only those who run programs pay for it
 
@@ -244,7 +244,7 @@ _GRACE = 2.0
 _AFTER_EXIT = 1.0
 _CHUNK = 65_536
 _TORN = 2_048
-"""How much at a torn end could belong to one secret, in any spelling but those of a whole file."""
+"""How many bytes at a cut could belong to one secret, in any encoding, unless the secret is a whole file."""
 
 
 class Processes:
@@ -257,30 +257,32 @@ class Processes:
         self._orphans = LeftProcesses()
 
     def execute(self, run: ProcessSpec) -> ProcessResult:
-        """Run a program to its end, or CannotReplay. Nothing that it started outlives it."""
+        """Run a program to its end, or raise CannotReplay. Nothing that it started outlives it."""
         if self._cancelled.is_set():
             raise NeverSent(Problem("BK330", f"{run.argv[0]}: interrupted"))
-        close()
-        with self._orphans.ended_with_it():
+        deny_inspection()
+        with self._orphans.ending_orphans():
             started = time.monotonic()
             process = _start(run)
             watchdog().keep(process.pid)
             with self._changed:
                 self._running.add(process.pid)
             try:
-                with _Talk(process, run, started + run.timeout, self._cancelled) as talk:
-                    talk.to_the_end(lambda: self._orphans.tell(watchdog()))
-                    exit_code = _end(process)
-                    return ProcessResult(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
+                with _Conversation(process, run, started + run.timeout, self._cancelled) as conversation:
+                    conversation.run_to_end(lambda: self._orphans.report_to(watchdog()))
+                    exit_code = _kill_and_collect(process)
+                    return ProcessResult(
+                        exit_code, bytes(conversation.out), conversation.tail(), time.monotonic() - started
+                    )
             finally:
-                _end(process)
+                _kill_and_collect(process)
                 watchdog().forget(process.pid)
                 with self._changed:
                     self._running.discard(process.pid)
                     self._changed.notify_all()
 
     def cancel(self) -> None:
-        """End every program that runs, from another thread; from now on each one fails."""
+        """End every running program, from another thread; from now on each `execute` fails."""
         self._cancelled.set()
         with self._changed:
             self._changed.wait_for(lambda: not self._running, _GRACE + 1)
@@ -298,19 +300,19 @@ def _start(run: ProcessSpec) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        what, hint = f"the program {run.argv[0]!r}", ""
+        subject, hint = f"the program {run.argv[0]!r}", ""
         if not os.path.isdir(run.cwd):
-            what, hint = f"the working folder {run.cwd!r}", "correct `cwd`"
+            subject, hint = f"the working folder {run.cwd!r}", "correct `cwd`"
         elif isinstance(error, FileNotFoundError):
             hint = "install it, or correct its name"
         elif isinstance(error, PermissionError):
             hint = "make it executable: chmod +x"
-        why = getattr(error, "strerror", None) or str(error)
-        raise cannot("BK320", f"{what} cannot be used: {why}", hint) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise cannot("BK320", f"{subject} cannot be used: {reason}", hint) from None
 
 
-class _Talk:
-    """What goes into a program and comes out of it, until it has ended and its pipes are closed."""
+class _Conversation:
+    """Writes the input of a program and reads its output, until it has ended and its pipes are closed."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], run: ProcessSpec, deadline: float, cancelled: threading.Event
@@ -321,7 +323,7 @@ class _Talk:
         self._unsent = memoryview(run.stdin)
         self.out, self._err = bytearray(), bytearray()
 
-    def __enter__(self) -> "_Talk":
+    def __enter__(self) -> "_Conversation":
         for pipe, event in (
             (self._process.stdin, selectors.EVENT_WRITE),
             (self._process.stdout, selectors.EVENT_READ),
@@ -339,7 +341,7 @@ class _Talk:
                 assert pipe is not None
                 pipe.close()
 
-    def to_the_end(self, at_each_glance: Callable[[], None]) -> None:
+    def run_to_end(self, at_each_glance: Callable[[], None]) -> None:
         ended_at: float | None = None
         pause = 0.0005
         while self._selector.get_map() or ended_at is None:
@@ -357,20 +359,20 @@ class _Talk:
                 pause = min(2 * pause, _GLANCE)
 
     def tail(self) -> bytes:
-        """Its last words, begun where no secret is torn: nobody finds half of one. Where nobody knows the
-        secrets, what could belong to a torn line is left out."""
+        """The end of the error output, cut where it splits no secret, as half of one would not be masked.
+        Without a `mask`, the line that may be cut is left out."""
         most, mask = self._run.max_stderr, self._run.mask
         cut = len(self._err) - most
         if cut <= 0:
             return bytes(self._err)
         start = cut + min(_TORN, most // 4)  # from there on the next line, or the next word
-        ends = [self._err.find(end, start, start + _TORN) for end in (b"\n", b" ")]
-        start = next((end + 1 for end in ends if end >= 0), start)
+        positions = [self._err.find(end, start, start + _TORN) for end in (b"\n", b" ")]
+        start = next((end + 1 for end in positions if end >= 0), start)
         if mask is None:
             return bytes(self._err[start:])
-        said = self._err.decode("utf-8", "surrogateescape")
+        stderr = self._err.decode("utf-8", "surrogateescape")
         room = len(self._err[start:].decode("utf-8", "surrogateescape"))
-        return end_of(said, room, mask).encode("utf-8", "surrogateescape")
+        return end_of(stderr, room, mask).encode("utf-8", "surrogateescape")
 
     def move(self, pipe: IO[bytes]) -> None:
         if pipe is self._process.stdin:
@@ -392,24 +394,25 @@ class _Talk:
 
     def stop_when_due(self) -> None:
         if self._cancelled.is_set():
-            raise self.stopped("BK330", "was interrupted", "")
+            raise self.stop("BK330", "was interrupted", "")
         if len(self.out) > self._run.max_stdout:
-            what = f"wrote more than {self._run.max_stdout:,} bytes to its standard output"
-            raise self.stopped("BK322", what, "let it write less, or into a file")
+            message = f"wrote more than {self._run.max_stdout:,} bytes to its standard output"
+            raise self.stop("BK322", message, "let it write less, or into a file")
         if time.monotonic() >= self._deadline:
-            what = f"did not end within {self._run.timeout:g} s"
-            raise self.stopped("BK321", what, "raise `timeout` if it may take longer")
+            message = f"did not end within {self._run.timeout:g} s"
+            raise self.stop("BK321", message, "raise `timeout` if it may take longer")
 
-    def stopped(self, code: str, what: str, hint: str) -> CannotReplay:
+    def stop(self, code: str, message: str, hint: str) -> CannotReplay:
         signal_group(self._process, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
         while not has_ended(self._process) and time.monotonic() < deadline:
             time.sleep(0.01)
-        return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", hint)
+        return cannot(code, f"{self._run.argv[0]} {message}{said_last(self.tail(), self._run.mask)}", hint)
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Without collecting it: until then nobody else gets its number, and its group can be killed safely."""
+    """Whether a process has ended, without collecting it: until it is collected its number is not reused, and
+    its group can be killed safely."""
     if process.returncode is None and hasattr(os, "waitid"):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return process.poll() is not None
@@ -420,7 +423,7 @@ def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> No
         os.killpg(process.pid, number)
 
 
-def _end(process: subprocess.Popen[bytes]) -> int:
+def _kill_and_collect(process: subprocess.Popen[bytes]) -> int:
     """Kill what is left of the group, and collect the program."""
     if process.returncode is None:
         signal_group(process, signal.SIGKILL)

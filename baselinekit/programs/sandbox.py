@@ -1,8 +1,8 @@
-"""Generated code is run where it can do no harm: under bubblewrap it has no network, no home, no file but its
-interpreter's and its own scratch folder, and nothing of it is left when it is over.
+"""Runs generated code where it can do no harm: under bubblewrap it has no network, no home, no files but
+those of its interpreter and its own scratch folder, and nothing is left of it when it has ended.
 
-Where bubblewrap is not installed it is kept from the network and from other processes only by what the kernel
-refuses it, and from files by nothing. Who runs it then has allowed it, and the report says what it could have
+Without bubblewrap only the kernel's filter keeps it from the network and from other processes, and nothing
+keeps it from files. Then the operator must have allowed it, and the report says what it could have
 reached."""
 
 import os
@@ -24,12 +24,12 @@ from baselinekit.programs.children import said_last
 from baselinekit.texts import already_masked
 from baselinekit.tree.equality import is_number
 
-# Which calls to the system generated code may not make, in the language of the kernel's filters
-# (seccomp, of Linux): what no function needs. Memory that no limit counts, a look into other processes,
-# new namespaces, and the ways by which kernels were broken into.
+# The system calls that generated code may not make, as a program for the kernel's filter (seccomp, on Linux).
+# No ordinary function needs them: memory that no limit counts, access to other processes, new namespaces, and
+# the calls through which kernels were attacked.
 
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""What the kernel calls a machine, and the column of the table."""
+"""The kernel's number of a machine, and its column in the tables."""
 
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "shmget": (29, 194),
@@ -82,32 +82,32 @@ _REFUSED_WITHOUT_WALLS: dict[str, tuple[int | None, int | None]] = {
     "pidfd_send_signal": (424, 424),
     "socket": (41, 198),
 }
-"""Behind walls a process may be started: it ends with the rest. It may signal whom it sees there, and open a
-socket that leads nowhere."""
+"""Under bubblewrap the code may start processes: they end with it. It may signal those that it sees there,
+and open a socket, which reaches nothing."""
 
 _CLONE, _CLONE3, _PRLIMIT = (56, 220), 435, (302, 261)
 _NEW_NAMESPACES, _THREAD = 0x7E020000, 0x10000
-_OTHER_NUMBERS = 0x40000000  # x86_64 has a second set of them
+_OTHER_NUMBERS = 0x40000000  # x86_64 has a second set of numbers
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _GIVE = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _MACHINE, _FIRST = 0, 4, 16  # where it stands in what the filter is shown
+_NUMBER, _MACHINE, _FIRST = 0, 4, 16  # offsets in the data that the filter gets
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _NOT_PERMITTED, _NOT_THERE = 0x50001, 0x50026
 
 
 def refusing(machine: str, walled: bool) -> bytes:
-    """The filter for a machine; nothing where its numbers are not known."""
+    """The filter program for a machine; empty if its numbers are not known. `walled`: under bubblewrap."""
     if machine not in _MACHINES:
         return b""
-    known_as, column = _MACHINES[machine]
-    steps = [_step(_LOAD, _MACHINE), _step(_EQUAL, known_as, 1, 0), _step(_GIVE, _KILL)]
+    machine_number, column = _MACHINES[machine]
+    steps = [_step(_LOAD, _MACHINE), _step(_EQUAL, machine_number, 1, 0), _step(_GIVE, _KILL)]
     steps += [_step(_LOAD, _NUMBER), _step(_AT_LEAST, _OTHER_NUMBERS, 0, 1), _step(_GIVE, _NOT_THERE)]
-    steps += [_step(_EQUAL, _CLONE3, 0, 1), _step(_GIVE, _NOT_THERE)]  # libraries know an older way
+    steps += [_step(_EQUAL, _CLONE3, 0, 1), _step(_GIVE, _NOT_THERE)]  # libraries fall back to clone
     for numbers in (_REFUSED if walled else _REFUSED | _REFUSED_WITHOUT_WALLS).values():
         number = numbers[column]
         if number is not None:
             steps += [_step(_EQUAL, number, 0, 1), _step(_GIVE, _NOT_PERMITTED)]
-    steps += [_step(_EQUAL, _PRLIMIT[column], 0, 4), _step(_LOAD, _FIRST)]  # its own limits, nobody else's
+    steps += [_step(_EQUAL, _PRLIMIT[column], 0, 4), _step(_LOAD, _FIRST)]  # only its own limits
     steps += [_step(_EQUAL, 0, 1, 0), _step(_GIVE, _NOT_PERMITTED), _step(_GIVE, _ALLOW)]
     steps += [_step(_EQUAL, _CLONE[column], 0, 5), _step(_LOAD, _FIRST)]
     steps += [_step(_ANY_OF, _NEW_NAMESPACES, 0, 1), _step(_GIVE, _NOT_PERMITTED)]
@@ -132,8 +132,8 @@ _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc
 
 
 class Sandbox:
-    """Runs generated functions. `allowed`: the operator lets programs run (--allow-exec); `walls` finds
-    what they are run behind."""
+    """Runs generated functions. `allowed`: the operator allows programs to run (--allow-exec); `walls` finds
+    bubblewrap."""
 
     def __init__(
         self, execute: Execute, allowed: bool = False, walls: "Callable[[], str | None] | None" = None
@@ -143,17 +143,17 @@ class Sandbox:
         self._walls = walls or bubblewrap_here
 
     def run(self, method: FunctionOutput, code: str) -> Ran:
-        """All calls of the function in the code. Its results are values and nothing more: what would be right
-        stays out here."""
+        """Make all calls of the function in the code. The sandbox returns values only: the expected values
+        never go in."""
         bubblewrap = self._walls()
         if bubblewrap is None:
             self._check(method)
-        # Behind walls the code starts in a folder that is only there; else in one of which nothing is left.
+        # Under bubblewrap the code starts in a folder inside of it; else in a temporary one.
         folder: AbstractContextManager[str] = nullcontext("/")
         if bubblewrap is None:
             folder = tempfile.TemporaryDirectory(prefix="baselinekit-", ignore_cleanup_errors=True)
         with folder as scratch:
-            argv = [*(_walls(bubblewrap) if bubblewrap else ()), *_python()]
+            argv = [*(_bubblewrap_words(bubblewrap) if bubblewrap else ()), *_python()]
             job = {
                 "code": code,
                 "function": method.function_name,
@@ -176,61 +176,63 @@ class Sandbox:
             )
         ready, *lines = _lines(finished.stdout)
         if ready.get("ready") is not True:
-            why = f"the sandbox did not start (exit code {finished.exit_code})"
-            return Ran((), flaw=why + said_last(finished.stderr, already_masked))
-        reach: tuple[str, ...] = () if ready["filtered"] else ("memory",)  # what the code was not kept from
+            reason = f"the sandbox did not start (exit code {finished.exit_code})"
+            return Ran((), flaw=reason + said_last(finished.stderr, already_masked))
+        within_reach: tuple[str, ...] = (
+            () if ready["filtered"] else ("memory",)
+        )  # what the code was not kept from
         if bubblewrap is None:
-            reach = _WITHIN_REACH if ready["filtered"] else _WITHOUT_FILTER
-        kept = tuple(place for place in _ALL if place not in reach)
-        return Ran(tuple(map(_returned, lines)), kept, reach)
+            within_reach = _WITHIN_REACH if ready["filtered"] else _WITHOUT_FILTER
+        protected = tuple(place for place in _ALL if place not in within_reach)
+        return Ran(tuple(map(_returned, lines)), protected, within_reach)
 
     def check(self, method: FunctionOutput) -> None:
-        """Refuse beforehand what `run` would refuse."""
+        """Refuse in advance what `run` would refuse."""
         if self._walls() is None:
             self._check(method)
 
     def _check(self, method: FunctionOutput) -> None:
-        """Nobody runs what a model wrote beside the user's files without being told to."""
+        """Refuse to run code of a model with access to the user's files unless that is allowed."""
         hint = "install bubblewrap (bwrap)"
         if method.sandbox:
-            what = "`sandbox: true`, but there is no sandbox on this machine"
+            message = "`sandbox: true`, but there is no sandbox on this machine"
             hint += ", or leave it out and run with --allow-exec"
-            raise CannotReplay(Problem("BK707", what, hint))
+            raise CannotReplay(Problem("BK707", message, hint))
         if not self._allowed:
-            what = "generated code would run outside a sandbox, with access to your files"
-            raise Refused(Problem("BK406", what, f"{hint}, or allow it with --allow-exec"))
+            message = "generated code would run outside a sandbox, with access to your files"
+            raise Refused(Problem("BK406", message, f"{hint}, or allow it with --allow-exec"))
 
 
 @cache
 def bubblewrap_here() -> str | None:
-    """Where it is, if it is there and may be used: some systems forbid it to ordinary users."""
-    found = shutil.which("bwrap") if sys.platform == "linux" else None
-    if found is None:
+    """The path of bubblewrap if it is installed and works: some systems forbid it to ordinary users."""
+    bubblewrap = shutil.which("bwrap") if sys.platform == "linux" else None
+    if bubblewrap is None:
         return None
     import subprocess
 
-    words = [*_walls(found), "/usr/bin/env", "true"]
+    words = [*_bubblewrap_words(bubblewrap), "/usr/bin/env", "true"]
     try:
-        tried = subprocess.run(words, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+        finished = subprocess.run(words, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found if tried.returncode == 0 else None
+    return bubblewrap if finished.returncode == 0 else None
 
 
-def _walls(bubblewrap: str) -> list[str]:
+def _bubblewrap_words(bubblewrap: str) -> list[str]:
     words = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     words += ["--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "sandbox"]
-    # Of our own interpreter the folders that the system's do not hold; not that of a virtual environment,
-    # whose packages are none of the code's business.
-    ours = dict.fromkeys((sys.base_prefix, sys.base_exec_prefix))
-    for folder in (*_SYSTEM, *(folder for folder in ours if not folder.startswith("/usr"))):
+    # The folders of our own interpreter outside of the system's; not that of a virtual environment, as the
+    # code does not need its packages.
+    own_folders = dict.fromkeys((sys.base_prefix, sys.base_exec_prefix))
+    for folder in (*_SYSTEM, *(folder for folder in own_folders if not folder.startswith("/usr"))):
         if os.path.islink(folder):
             words += ["--symlink", os.readlink(folder), folder]
         elif os.path.exists(folder):
             words += ["--ro-bind", folder, folder]
     words += ["--proc", "/proc", "--dev", "/dev", "--size", str(_SHARED), "--tmpfs", "/dev/shm"]
     words += ["--size", str(_SCRATCH), "--tmpfs", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/"]
-    words += ["--remount-ro", "/proc"]  # in which root, whatever it is called inside, could set the system
+    words += ["--remount-ro", "/proc"]  # through which root could change system settings
     return [*words, "--setenv", "LANG", "C.UTF-8", "--chdir", "/tmp", "--"]
 
 
@@ -242,28 +244,31 @@ def _python() -> tuple[str, ...]:
 
 
 def _lines(stdout: bytes) -> list[dict[str, Json]]:
-    """What was said, line by line. Anything else ends it: the calls after it were not reached."""
-    found: list[dict[str, Json]] = []
+    """Parse the messages of the sandbox, line by line, up to the first invalid line: the calls after it were
+    not made."""
+    messages: list[dict[str, Json]] = []
     for line in stdout.splitlines():
         try:
-            said = decode(line.decode("ascii"))
+            message = decode(line.decode("ascii"))
         except NotJson as error:
-            said = {"error": "returned a value that is nested too deeply"} if error.kind == "deep" else None
+            message = (
+                {"error": "returned a value that is nested too deeply"} if error.kind == "deep" else None
+            )
         except ValueError:
-            said = None
-        if not isinstance(said, dict):
+            message = None
+        if not isinstance(message, dict):
             break
-        found.append(said)
-    return found or [{}]
+        messages.append(message)
+    return messages or [{}]
 
 
-def _returned(said: dict[str, Json]) -> Returned:
+def _returned(message: dict[str, Json]) -> Returned:
     return Returned(
-        value=said.get("value", ABSENT),
-        error=_text(said.get("error")),
-        inexact=_text(said.get("inexact")),
-        printed=_text(said.get("printed")),
-        seconds=float(said["seconds"]) if is_number(said.get("seconds")) else 0.0,
+        value=message.get("value", ABSENT),
+        error=_text(message.get("error")),
+        inexact=_text(message.get("inexact")),
+        printed=_text(message.get("printed")),
+        seconds=float(message["seconds"]) if is_number(message.get("seconds")) else 0.0,
     )
 
 

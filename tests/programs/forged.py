@@ -131,7 +131,7 @@ BENT = {
             if isinstance(one, dict) and isinstance(one.get('expected'), str): return one['expected']""",
     "the modules of the harness": """
         main = sys.modules['__main__']
-        main._end = main._say = main._heard = lambda *a: None
+        main._end_processes = main._write_line = main._read_answer = lambda *a: None
         return vars(main)""",
     "the limits of the harness": """
         main = sys.modules['__main__']; main._ANSWER = 10**9; return 'x' * 2_000_000""",

@@ -49,7 +49,7 @@ from baselinekit.programs.process import Processes
 processes = Processes()
 run = ProcessSpec((sys.executable, "-S", "-c", sys.argv[1], sys.argv[2]), env={}, timeout=600)
 threading.Thread(target=processes.execute, args=(run,), daemon=True).start()
-while not processes._orphans._told:  # the daemon, which has come to us
+while not processes._orphans._reported:  # the daemon, which has come to us
     time.sleep(0.01)
 print("told", flush=True)
 time.sleep(600)
