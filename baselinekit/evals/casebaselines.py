@@ -181,10 +181,10 @@ def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
 def _with_schema(grader: Grader, case: Case, project: Project) -> Grader:
     """The grader with the schema of its file inlined, as a baseline is in another folder."""
     row = row_of(grader)
-    named = next((file for file in files_of(grader).values() if file), None)
-    if named is None:
+    path = next((file for file in files_of(grader).values() if file), None)
+    if path is None:
         return grader
-    return replace(grader, method=row.with_document(grader.method, load_schema(case, named, project.root)))
+    return replace(grader, method=row.with_document(grader.method, load_schema(case, path, project.root)))
 
 
 def _input(case: Case, group: str, project: Project) -> dict[str, Json]:

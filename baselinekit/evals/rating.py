@@ -130,9 +130,8 @@ class Queue:
         by_grader: dict[tuple[str, str], list[Queued]] = {}
         for standing in standings:
             scale = standing.queued.item.method.rating_scale.type
-            raters, _ = by_role(
-                standing.queued.ratings, standing.queued.item.method
-            )  # without the person who decides
+            # without the person who decides
+            raters, _ = by_role(standing.queued.ratings, standing.queued.item.method)
             if scale != "ranking" and len(raters) > 1:
                 queued = replace(standing.queued, ratings=tuple(raters))
                 by_grader.setdefault((standing.queued.item.grader, scale), []).append(queued)

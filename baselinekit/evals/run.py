@@ -164,7 +164,7 @@ def _threads(
 def is_complete(attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:
     """Whether every attempt was made, and none left out because the budget was used up."""
     return all(
-        attempts is not None and all(attempt.attempt.code != OUT_OF_BUDGET for attempt in attempts)
+        attempts is not None and all(made.attempt.code != OUT_OF_BUDGET for made in attempts)
         for attempts in attempts_by_turn
     )
 
