@@ -1,4 +1,4 @@
-"""The project as it stood at a commit, read from what git keeps and never from the disk."""
+"""The project at a commit, read from git's objects and never from the disk."""
 
 import os
 import posixpath
@@ -25,33 +25,35 @@ from baselinekit.store.project import (
     read_config,
 )
 
-_MOST_LINKS = 8
+_MAX_LINKS = 8
 
 
-def find_config(git: Git, commit: str, stated: str | None) -> tuple[str, Config] | None:
-    """The configuration that counted in a folder, and its whole path, although nothing need be there now: the
-    nearest one upward, or the one that the operator states."""
+def find_config(git: Git, commit: str, config_path: str | None) -> tuple[str, Config] | None:
+    """Return the configuration that applied to a folder at a commit, and its absolute path: the nearest one
+    upward, or `config_path` if it is given. The folder need not exist now."""
     top = os.fsdecode(git.ask("rev-parse", "--show-toplevel").removesuffix(b"\n"))
-    inside = os.path.relpath(os.path.realpath(git.folder), os.path.realpath(top))
+    relative_folder = os.path.relpath(os.path.realpath(git.folder), os.path.realpath(top))
     names = [CONFIG_NAME]
-    if stated is not None:
-        names = [os.path.relpath(os.path.realpath(os.path.join(git.folder, stated)), os.path.realpath(top))]
-    elif inside != ".":
-        parts = inside.split(os.sep)
-        names = ["/".join((*parts[:count], CONFIG_NAME)) for count in range(len(parts), 0, -1)] + names
-    whole = Git(git.execute, top)
-    tree = whole.tree(commit)
-    found = next((name for name in names if name in tree), None)
-    if found is None and stated is not None:
+    if config_path is not None:
+        names = [
+            os.path.relpath(os.path.realpath(os.path.join(git.folder, config_path)), os.path.realpath(top))
+        ]
+    elif relative_folder != ".":
+        parts = relative_folder.split(os.sep)
+        names = ["/".join((*parts[:depth], CONFIG_NAME)) for depth in range(len(parts), 0, -1)] + names
+    repository = Git(git.execute, top)
+    tree = repository.tree(commit)
+    nearest = next((name for name in names if name in tree), None)
+    if nearest is None and config_path is not None:
         raise InvalidInput(
-            Problem("BK111", f"does not exist at {commit[:12]}", "check the name", Place(stated))
+            Problem("BK111", f"does not exist at {commit[:12]}", "check the name", Place(config_path))
         )
-    stood = config(whole, commit, found) if found else None
-    return (os.path.join(top, found), stood) if found and stood else None
+    nearest_config = config(repository, commit, nearest) if nearest else None
+    return (os.path.join(top, nearest), nearest_config) if nearest and nearest_config else None
 
 
 def config(git: Git, commit: str, name: str) -> Config | None:
-    """The configuration at a commit, by its name from git's folder; None where there was none."""
+    """Return the configuration at a commit, by its name relative to git's folder; None if there was none."""
     tree = git.tree(commit)
     if name not in tree:
         return None
@@ -62,30 +64,30 @@ def config(git: Git, commit: str, name: str) -> Config | None:
 
 
 def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Baseline], list[str]]:
-    """The baselines that stood in these folders, and the files that could not be read."""
-    return _baselines(git, git.tree(commit), folders)
+    """Return the baselines in these folders at a commit, and the files that could not be read."""
+    return _collect_baselines(git, git.tree(commit), folders)
 
 
 def left_out(git: Git, folders: Sequence[str]) -> list[Baseline]:
-    """The baselines of a sparse checkout that are not on the disk, as far as they can be read."""
-    return _baselines(git, git.left_out(), folders)[0]
+    """Return the readable baselines that a sparse checkout leaves off the disk."""
+    return _collect_baselines(git, git.left_out(), folders)[0]
 
 
-def _baselines(
+def _collect_baselines(
     git: Git, tree: Mapping[str, CommitFile], folders: Sequence[str]
 ) -> tuple[list[Baseline], list[str]]:
     names = [name for name in tree if is_baseline(name, folders)]
-    contents = _contents(git, tree, names, limits_of(git.folder).file_size)
-    found: list[Baseline] = []
-    unread = [name for name in names if name not in contents]
+    contents = _read_contents(git, tree, names, limits_of(git.folder).file_size)
+    baselines: list[Baseline] = []
+    unreadable = [name for name in names if name not in contents]
     prompts = _prompt_folders(tree)
     for name, data in contents.items():
         try:
-            found += reading.parse(data, name)
+            baselines += reading.parse(data, name)
         except BaselinekitError:
-            if not _is_below(name, prompts) or looks_like_baselines(name, data):
-                unread.append(name)
-    return list(with_outputs(git, tree, found)), sorted(unread)
+            if not _is_in_any(name, prompts) or looks_like_baselines(name, data):
+                unreadable.append(name)
+    return list(with_outputs(git, tree, baselines)), sorted(unreadable)
 
 
 def _prompt_folders(tree: Iterable[str]) -> set[str]:
@@ -94,10 +96,10 @@ def _prompt_folders(tree: Iterable[str]) -> set[str]:
         folder, _, last = name.rpartition("/")
         if last == TEMPLATE or last in METAS or last in EVALS:
             names.setdefault(folder, set()).add(last)
-    return {folder for folder, known in names.items() if is_prompt_folder(known)}
+    return {folder for folder, file_names in names.items() if is_prompt_folder(file_names)}
 
 
-def _is_below(name: str, folders: Collection[str]) -> bool:
+def _is_in_any(name: str, folders: Collection[str]) -> bool:
     while folders and name:
         name = posixpath.dirname(name)
         if name in folders:
@@ -106,56 +108,76 @@ def _is_below(name: str, folders: Collection[str]) -> bool:
 
 
 def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
-    """What identified the baselines of these files, by file and id: all but their records."""
+    """Return a digest of each baseline in these files, by file and id: of everything but its records."""
     tree = git.tree(commit)
-    found: dict[tuple[str, str], str] = {}
-    most = limits_of(git.folder).file_size
-    for name, data in _contents(git, tree, [name for name in files if name in tree], most).items():
+    digests: dict[tuple[str, str], str] = {}
+    max_bytes = limits_of(git.folder).file_size
+    for name, data in _read_contents(git, tree, [name for name in files if name in tree], max_bytes).items():
         with suppress(BaselinekitError):
-            found.update(
-                {(name, one.id): records.case_digest(one.source.digest) for one in reading.parse(data, name)}
+            digests.update(
+                {
+                    (name, baseline.id): records.case_digest(baseline.source.digest)
+                    for baseline in reading.parse(data, name)
+                }
             )
-    return found
+    return digests
 
 
-def with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Baseline]) -> Iterator[Baseline]:
-    """With what stood in the files beside. One that was not there leaves its baseline without that output."""
-    beside: set[str] = set()
-    for one in found:
-        stated: list[Known | Variant] = [one.baseline, *one.baseline.variants] if one.baseline else []
-        beside |= {_beside(one, known.output_file) for known in stated if known.output_file is not None}
-    contents = _contents(git, tree, [name for name in beside if name in tree], MAX_OUTPUT_BYTES)
-    for one in found:
-        if one.baseline is None:
-            yield one
+def with_outputs(
+    git: Git, tree: Mapping[str, CommitFile], baselines: Sequence[Baseline]
+) -> Iterator[Baseline]:
+    """Fill in the outputs that are stored in files of their own. If such a file is missing, its baseline
+    stays without that output."""
+    output_names: set[str] = set()
+    for baseline in baselines:
+        expected_outputs: list[Known | Variant] = (
+            [baseline.baseline, *baseline.baseline.variants] if baseline.baseline else []
+        )
+        output_names |= {
+            _output_path(baseline, expected.output_file)
+            for expected in expected_outputs
+            if expected.output_file is not None
+        }
+    contents = _read_contents(git, tree, [name for name in output_names if name in tree], MAX_OUTPUT_BYTES)
+    for baseline in baselines:
+        if baseline.baseline is None:
+            yield baseline
             continue
-        variants = [_filled(variant, one, contents) for variant in one.baseline.variants]
-        yield replace(one, baseline=replace(_filled(one.baseline, one, contents), variants=variants))
+        variants = [_fill_output(variant, baseline, contents) for variant in baseline.baseline.variants]
+        yield replace(
+            baseline, baseline=replace(_fill_output(baseline.baseline, baseline, contents), variants=variants)
+        )
 
 
-def _beside(baseline: Baseline, name: str) -> str:
+def _output_path(baseline: Baseline, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(baseline.source.file), name))
 
 
-def _filled(stated: records.T, baseline: Baseline, contents: Mapping[str, bytes]) -> records.T:
-    name = _beside(baseline, stated.output_file) if stated.output_file is not None else ""
+def _fill_output(expected: records.T, baseline: Baseline, contents: Mapping[str, bytes]) -> records.T:
+    name = _output_path(baseline, expected.output_file) if expected.output_file is not None else ""
     if name not in contents:
-        return stated
+        return expected
     try:
-        return replace(stated, output=records.parse(contents[name], name))
+        return replace(expected, output=records.parse(contents[name], name))
     except InvalidInput:
-        return stated
+        return expected
 
 
-def _contents(git: Git, tree: Mapping[str, CommitFile], names: Sequence[str], most: int) -> dict[str, bytes]:
-    """What files held, links followed as far as they stay in the tree."""
-    ends = {name: end for name in names if (end := _followed(git, tree, name)) is not None}
-    contents = git.contents({end: tree[end] for end in ends.values()})
-    return {name: contents[end] for name, end in ends.items() if len(contents.get(end, b"")) <= most}
+def _read_contents(
+    git: Git, tree: Mapping[str, CommitFile], names: Sequence[str], max_bytes: int
+) -> dict[str, bytes]:
+    """Return the contents of files. Links are followed as long as they stay in the tree."""
+    targets = {name: target for name in names if (target := _follow_links(git, tree, name)) is not None}
+    contents = git.contents({target: tree[target] for target in targets.values()})
+    return {
+        name: contents[target]
+        for name, target in targets.items()
+        if len(contents.get(target, b"")) <= max_bytes
+    }
 
 
-def _followed(git: Git, tree: Mapping[str, CommitFile], name: str) -> str | None:
-    for _ in range(_MOST_LINKS):
+def _follow_links(git: Git, tree: Mapping[str, CommitFile], name: str) -> str | None:
+    for _ in range(_MAX_LINKS):
         if name not in tree:
             return None
         if not tree[name].is_link:
@@ -166,12 +188,13 @@ def _followed(git: Git, tree: Mapping[str, CommitFile], name: str) -> str | None
 
 
 def is_baseline(name: str, folders: Sequence[str]) -> bool:
-    """As they are found on the disk: by the ending, outside of hidden folders, outputs left out."""
+    """Whether a name is that of a baseline file, by the same rules as on the disk: the suffix fits, no folder
+    is hidden, and it is neither an output file nor the configuration."""
     if not name.endswith(SUFFIXES) or records.MARK in posixpath.basename(name):
         return False
     for folder in folders:
         start = "" if os.path.normpath(folder) == "." else f"{os.path.normpath(folder)}/"
         if name.startswith(start):
-            rest = name.removeprefix(start).split("/")
-            return rest[-1] != CONFIG_NAME and not any(part.startswith(".") for part in rest)
+            parts = name.removeprefix(start).split("/")
+            return parts[-1] != CONFIG_NAME and not any(part.startswith(".") for part in parts)
     return False

@@ -1,11 +1,11 @@
-"""Files written: one writer at a time, each replaced whole or not at all; and the folder `.baselinekit/`.
+"""Writing files: one writer at a time, each replaced whole or not at all; and the folder `.baselinekit/`.
 
 The new bytes go to a temporary file, are synced, read back and compared, and then renamed: a reader, a crash
-or a full disk sees the old file or the new one. A temporary's name says which process made it, so that the
-next command can remove what a killed one left.
+or a full disk sees the old file or the new one. The name of a temporary file says which process made it, so
+that the next command can remove what a killed one left behind.
 
-A lock is a file of its own (the data file is replaced with every write), one of a fixed number, so that a
-thousand baselines leave no thousand lock files. The system releases it when its owner dies."""
+A lock is a separate file (the data file is replaced with every write), one of a fixed number, so that a
+thousand baselines do not leave a thousand lock files. The system releases it when its owner dies."""
 
 import contextlib
 import errno
@@ -27,22 +27,22 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Plac
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store.project import Resolving, read, resolve
 
-# The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git.
+# The folder `.baselinekit/`: what a run leaves for the next one; nothing that belongs in git.
 
 STATE_FOLDER = ".baselinekit"
 INDEX = os.path.join(STATE_FOLDER, "index.json")
 
 
 def state_folder(root: str, *parts: str) -> str:
-    """A folder in the state folder, made if it is not there. Never through a link: a checkout could bring
-    one that leads out of the project."""
+    """Return the path of a folder in the state folder, and create it if it is missing. Links are refused: a
+    checkout could contain one that leads out of the project."""
     path = root
     for part in (STATE_FOLDER, *parts):
         path = os.path.join(path, part)
         try:
             if not stat.S_ISDIR(os.lstat(path).st_mode):
-                what = f"{os.path.relpath(path, root)} is a link or a file, and should be a folder"
-                raise NotRecorded(Problem("BK120", what, "remove it"))
+                message = f"{os.path.relpath(path, root)} is a link or a file, and should be a folder"
+                raise NotRecorded(Problem("BK120", message, "remove it"))
         except FileNotFoundError:
             make_state_folder(root, path)
         except OSError as error:
@@ -51,8 +51,8 @@ def state_folder(root: str, *parts: str) -> str:
 
 
 def make_state_folder(root: str, path: str) -> None:
-    """With the file that hides all of it from git. It is checked whenever a folder is made here: whoever made
-    the first one may have been killed before the file was there."""
+    """Create a folder, and the file that hides all of the state folder from git. The file is checked each
+    time: the process that created the state folder may have been killed before it wrote the file."""
     ignore = os.path.join(root, STATE_FOLDER, ".gitignore")
     try:
         os.makedirs(path, exist_ok=True)
@@ -64,7 +64,7 @@ def make_state_folder(root: str, path: str) -> None:
 
 
 def cannot_write(name: str, error: OSError) -> Problem:
-    """Why something could not be written, and what to do about it."""
+    """Describe why something could not be written, and what to do about it."""
     hints = {
         errno.ENOSPC: "the disk is full: make room, then run again",
         errno.EDQUOT: "your quota is used up: make room, then run again",
@@ -74,9 +74,9 @@ def cannot_write(name: str, error: OSError) -> Problem:
         errno.EROFS: "the file system is read-only: work in a copy",
         errno.EIO: "the disk reports an error: check the disk first",
     }
-    words = (os.strerror(error.errno) if error.errno else str(error)).lower()
+    reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
     hint = hints.get(error.errno or 0, "nothing was changed; run again")
-    return Problem("BK120", f"{name} cannot be written: {words}", hint)
+    return Problem("BK120", f"{name} cannot be written: {reason}", hint)
 
 
 # Locks, among all processes of the machine.
@@ -84,22 +84,22 @@ def cannot_write(name: str, error: OSError) -> Problem:
 STRIPES = 64
 WAIT = 30.0
 
-_HURRIED = 1.0
-_SIGNATURE = 500  # always as long, so that a shorter one leaves nothing of a longer one
+_MAX_WAIT_IN_HURRY = 1.0
+_SIGNATURE_SIZE = 500  # fixed, so that a short signature overwrites all of a longer one
 
 WriteFiles = Callable[[list[str]], None]
 
 
 class Hurry(Protocol):
-    """Whether who waits for a lock should not wait much longer."""
+    """Says whether to stop waiting for a lock soon."""
 
     def is_set(self) -> bool: ...
 
 
 @contextlib.contextmanager
 def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -> Iterator[None]:
-    """Keep the other writers of a file out; at most `wait` seconds are spent waiting for them, and hardly any
-    from the moment when there is a `hurry`."""
+    """Keep other writers of a file out. Waits for them for at most `wait` seconds, and for at most one second
+    once `hurry` is set."""
     handle = open_lock(root, _lock_name(file))
     try:
         _acquire(handle, file, wait, hurry)
@@ -111,13 +111,13 @@ def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -
 
 @contextlib.contextmanager
 def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
-    """Lock those of the files that nobody is writing now. Whoever holds several locks must not wait for
-    others: two such could wait for each other."""
+    """Lock the files that nobody is writing now, and yield them. It never waits: two processes that hold
+    several locks each could wait for each other."""
     taken, signature = set(), _signature()
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as handles:
         for name in sorted({_lock_name(file) for file in files}):
             handle = open_lock(root, name)
-            held.callback(os.close, handle)
+            handles.callback(os.close, handle)
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _sign(handle, signature)
@@ -126,7 +126,7 @@ def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
 
 
 def write_free(root: str, files: Collection[str], write: WriteFiles) -> list[str]:
-    """Have those of the files written that nobody else is writing; returns the others."""
+    """Call `write` with the files that nobody else is writing, and return the others."""
     with lock_free(root, files) as free:
         write(free)
     return [file for file in files if file not in free]
@@ -135,14 +135,14 @@ def write_free(root: str, files: Collection[str], write: WriteFiles) -> list[str
 def write_locked(
     root: str, files: Collection[str], write: WriteFiles, wait: float = WAIT, hurry: Hurry | None = None
 ) -> list[NotRecorded]:
-    """Have files written while their locks are held: together those that nobody else is writing, then the
-    others one by one. Returns the locks that could not be had; without any lock nothing is written."""
+    """Call `write` while the locks of the files are held: first with all files that nobody else is writing,
+    then with the others one by one. Returns the errors of the files whose locks could not be taken."""
     failures: list[NotRecorded] = []
     try:
-        held = write_free(root, files, write)
+        busy = write_free(root, files, write)
     except NotRecorded as error:
         return [error]
-    for file in held:
+    for file in busy:
         try:
             with lock(root, file, wait, hurry):
                 write([file])
@@ -152,7 +152,8 @@ def write_locked(
 
 
 def edit_text(root: str, file: str, edit: Callable[[str], str], missing: str | None = None) -> None:
-    """Read a text, edit it and replace it, all under its lock. `missing`: used where there is none."""
+    """Read a text file, edit it and replace it, all under its lock. `missing` is the text to edit if there is
+    no file."""
     with lock(root, file):
         is_new = missing is not None and not os.path.exists(os.path.join(root, file))
         body, bom = (missing, False) if missing is not None and is_new else decode(read(root, file), file)
@@ -178,13 +179,13 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            wait = min(wait, _HURRIED) if hurry and hurry.is_set() else wait
+            wait = min(wait, _MAX_WAIT_IN_HURRY) if hurry and hurry.is_set() else wait
             if time.monotonic() >= started + wait:
-                owner = os.pread(handle, _SIGNATURE, 0).decode("utf-8", "replace").strip()
+                owner = os.pread(handle, _SIGNATURE_SIZE, 0).decode("utf-8", "replace").strip()
                 owner = owner or "another process"
-                what = f"not recorded: its lock is held by {owner}, and waiting was not enough"
+                message = f"not recorded: its lock is held by {owner}, and waiting was not enough"
                 hint = "wait until it has finished, then run again"
-                raise NotRecorded(Problem("BK121", what, hint, Place(file))) from None
+                raise NotRecorded(Problem("BK121", message, hint, Place(file))) from None
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
         except OSError as error:
@@ -194,16 +195,16 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
 
 
 def _signature() -> bytes:
-    program, *words = sys.argv or [""]
-    verb = [word for word in words[:1] if word.isalpha()]  # nothing else that was typed: it may be a secret
-    command = " ".join((os.path.basename(program), *verb))
+    program, *arguments = sys.argv or [""]
+    subcommand = [word for word in arguments[:1] if word.isalpha()]  # no other arguments: they may be secrets
+    command_line = " ".join((os.path.basename(program), *subcommand))
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}"
-    return line.encode("utf-8", "replace").ljust(_SIGNATURE)
+    signature = f"process {os.getpid()} on {socket.gethostname()} ({command_line}), since {started}"
+    return signature.encode("utf-8", "replace").ljust(_SIGNATURE_SIZE)
 
 
 def _sign(handle: int, signature: bytes) -> None:
-    with contextlib.suppress(OSError):  # it only helps whoever waits
+    with contextlib.suppress(OSError):  # only there to inform processes that wait
         os.pwrite(handle, signature, 0)
 
 
@@ -217,40 +218,40 @@ _CHUNK = 1 << 20
 
 
 def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
-    """Give a file of the project these bytes. `new`: only if it is not there yet. `sync` may be left out for
-    what can be lost in a power cut."""
+    """Replace the contents of a file of the project. `new`: only if the file does not exist yet. `sync=False`
+    is for data that may be lost in a power cut."""
     target = resolve(root, file)
-    replace_one(_Copy(target, file, _place(root, os.path.dirname(target)), data), new, sync)
+    replace_one(_Copy(target, file, _tmp_folder(root, os.path.dirname(target)), data), new, sync)
 
 
 def replace_files(root: str, contents: Mapping[str, bytes], sync: bool = True) -> dict[str, BaselinekitError]:
-    """The same for many files, which takes less time than one by one: all are written, then all synced, then
-    all renamed, and each folder is synced once. Given back is why some of them are still as they were."""
-    failed: dict[str, BaselinekitError] = {}
+    """Replace many files, which takes less time than one by one: all are written, then all synced, then all
+    renamed, and each folder is synced once. Returns the errors of the files that are unchanged."""
+    errors: dict[str, BaselinekitError] = {}
     copies = []
-    resolving, places = Resolving(root), dict[str, str]()
+    resolving, tmp_folders = Resolving(root), dict[str, str]()
     for file, data in contents.items():
         try:
             target = resolving.path(file)
         except BaselinekitError as error:
-            failed[file] = error
+            errors[file] = error
         else:
             folder = os.path.dirname(target)
-            place = places[folder] = places.get(folder) or _place(root, folder)
-            copies.append(_Copy(target, file, place, data))
-    return failed | _replace(copies, sync=sync)
+            tmp_folder = tmp_folders[folder] = tmp_folders.get(folder) or _tmp_folder(root, folder)
+            copies.append(_Copy(target, file, tmp_folder, data))
+    return errors | _replace(copies, sync=sync)
 
 
-def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = None) -> None:
-    """The same for a file anywhere, which an error calls `shown`. The project, if there is one, keeps what is
-    not finished yet; else it is beside the file, where those of the dead are removed first."""
+def replace_anywhere(target: str, label: str, data: bytes, root: str | None = None) -> None:
+    """Replace a file anywhere; errors call it `label`. The temporary file is in the project if there is one,
+    else beside the target, where those of dead processes are removed first."""
     folder = os.path.dirname(target)
     sweep(folder, [folder])
-    replace_one(_Copy(target, shown, _place(root, folder), data))
+    replace_one(_Copy(target, label, _tmp_folder(root, folder), data))
 
 
 def try_folder(folder: str) -> None:
-    """Make a file there and remove it again, which fails where none can be made."""
+    """Create a file there and remove it again; raises OSError if that is not possible."""
     temporary = os.path.join(folder, f".{temporary_name()}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     os.unlink(temporary)
@@ -262,21 +263,21 @@ def exists(file: str) -> Problem:
 
 
 def sweep(root: str, folders: Iterable[str] = (), seen: Iterable[str] = ()) -> int:
-    """Remove the temporaries of processes that are gone, and say how many there were. `folders`, from the
-    root: where targets are, for a temporary can also stand beside one. `seen`: what may be one, by whoever
-    has looked already."""
-    left = [path for path in seen if is_left(os.path.basename(path))]
+    """Remove the temporary files of dead processes, and return how many there were. `folders`, relative to
+    the root, are those of targets, since a temporary file can be beside one. `seen`: paths of possible
+    temporary files that the caller has already found."""
+    leftovers = [path for path in seen if is_left(os.path.basename(path))]
     for folder in {os.path.join(root, name) for name in (os.path.join(STATE_FOLDER, "tmp"), *folders)}:
         with contextlib.suppress(OSError):
             names = (name for name in os.listdir(folder) if name.endswith(".tmp"))
-            left += [os.path.join(folder, name) for name in names if is_left(name)]
-    for path in left:
+            leftovers += [os.path.join(folder, name) for name in names if is_left(name)]
+    for path in leftovers:
         _remove(path)
-    return len(left)
+    return len(leftovers)
 
 
 def is_left(name: str) -> bool:
-    """Whether the process that made it is gone. In a container our own number may have been another's."""
+    """Whether the process that made it is gone. In a container an earlier process may have had our pid."""
     match = _TEMPORARY.fullmatch(name)
     if not match or match["host"] != _HOST:
         return False
@@ -287,43 +288,43 @@ def is_left(name: str) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is there, and somebody else's
+    except OSError:  # the process exists, and belongs to another user
         return False
     return False
 
 
 class _Copy:
-    """The new bytes of a file, in a temporary until it is renamed."""
+    """The new bytes of a file, in a temporary file until it is renamed."""
 
-    def __init__(self, target: str, shown: str, place: str, data: bytes):
+    def __init__(self, target: str, label: str, tmp_folder: str, data: bytes):
         self.target = target
-        self.shown = shown
+        self.label = label
         self.folder = os.path.dirname(target)
         name = temporary_name()
-        self._temporary = os.path.join(place, f".{name}" if place == self.folder else name)
+        self._temporary = os.path.join(tmp_folder, f".{name}" if tmp_folder == self.folder else name)
         self._data = data
         self._handle = -1
         self._renamed = False
 
     def write(self, sync: bool) -> None:
-        mode, owner = _target(self.target, self.shown)
+        mode, owner = _target_mode_and_owner(self.target, self.label)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._handle = handle = os.open(self._temporary, flags, 0o666 if mode is None else 0o600)
-        rest = memoryview(self._data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
+        remaining = memoryview(self._data)
+        while remaining:
+            remaining = remaining[os.write(handle, remaining) :]
         if mode is not None:
             os.fchmod(handle, mode)
         if owner and owner != (os.geteuid(), os.getegid()):
             with contextlib.suppress(OSError):
                 os.fchown(handle, *owner)
-        if sync and hasattr(os, "posix_fadvise"):  # writing to disk begins now, so that the sync waits less
+        if sync and hasattr(os, "posix_fadvise"):  # start writing to disk now, so that fsync waits less
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def seal(self, sync: bool) -> None:
         if sync:
             os.fsync(self._handle)
-        size = len(self._data) + 1  # whether more is there as well; in pieces, none larger than need be
+        size = len(self._data) + 1  # one byte more, to notice a file that is too long
         for start in range(0, size, _CHUNK):
             piece = os.pread(self._handle, min(_CHUNK, size - start), start)
             if piece != self._data[start : start + _CHUNK]:
@@ -335,12 +336,12 @@ class _Copy:
         except OSError as error:
             if error.errno != errno.EXDEV or os.path.dirname(self._temporary) == self.folder:
                 raise
-            self.move(sync)  # a folder that is mounted by itself can be on the same device all the same
+            self.move(sync)  # a bind mount has the same device number, but does not allow renames
             _rename(self._temporary, self.target, new)
         self._renamed = True
 
     def move(self, sync: bool) -> None:
-        """Write it again beside the target, from where a rename always leads there."""
+        """Write the temporary file again beside the target, from where a rename always works."""
         os.close(self._handle)
         self._handle = -1
         _remove(self._temporary)
@@ -349,7 +350,7 @@ class _Copy:
         self.seal(sync)
 
     def drop(self) -> None:
-        """Leave nothing behind."""
+        """Close the temporary file, and remove it unless it was renamed."""
         if self._handle >= 0:
             os.close(self._handle)
             if not self._renamed:
@@ -357,10 +358,10 @@ class _Copy:
 
 
 class _StreamedCopy(_Copy):
-    """The same of bytes that come in pieces, none of which is kept."""
+    """The same for bytes that arrive in pieces, none of which is kept in memory."""
 
-    def __init__(self, target: str, shown: str, pieces: Iterable[bytes]):
-        super().__init__(target, shown, os.path.dirname(target), b"")
+    def __init__(self, target: str, label: str, pieces: Iterable[bytes]):
+        super().__init__(target, label, os.path.dirname(target), b"")
         self._pieces = pieces
         self._sum, self._size = blake2b(), 0
 
@@ -369,27 +370,27 @@ class _StreamedCopy(_Copy):
         for piece in self._pieces:
             self._sum.update(piece)
             self._size += len(piece)
-            rest = memoryview(piece)
-            while rest:
-                rest = rest[os.write(self._handle, rest) :]
+            remaining = memoryview(piece)
+            while remaining:
+                remaining = remaining[os.write(self._handle, remaining) :]
 
     def seal(self, sync: bool) -> None:
         if sync:
             os.fsync(self._handle)
-        found, start = blake2b(), 0
-        while piece := os.pread(self._handle, _CHUNK, start):
-            found.update(piece)
-            start += len(piece)
-        if start != self._size or found.digest() != self._sum.digest():
+        hasher, position = blake2b(), 0
+        while piece := os.pread(self._handle, _CHUNK, position):
+            hasher.update(piece)
+            position += len(piece)
+        if position != self._size or hasher.digest() != self._sum.digest():
             raise OSError(5, "what was written reads back differently")
 
 
-def replace_streamed(target: str, shown: str, pieces: Iterable[bytes]) -> None:
-    """As `replace_anywhere`, of a file that is larger than what is to be held of it. Whatever ends the pieces
-    early leaves the file as it was."""
+def replace_streamed(target: str, label: str, pieces: Iterable[bytes]) -> None:
+    """Replace a file like `replace_anywhere`, but with contents too large for memory. An exception from
+    `pieces` leaves the file unchanged."""
     folder = os.path.dirname(target)
     sweep(folder, [folder])
-    replace_one(_StreamedCopy(target, shown, pieces))
+    replace_one(_StreamedCopy(target, label, pieces))
 
 
 def replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:
@@ -398,7 +399,7 @@ def replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:
 
 
 def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> dict[str, BaselinekitError]:
-    failed: dict[str, BaselinekitError] = {}
+    errors: dict[str, BaselinekitError] = {}
     synced: set[str] = set()
 
     def sync_folder(copy: _Copy) -> None:
@@ -418,26 +419,26 @@ def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> d
             sync_folder,
         ):
             for copy in copies:
-                if copy.shown not in failed:
+                if copy.label not in errors:
                     try:
                         step(copy)
                     except BaselinekitError as error:
-                        failed[copy.shown] = error
+                        errors[copy.label] = error
                     except FileExistsError:
-                        failed[copy.shown] = InvalidInput(exists(copy.shown))
+                        errors[copy.label] = InvalidInput(exists(copy.label))
                     except OSError as error:
-                        failed[copy.shown] = NotRecorded(cannot_write(copy.shown, error))
+                        errors[copy.label] = NotRecorded(cannot_write(copy.label, error))
     finally:
         for copy in copies:
             try:
                 copy.drop()
-            except OSError as error:  # some file systems say only now that there was no room
-                failed.setdefault(copy.shown, NotRecorded(cannot_write(copy.shown, error)))
-    return failed
+            except OSError as error:  # some file systems report a full disk only on close
+                errors.setdefault(copy.label, NotRecorded(cannot_write(copy.label, error)))
+    return errors
 
 
-def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]:
-    """The mode and the owner that the new file takes over, if there is one to take over from."""
+def _target_mode_and_owner(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]:
+    """Return the mode and the owner of the existing file, which the new one takes over."""
     try:
         status = os.lstat(target)
     except FileNotFoundError:
@@ -447,14 +448,14 @@ def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]
     return stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
 
 
-def _place(root: str | None, folder: str) -> str:
-    """Where temporaries go: to the state folder if a rename can lead from there to the target, else beside
-    the target, which is in `folder`."""
+def _tmp_folder(root: str | None, folder: str) -> str:
+    """Return the folder for temporary files: in the state folder if it is on the same device as the target,
+    else `folder`, that of the target."""
     if root is not None:
         with contextlib.suppress(NotRecorded, OSError):
-            place = state_folder(root, "tmp")
-            if os.stat(place).st_dev == os.stat(folder).st_dev:
-                return place
+            tmp_folder = state_folder(root, "tmp")
+            if os.stat(tmp_folder).st_dev == os.stat(folder).st_dev:
+                return tmp_folder
     return folder
 
 
@@ -467,10 +468,10 @@ def _rename(temporary: str, target: str, new: bool) -> None:
         os.replace(temporary, target)
         return
     try:
-        os.link(temporary, target)  # unlike a rename, it fails when the name is taken
+        os.link(temporary, target)  # unlike a rename, it fails if the name is taken
     except FileExistsError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  # a file system without hard links
         if os.path.lexists(target):
             raise FileExistsError from None
         os.replace(temporary, target)
@@ -483,12 +484,11 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-# A file of the project removed, when the operator has said so.
+# Removing a file of the project, when the user has asked for it.
 
 
 def remove(root: str, file: str) -> None:
-    """Remove a regular file inside the project; where a link leads is somebody else's. One that is gone
-    already is gone."""
+    """Remove a regular file inside the project, never through a link. It may be gone already."""
     path = os.path.join(root, file)
     if os.path.islink(path) or os.path.realpath(path) != resolve(root, file):
         raise NotRecorded(Problem("BK120", f"{file} is a link", "remove it by hand"))

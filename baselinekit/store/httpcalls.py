@@ -1,4 +1,4 @@
-"""The HTTP calls of tests on file: one mapping of tests to their calls, each test the owner of its own."""
+"""Files of recorded HTTP calls: a mapping from tests to their calls. A test only changes its own calls."""
 
 import os
 from contextlib import suppress
@@ -19,20 +19,20 @@ FOLDER = "cassettes"
 Call = dict[str, Json]
 Calls = dict[str, list[Call]]
 
-_LARGEST_RENEWED = 2_000_000
-"""Characters of a file in which comments are kept: beyond it is written as a whole, which takes less time."""
+_MAX_RENEWED_CHARS = 2_000_000
+"""Characters of a file in which comments are kept. Larger files are written as a whole, which is faster."""
 
 
 def read_calls(root: str, name: str) -> Calls:
-    """By test; none where there is no such file. InvalidInput for one that is no cassette."""
+    """Return the calls by test; none if there is no file. InvalidInput if the file is no cassette."""
     if not os.path.lexists(resolve(root, name)):
         return {}
-    return _checked(_loaded(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name), name)
+    return _check_calls(_load_document(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name), name)
 
 
 def keep_calls(root: str, name: str, test: str, calls: list[Call]) -> None:
-    """Give a test these calls. Whatever other tests have put there in the meantime stays: the file is read
-    again under its lock, and replaced whole."""
+    """Replace the calls of a test. What other tests have written in the meantime stays: the file is read
+    again under its lock, and replaced as a whole."""
     path = resolve(root, name)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -40,42 +40,42 @@ def keep_calls(root: str, name: str, test: str, calls: list[Call]) -> None:
         raise NotRecorded(atomic.cannot_write(os.path.dirname(name), error)) from None
     with atomic.lock(root, name):
         body, bom = "", False
-        known: Calls = {}
+        old_calls: Calls = {}
         if os.path.lexists(path):
             body, bom = decode(read(root, name, MAX_OUTPUT_BYTES), name)
-            known = _checked(_loaded(body, name), name)
-        wanted = {**known, test: calls}
-        wanted = {one: wanted[one] for one in sorted(wanted) if wanted[one]}
-        if wanted == known:
+            old_calls = _check_calls(_load_document(body, name), name)
+        new_calls = {**old_calls, test: calls}
+        new_calls = {key: new_calls[key] for key in sorted(new_calls) if new_calls[key]}
+        if new_calls == old_calls:
             return
-        if not wanted:
+        if not new_calls:
             os.unlink(path)
             return
-        atomic.replace_file(root, name, encode(_text(body, known, wanted), bom))
+        atomic.replace_file(root, name, encode(_render_calls(body, old_calls, new_calls), bom))
 
 
-def _text(body: str, known: Calls, wanted: Calls) -> str:
-    """The file with these calls in it, its comments and its layout kept where they can be."""
-    if known and len(body) <= _LARGEST_RENEWED:
+def _render_calls(body: str, old_calls: Calls, new_calls: Calls) -> str:
+    """Return the text of the file with the new calls. Comments and layout are kept where possible."""
+    if old_calls and len(body) <= _MAX_RENEWED_CHARS:
         with suppress(BaselinekitError):
-            return renewed(body, 0, YAML, ("tests",), wanted, Hints(ordered=True))
-    return dump_yaml({"format": FORMAT, "tests": wanted})
+            return renewed(body, 0, YAML, ("tests",), new_calls, Hints(ordered=True))
+    return dump_yaml({"format": FORMAT, "tests": new_calls})
 
 
-def _loaded(body: str, name: str) -> Any:
+def _load_document(body: str, name: str) -> Any:
     documents = YAML.load(body, name)
     return documents[0] if len(documents) == 1 else None
 
 
-def _checked(value: Any, name: str) -> Calls:
+def _check_calls(value: Any, name: str) -> Calls:
     tests = value.get("tests") if isinstance(value, dict) and value.get("format") == FORMAT else None
     if not isinstance(tests, dict) or not all(isinstance(calls, list) for calls in tests.values()):
-        what = f"this is no cassette: `format: {FORMAT}` and `tests:` are expected"
-        raise InvalidInput(Problem("BK631", what, "name another file, or remove it", Place(name)))
+        message = f"this is no cassette: `format: {FORMAT}` and `tests:` are expected"
+        raise InvalidInput(Problem("BK631", message, "name another file, or remove it", Place(name)))
     for test, calls in tests.items():
         for number, call in enumerate(calls, 1):
             parts = (call.get("request"), call.get("response")) if isinstance(call, dict) else (None,)
             if not all(isinstance(part, dict) for part in parts):
-                what = f"call {number} of {test} has no `request` or no `response`"
-                raise InvalidInput(Problem("BK631", what, "remove it, and record it again", Place(name)))
+                message = f"call {number} of {test} has no `request` or no `response`"
+                raise InvalidInput(Problem("BK631", message, "remove it, and record it again", Place(name)))
     return tests

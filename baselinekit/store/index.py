@@ -1,9 +1,9 @@
-"""`.baselinekit/index.json`: what a run that is about a few baselines has to know of all the others (their
-ids, names and tags), so that it need not read their files.
+"""`.baselinekit/index.json`: the ids, names and tags of all baselines, so that a run for a few of them need
+not read the files of the others.
 
-It is never trusted over a file. What it says of one counts only while the file's size, times and number are
-those that it had when it was read, and only for a file that the run does not read; it says nothing of a file
-in which anything was wrong. Nobody misses it where it cannot be written."""
+It is never trusted over a file. An entry counts only while the file's size, times and inode number are the
+same as when it was read, and only for a file that the run does not read. Files with errors are not in it. If
+it cannot be written, nothing else changes."""
 
 import json
 import os
@@ -26,15 +26,15 @@ from baselinekit.store.record import RecordedFile
 from baselinekit.store.records import beside, bytes_digest
 
 FILE = atomic.INDEX
-_MOST_BYTES = 512_000_000
+_MAX_BYTES = 512_000_000
 TICK = 2_000_000_000
-"""Nanoseconds within which some file system may give two contents of a file the same time."""
+"""Nanoseconds within which some file systems give two contents of a file the same time."""
 
 _STAMP = struct.Struct("<4q")
 
 
 class KnownEntry(NamedTuple):
-    """What selects a baseline, and what tells its content."""
+    """What a baseline is selected by, and the digest of its content."""
 
     id: str
     name: str | None
@@ -46,12 +46,12 @@ class KnownEntry(NamedTuple):
 
 
 Outputs = Mapping[str, Stamp | None]
-"""The stamps of the outputs beside a file by their paths."""
+"""The stamps of the output files of a file, by their paths."""
 
 
 class IndexColumns:
-    """The index in memory and in its file: a list for each thing that is known of files, and of the entries
-    in them. Of 100,000 files that is read five times as fast as an object for each."""
+    """The index in memory and on disk: one list per attribute of the files and of their entries. For 100,000
+    files it loads five times as fast as one object per entry."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -61,16 +61,16 @@ class IndexColumns:
         self.names: list[str | None] = []
         self.tags: list[Sequence[str]] = []
         self.contents: list[str] = []
-        self.of: list[int] = []
-        """Of each entry the number of its file: those of a file stand together."""
+        self.file_numbers: list[int] = []
+        """For each entry the number of its file. The entries of a file are consecutive."""
 
     def add(self, file: str, stamp: Stamp, entries: Iterable[KnownEntry], outputs: Outputs) -> None:
-        for one in entries:
-            self.of.append(len(self.files))
-            self.ids.append(one.id)
-            self.names.append(one.name)
-            self.tags.append(one.tags)
-            self.contents.append(one.content)
+        for entry in entries:
+            self.file_numbers.append(len(self.files))
+            self.ids.append(entry.id)
+            self.names.append(entry.name)
+            self.tags.append(entry.tags)
+            self.contents.append(entry.content)
         self.files.append(file)
         self.stamps += _STAMP.pack(*stamp)
         if outputs:
@@ -83,65 +83,70 @@ class IndexColumns:
         rows = zip(self.ids, self.names, self.tags, self.contents, strict=True)
         return map(
             partial(tuple.__new__, KnownEntry), rows
-        )  # which is KnownEntry(*row), at a third of its time
+        )  # the same as KnownEntry(*row), in a third of the time
 
     def entries(self, number: int) -> list[KnownEntry]:
-        """Those of one file."""
-        part = slice(bisect_left(self.of, number), bisect_right(self.of, number))
+        """Return the entries of one file."""
+        part = slice(bisect_left(self.file_numbers, number), bisect_right(self.file_numbers, number))
         return [*map(KnownEntry, self.ids[part], self.names[part], self.tags[part], self.contents[part])]
 
     def to_json(self) -> bytes:
-        table: dict[tuple[str, ...], int] = {}
-        tagged = [table.setdefault(tuple(tags), len(table)) for tags in self.tags]
+        tag_numbers: dict[tuple[str, ...], int] = {}
+        entry_tags = [tag_numbers.setdefault(tuple(tags), len(tag_numbers)) for tags in self.tags]
         stamps = b2a_base64(self.stamps, newline=False).decode()
-        stated: dict[str, Any] = {"version": __version__, "files": self.files, "stamps": stamps}
-        stated |= {"outputs": self.outputs, "ids": self.ids, "names": self.names, "contents": self.contents}
-        stated |= {"of": self.of, "tags": [*table], "tagged": tagged}
-        return json.dumps(stated, separators=(",", ":")).encode()
+        document: dict[str, Any] = {"version": __version__, "files": self.files, "stamps": stamps}
+        document |= {"outputs": self.outputs, "ids": self.ids, "names": self.names, "contents": self.contents}
+        document |= {"of": self.file_numbers, "tags": [*tag_numbers], "tagged": entry_tags}
+        return json.dumps(document, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> "IndexColumns":
-        """None of any other version."""
-        stated: dict[str, Any] = json.loads(data)
+        """Load what `to_json` wrote; empty if it is from another version of this package."""
+        loaded: dict[str, Any] = json.loads(data)
         columns = cls()
-        if stated["version"] != __version__:
+        if loaded["version"] != __version__:
             return columns
-        columns.files, columns.of = stated["files"], stated["of"]
+        columns.files, columns.file_numbers = loaded["files"], loaded["of"]
         columns.outputs = {
             file: {
-                path: (size, written, changed, inode) for path, (size, written, changed, inode) in of.items()
+                path: (size, written, changed, inode)
+                for path, (size, written, changed, inode) in outputs.items()
             }
-            for file, of in stated["outputs"].items()
+            for file, outputs in loaded["outputs"].items()
         }
-        columns.ids, columns.names, columns.contents = stated["ids"], stated["names"], stated["contents"]
-        columns.stamps = bytearray(a2b_base64(stated["stamps"]))
-        columns.tags = [*map(stated["tags"].__getitem__, stated["tagged"])]
+        columns.ids, columns.names, columns.contents = loaded["ids"], loaded["names"], loaded["contents"]
+        columns.stamps = bytearray(a2b_base64(loaded["stamps"]))
+        columns.tags = [*map(loaded["tags"].__getitem__, loaded["tagged"])]
         if not columns.are_sound():
             raise ValueError
         return columns
 
     def are_sound(self) -> bool:
-        """Whether they are what `to_json` writes: somebody else may have put them there, or half of them."""
+        """Whether the columns could come from `to_json`: something else may have written or damaged the
+        file."""
         of_entries: list[Sized] = [self.ids, self.names, self.contents, self.tags]
         texts = chain(self.files, self.ids, self.contents, chain.from_iterable(self.tags))
         return (
-            {*map(type, [*of_entries, self.files, self.of])} == {list}
-            and {*map(len, of_entries)} == {len(self.of)}
+            {*map(type, [*of_entries, self.files, self.file_numbers])} == {list}
+            and {*map(len, of_entries)} == {len(self.file_numbers)}
             and len(self.stamps) == len(self.files) * _STAMP.size
             and {*map(type, texts)} <= {str}
             and {*map(type, self.names)} <= {str, type(None)}
             and {*map(type, self.tags)} <= {list}
-            and {*map(type, self.of)} <= {int}
-            and self.of == sorted(self.of)
-            and (not self.of or (self.of[0] >= 0 and self.of[-1] < len(self.files)))
+            and {*map(type, self.file_numbers)} <= {int}
+            and self.file_numbers == sorted(self.file_numbers)
+            and (
+                not self.file_numbers
+                or (self.file_numbers[0] >= 0 and self.file_numbers[-1] < len(self.files))
+            )
         )
 
 
-Of = TypeVar("Of")
+Item = TypeVar("Item")
 
 
 class KnownFiles(Mapping[str, list[KnownEntry]]):
-    """What stands in those of the files that are as they were."""
+    """The entries of the files that are unchanged."""
 
     def __init__(self, columns: IndexColumns, numbers: Mapping[str, int]):
         self._columns = columns
@@ -160,47 +165,47 @@ class KnownFiles(Mapping[str, list[KnownEntry]]):
         return len(self._numbers)
 
     def each(self) -> Iterator[tuple[str, KnownEntry]]:
-        """Each entry with its file, none of which is kept."""
-        return self._those(zip(self._files(), self._columns.each_entry(), strict=True))
+        """Yield each entry with its file. No entry is kept in memory."""
+        return self._select(zip(self._files(), self._columns.each_entry(), strict=True))
 
     def ids(self, without: Collection[str]) -> list[str]:
-        """Those in all but some of the files."""
-        pairs = self._those(zip(self._files(), self._columns.ids, strict=True))
+        """Return the ids in all files but those in `without`."""
+        pairs = self._select(zip(self._files(), self._columns.ids, strict=True))
         return [id for file, id in pairs if file not in without]
 
     def _files(self) -> Iterator[str]:
-        return map(self._columns.files.__getitem__, self._columns.of)
+        return map(self._columns.files.__getitem__, self._columns.file_numbers)
 
-    def _those(self, of_all: Iterable[Of]) -> Iterator[Of]:
-        return compress(of_all, map({*self._numbers.values()}.__contains__, self._columns.of))
+    def _select(self, column: Iterable[Item]) -> Iterator[Item]:
+        return compress(column, map({*self._numbers.values()}.__contains__, self._columns.file_numbers))
 
 
 class FileIndex:
-    """What is known of files by their names, as it was read from the state folder."""
+    """What is known about files, by their names, as read from the state folder."""
 
     def __init__(self, root: str, tick: int = TICK):
         self._root = root
         self._tick = tick
         self._columns = IndexColumns()
         with suppress(BaselinekitError, ValueError, RecursionError, AttributeError, LookupError, TypeError):
-            self._columns = IndexColumns.from_json(read(root, FILE, _MOST_BYTES))
+            self._columns = IndexColumns.from_json(read(root, FILE, _MAX_BYTES))
 
-    def known(self, found: Discovery) -> KnownFiles:
-        """What stands in those of the files that are as they were."""
-        numbers = {file: number for number, file in found.unchanged(self._columns.each_file())}
+    def known(self, discovery: Discovery) -> KnownFiles:
+        """Return the entries of the files that are unchanged."""
+        numbers = {file: number for number, file in discovery.unchanged(self._columns.each_file())}
         for file, outputs in self._columns.outputs.items():
-            if any(stamp_of(path) != then for path, then in outputs.items()):
+            if any(stamp_of(path) != old_stamp for path, old_stamp in outputs.items()):
                 numbers.pop(file, None)
         return KnownFiles(self._columns, numbers)
 
     @property
     def files(self) -> Collection[str]:
-        """All of which anything is known, be it so still or not."""
+        """All files in the index, unchanged or not."""
         return self._columns.files
 
     def begin(self) -> int | None:
-        """The time by the clock of the file system, from which a new index can tell which files are too young
-        to be known by their times. None: nothing can be written here."""
+        """Return the time by the clock of the file system, which `keep` needs to leave out files that are too
+        young to be recognised by their times. None if nothing can be written here."""
         try:
             path = os.path.join(atomic.state_folder(self._root), os.path.basename(FILE))
             if stamp_of(path) is None:
@@ -213,42 +218,44 @@ class FileIndex:
     def keep(
         self, now: int, stamps: Mapping[str, Stamp | None], entries: Iterable[Entry], known: Collection[str]
     ) -> None:
-        """Write what was read since `now` of the files with these stamps, beside what is `known` still. Of
-        what is as young as the clock's tick it is not known whether it was written since."""
-        read_now: dict[str, list[Entry]] = {}
+        """Write the entries read from files with these stamps since `now`, and those of files that are still
+        `known`. Files as young as one tick of the clock are left out: they may change without a new stamp."""
+        entries_by_file: dict[str, list[Entry]] = {}
         for entry in entries:
-            read_now.setdefault(entry.source.file, []).append(entry)
-        columns, old = IndexColumns(), self._columns
+            entries_by_file.setdefault(entry.source.file, []).append(entry)
+        columns, old_columns = IndexColumns(), self._columns
         for file, stamp in stamps.items():
-            stated = read_now.get(file)
-            if not stated or not self._is_old(stamp, now):
+            file_entries = entries_by_file.get(file)
+            if not file_entries or not self._is_old(stamp, now):
                 continue
             paths = [
-                os.path.join(*beside(self._root, one.source.file, name))
-                for one in stated
-                for name in one.outputs
+                os.path.join(*beside(self._root, entry.source.file, name))
+                for entry in file_entries
+                for name in entry.outputs
             ]
             outputs = {path: stamp_of(path) for path in paths}
-            if all(self._is_old(one, now) for one in outputs.values()):
-                facts = [KnownEntry(one.id, one.name, one.tags, one.content) for one in stated]
-                columns.add(file, stamp, facts, outputs)
-        for number, file, then in old.each_file():
+            if all(self._is_old(stamp, now) for stamp in outputs.values()):
+                known_entries = [
+                    KnownEntry(entry.id, entry.name, entry.tags, entry.content) for entry in file_entries
+                ]
+                columns.add(file, stamp, known_entries, outputs)
+        for number, file, old_stamp in old_columns.each_file():
             if file in known and file not in stamps:
-                columns.add(file, then, old.entries(number), old.outputs.get(file, {}))
+                columns.add(file, old_stamp, old_columns.entries(number), old_columns.outputs.get(file, {}))
         self._write(columns)
 
     def renew(self, rewritten: Iterable[RecordedFile]) -> None:
-        """Know files again in which a run has changed nothing but the record. One counts only if it was known
-        as it stood before, and holds now what the run has written."""
-        by_name, renewed = {one.file: one for one in rewritten}, False
+        """Update the stamps of files in which a run has only changed the record. A file counts only if the
+        index knew it as it was before, and if it now holds what the run has written."""
+        by_name, renewed = {record.file: record for record in rewritten}, False
         now = self.begin() if by_name and self._columns.files else None
-        for number, file, then in self._columns.each_file() if now is not None else ():
-            one = by_name.get(file)
-            if now is None or one is None or one.stamp != then:
+        for number, file, old_stamp in self._columns.each_file() if now is not None else ():
+            record = by_name.get(file)
+            if now is None or record is None or record.stamp != old_stamp:
                 continue
             stamp = stamp_of(os.path.join(self._root, file))
             with suppress(BaselinekitError):
-                if self._is_old(stamp, now) and bytes_digest(read(self._root, file)) == one.digest:
+                if self._is_old(stamp, now) and bytes_digest(read(self._root, file)) == record.digest:
                     _STAMP.pack_into(self._columns.stamps, number * _STAMP.size, *stamp)
                     renewed = True
         if renewed:

@@ -1,8 +1,9 @@
-"""What a run has finished so far, written down at once, so that a killed run goes on where it was.
+"""A journal of what a run has finished so far, written at once, so that a killed run can continue where it
+was.
 
 `.baselinekit/journal/<key>.jsonl`: a line for each attempt, or for each answer of a model, with a checksum
-in front. A line that was torn by a crash, and what stands after it, is no part of the journal. Whoever writes
-one holds its lock, which the system releases with its owner."""
+in front. A line that was torn by a crash, and everything after it, is ignored. The writer of a journal holds
+its lock, which the system releases when the process ends."""
 
 import contextlib
 import fcntl
@@ -24,25 +25,25 @@ from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 
 _FOLDER = "journal"
-_DEEPER = 16
-"""Levels of nesting around an output."""
+_EXTRA_DEPTH = 16
+"""Levels of nesting that an entry adds around an output."""
 
-_MOST_KEPT = 20
-_LONGEST_LINE = 512_000_000
-"""Bytes: what nobody has written here, and would fill the memory."""
+_MAX_JOURNALS = 20
+_MAX_LINE_BYTES = 512_000_000
+"""Nothing that we wrote is longer, and a longer line could fill the memory."""
 
-_SYNCED_EVERY = 1.0
-"""Seconds of work that a power cut may take; a killed process takes none."""
+_SYNC_INTERVAL = 1.0
+"""Seconds of work that a power cut may lose; a killed process loses none."""
 
 
 def name_of(*parts: str) -> str:
-    """A key from what has to be the same for two runs to be the same."""
+    """Return a key made of everything that has to be equal for two runs to count as the same."""
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 @frozen
 class Line:
-    """Where a line of a journal stands, and what it says."""
+    """A line of a journal: its position, its size and its entry."""
 
     start: int
     size: int
@@ -50,25 +51,25 @@ class Line:
 
 
 class Journal:
-    """Of one run. Lines are added from any thread."""
+    """The journal of one run. Any thread may add lines."""
 
     def __init__(self, root: str, key: str):
         self._name = os.path.join(atomic.STATE_FOLDER, _FOLDER, f"{key}.jsonl")
         self._path = os.path.join(atomic.state_folder(root, _FOLDER), f"{key}.jsonl")
         self._lock = threading.Lock()
         self._synced = time.monotonic()
-        self._handle = self._opened()
+        self._handle = self._open_locked()
         self._size = 0
         self.torn = 0
-        """Bytes at its end that were no whole lines, when it was read."""
-        _sweep(os.path.dirname(self._path))
+        """How many bytes at the end were no whole lines when the journal was read."""
+        _remove_old_journals(os.path.dirname(self._path))
 
     def begin(self, go_on: bool) -> list[Json]:
-        """What an earlier run has finished, where this one is to go on with it; else it begins anew."""
+        """Return the entries of an earlier run if this one continues it; else empty the journal."""
         return [line.entry for line in self.lines(go_on)]
 
     def lines(self, go_on: bool) -> Iterator[Line]:
-        """The same line by line: to be read to the end before anything is added."""
+        """Like `begin`, but line by line. Has to be read to the end before anything is added."""
         self._size = 0
         for line in _whole_lines(self._handle) if go_on else ():
             yield line
@@ -77,12 +78,12 @@ class Journal:
         os.ftruncate(self._handle, self._size)
 
     def at(self, line: Line) -> Json:
-        """What a line says that was not kept in memory."""
-        return _entry_in(os.pread(self._handle, line.size, line.start))
+        """Read the entry of a line again from the file."""
+        return _parse_entry(os.pread(self._handle, line.size, line.start))
 
     def add(self, entry: Json) -> None:
-        """Write down one line, before anybody is told of it. One that does not go in whole is taken out
-        again: what comes after it would be lost with it."""
+        """Write one line, before its result is used. A line that cannot be written whole is removed again:
+        otherwise what follows it would be lost with it."""
         body = to_bytes(entry)
         data = b"%08x %s\n" % (zlib.crc32(body), body)
         with self._lock:
@@ -93,24 +94,24 @@ class Journal:
                     os.ftruncate(self._handle, self._size)
                 raise NotRecorded(cannot_write(self._name, error)) from None
             self._size += len(data)
-            is_due = time.monotonic() >= self._synced + _SYNCED_EVERY
+            is_due = time.monotonic() >= self._synced + _SYNC_INTERVAL
             if is_due:
                 self._synced = time.monotonic()
-        if is_due:  # while others write: a disk takes its time
+        if is_due:  # outside of the lock, so that other threads can write meanwhile
             try:
                 os.fdatasync(self._handle)
             except OSError as error:
                 raise NotRecorded(cannot_write(self._name, error)) from None
 
     def forget(self) -> None:
-        """The run is done: there is nothing to go on with."""
+        """Delete the journal: the run is done, so there is nothing to continue."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
     def close(self) -> None:
         os.close(self._handle)
 
-    def _opened(self) -> int:
+    def _open_locked(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         while True:
             try:
@@ -120,19 +121,19 @@ class Journal:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(handle), os.stat(self._path)):
-                    return self._regular(handle)
-            except FileNotFoundError:  # who held it has just finished
+                    return self._require_regular(handle)
+            except FileNotFoundError:  # the run that held it has just finished
                 pass
             except OSError:
                 os.close(handle)
-                what = "another run of the same cases is under way"
+                message = "another run of the same cases is under way"
                 raise CannotReplay(
-                    Problem("BK720", what, "wait until it has finished, or stop it first")
+                    Problem("BK720", message, "wait until it has finished, or stop it first")
                 ) from None
             os.close(handle)
 
-    def _regular(self, handle: int) -> int:
-        """The same, where it is a file: what else stands there is nothing of ours."""
+    def _require_regular(self, handle: int) -> int:
+        """Return the handle if it is that of a regular file, else raise: nothing else there is ours."""
         if stat.S_ISREG(os.fstat(handle).st_mode):
             return handle
         os.close(handle)
@@ -140,41 +141,41 @@ class Journal:
 
 
 def _whole_lines(handle: int) -> Iterator[Line]:
-    """The lines up to the first that is not whole."""
+    """Yield the lines before the first that is not whole."""
     with open(os.dup(handle), "rb") as file:
         file.seek(0)
         start = 0
-        while data := file.readline(_LONGEST_LINE):
-            entry = _entry_in(data)
+        while data := file.readline(_MAX_LINE_BYTES):
+            entry = _parse_entry(data)
             if entry is None:
                 return
             yield Line(start, len(data), entry)
             start += len(data)
 
 
-def _write(handle: int, data: bytes, place: int) -> None:
-    rest = memoryview(data)
-    while rest:
-        written = os.pwrite(handle, rest, place)
-        rest, place = rest[written:], place + written
+def _write(handle: int, data: bytes, position: int) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        written = os.pwrite(handle, remaining, position)
+        remaining, position = remaining[written:], position + written
 
 
-def _entry_in(data: bytes) -> Json:
-    """What a line says; None where it is not whole."""
+def _parse_entry(data: bytes) -> Json:
+    """Return the entry of a line; None if the line is not whole."""
     checksum, _, body = data.removesuffix(b"\n").partition(b" ")
     if not data.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
         return None
     try:
-        return decode(body.decode("utf-8"), MAX_DEPTH + _DEEPER)
+        return decode(body.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH)
     except (NotJson, UnicodeDecodeError):
         return None
 
 
-def _sweep(folder: str) -> None:
-    """Of runs that nobody has gone on with the oldest journals go, unless somebody is writing them."""
+def _remove_old_journals(folder: str) -> None:
+    """Remove the oldest journals, except those that a process is writing."""
     with contextlib.suppress(OSError):
         files = sorted((os.path.join(folder, name) for name in os.listdir(folder)), key=os.path.getmtime)
-        for file in files[:-_MOST_KEPT]:
+        for file in files[:-_MAX_JOURNALS]:
             with contextlib.suppress(OSError):
                 _remove_unheld(file)
 
@@ -188,24 +189,24 @@ def _remove_unheld(file: str) -> None:
         os.close(handle)
 
 
-# The answers of models to one run, so that a run which goes on asks for none of them again. Several runs of
-# the same things may be under way: each writes a journal of its own. Those that nobody writes any more are
-# what there is to go on with; who begins anew is done with them.
+# The answers that models gave to one run, so that a continued run asks for none of them again. Several runs
+# of the same cases may be under way: each writes its own journal. A run continues with the journals that no
+# process writes any more; one that starts anew deletes them.
 
 
 class AnswerJournal:
-    """Keeps answers by their names, as a cassette does, and finds those of earlier runs. `key`: what the run
-    is about."""
+    """Keeps answers by their names, as a cassette does, and finds those of earlier runs. `key` says what the
+    run is about."""
 
     def __init__(self, root: str, key: str, go_on: bool):
         self._journals = unheld_journals(root, key, go_on)
         self.lost: NotRecorded | None = None
-        """Why an answer could not be kept, if one could not."""
+        """The error of the first answer that could not be written."""
         self._known: dict[tuple[str, str], tuple[Journal, Line]] = {}
         for journal in self._journals:
             for line in journal.lines(go_on):
-                if (place := _place_of(line.entry)) is not None:
-                    self._known[place] = journal, replace(line, entry=None)  # read when it is asked for
+                if (answer_key := _answer_key(line.entry)) is not None:
+                    self._known[answer_key] = journal, replace(line, entry=None)  # read again on demand
         if not go_on:
             for journal in self._journals[:-1]:
                 journal.forget()
@@ -216,19 +217,19 @@ class AnswerJournal:
 
     @property
     def is_torn(self) -> bool:
-        """Whether one of them ended within a line."""
+        """Whether one of the journals ended within a line."""
         return any(journal.torn for journal in self._journals)
 
     def find(self, model: str, key: str) -> Json:
         """The record, or None when there is none."""
-        if (found := self._known.get((model, key))) is None:
+        if (location := self._known.get((model, key))) is None:
             return None
-        journal, line = found
+        journal, line = location
         entry = journal.at(line)
         return entry["record"] if isinstance(entry, dict) else None
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        """Behind the others. NotRecorded where there is no room, which is remembered."""
+        """Append an answer. NotRecorded if it cannot be written, which `lost` remembers."""
         try:
             self._journals[-1].add({"model": model, "name": key, "record": record})
         except NotRecorded as error:
@@ -242,7 +243,7 @@ class AnswerJournal:
         return []
 
     def drop(self, model: str, name: str) -> None:
-        """Nothing is taken out of a journal: what comes later counts."""
+        """Do nothing: answers stay in a journal, and a later one overrides them."""
 
     def forget(self) -> None:
         for journal in self._journals:
@@ -254,7 +255,7 @@ class AnswerJournal:
 
 
 class EarlierAnswers:
-    """Those that journals hold, for a worker: somebody else holds and writes them."""
+    """The answers in journals, read-only, for a worker process: its parent locks and writes the journals."""
 
     def __init__(self, root: str, key: str, go_on: bool):
         self._known: dict[tuple[str, str], Json] = {}
@@ -266,8 +267,8 @@ class EarlierAnswers:
         try:
             is_file = stat.S_ISREG(os.fstat(handle).st_mode)
             for line in _whole_lines(handle) if is_file else ():
-                if (place := _place_of(line.entry)) is not None:
-                    self._known[place] = line.entry["record"]
+                if (answer_key := _answer_key(line.entry)) is not None:
+                    self._known[answer_key] = line.entry["record"]
         finally:
             os.close(handle)
 
@@ -279,7 +280,7 @@ class EarlierAnswers:
         return self._known.get((model, key))
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        """Whoever holds the journal does that."""
+        """Do nothing: the process that holds the journal does that."""
 
     def every(self) -> list[Json]:
         return []
@@ -288,39 +289,39 @@ class EarlierAnswers:
         return []
 
     def drop(self, model: str, name: str) -> None:
-        """Nothing is taken out of a journal."""
+        """Do nothing: answers stay in a journal."""
 
 
-def _place_of(entry: Json) -> tuple[str, str] | None:
-    """The model and the name of an answer, if a line holds one."""
+def _answer_key(entry: Json) -> tuple[str, str] | None:
+    """Return the model and the name of an answer, if a line holds one."""
     if isinstance(entry, dict) and entry.keys() == {"model", "name", "record"}:
         return entry["model"], entry["name"]
     return None
 
 
 def files_of(root: str, key: str) -> list[str]:
-    """The journals of a key, the oldest first."""
+    """Return the journals of a key, the oldest first."""
     folder = atomic.state_folder(root, _FOLDER)
-    with contextlib.suppress(OSError):  # one of them has just gone: its run has come to its end
+    with contextlib.suppress(OSError):  # one was removed meanwhile: its run has finished
         return sorted(glob(os.path.join(glob_escape(folder), f"{key}-*.jsonl")), key=os.path.getmtime)
     return []
 
 
 def unheld_journals(root: str, key: str, go_on: bool) -> list[Journal]:
-    """Those of a key that nobody writes, the oldest first; a new one where there is none. CannotReplay for
-    who wants to `go_on` with what is still under way."""
-    found: list[Journal] = []
-    held: CannotReplay | None = None
+    """Open the journals of a key that no process writes, the oldest first, or a new one if there are none.
+    CannotReplay if `go_on` and all of them are still being written."""
+    journals: list[Journal] = []
+    held_error: CannotReplay | None = None
     for file in files_of(root, key):
         try:
-            found.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
+            journals.append(Journal(root, os.path.basename(file).removesuffix(".jsonl")))
         except CannotReplay as error:
-            held = error
-    if held is not None and go_on and not found:
-        raise held
+            held_error = error
+    if held_error is not None and go_on and not journals:
+        raise held_error
     number = 0
-    while not found:
+    while not journals:
         number += 1
         with contextlib.suppress(CannotReplay):
-            found.append(Journal(root, f"{key}-{number}"))
-    return found
+            journals.append(Journal(root, f"{key}-{number}"))
+    return journals

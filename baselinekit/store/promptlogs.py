@@ -1,9 +1,9 @@
-"""What is noted of a prompt folder in the folder itself: a line for each run of its cases (`.eval.jsonl`) and
-for each time that the prompt was sent (`.usage.jsonl`).
+"""The logs in a prompt folder: a line for each run of its cases (`.eval.jsonl`) and for each time that the
+prompt was sent (`.usage.jsonl`).
 
-A row is one line, appended by one write under the lock of the file and synced: there is never half of one
-between two others. Lines of other tools are read too: keys that are not known are left alone, and a line that
-cannot be read is told with its place and hides no other."""
+A row is one line, appended by one write under the lock of the file and synced, so a partial row is never
+followed by another on the same line. Lines of other tools are read too: unknown keys are ignored, and a line
+that cannot be read is reported with its place and does not affect others."""
 
 import os
 import stat
@@ -25,47 +25,49 @@ EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 Row = TypeVar("Row", EvalRow, UsageRow)
 
 _OPTIONAL = ("graders", "inputs", "interrupted")
-"""Keys of a row that are written only where they say something."""
+"""Keys of a row that are written only if they have a value."""
 
 
-# Written.
+# Writing.
 
 
 def note_evals(root: str, folder: str, row: EvalRow, hurry: atomic.Hurry | None = None) -> list[str]:
-    """Append what came of a run of the folder's cases. Given back is what should be known of the file, or why
-    nothing was noted: the verdict of the run stands anyhow."""
-    written = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
-    return _noted(root, os.path.join(folder, EVALS), written, "this run", hurry)
+    """Append the result of a run of the folder's cases. Returns notes about the file, or the reason why
+    nothing was appended: the verdict of the run does not depend on it."""
+    content = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
+    return _append_row(root, os.path.join(folder, EVALS), content, "this run", hurry)
 
 
 def note_use(root: str, folder: str, row: UsageRow, hurry: atomic.Hurry | None = None) -> list[str]:
-    """The same for one time that the prompt was sent."""
-    return _noted(root, os.path.join(folder, USES), asdict(row), "this use", hurry)
+    """Append a row for one time that the prompt was sent."""
+    return _append_row(root, os.path.join(folder, USES), asdict(row), "this use", hurry)
 
 
-def _noted(root: str, file: str, row: Json, what: str, hurry: atomic.Hurry | None) -> list[str]:
+def _append_row(root: str, file: str, row: Json, subject: str, hurry: atomic.Hurry | None) -> list[str]:
     try:
         with atomic.lock(root, file, hurry=hurry):
-            return _append(root, file, jsontext.to_bytes(row) + b"\n")
+            return _append_line(root, file, jsontext.to_bytes(row) + b"\n")
     except BaselinekitError as error:
-        why = "; ".join(one.message + (f" ({one.hint})" if one.hint else "") for one in error.problems)
-        return [f"{what} of {os.path.dirname(file) or 'the prompt'} is not noted: {why}"]
+        reason = "; ".join(
+            problem.message + (f" ({problem.hint})" if problem.hint else "") for problem in error.problems
+        )
+        return [f"{subject} of {os.path.dirname(file) or 'the prompt'} is not noted: {reason}"]
 
 
-def _append(root: str, file: str, line: bytes) -> list[str]:
-    """One write. What a full disk took only a part of is taken back."""
+def _append_line(root: str, file: str, line: bytes) -> list[str]:
+    """Append a line with one write. If the disk is full, a partly written line is removed again."""
     try:
-        handle, is_new = _opened(root, file)
+        handle, is_new = _open_for_append(root, file)
     except OSError as error:
         raise NotRecorded(atomic.cannot_write(file, error)) from None
     try:
         size = os.fstat(handle).st_size
-        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = b"\n" + line if torn else line
+        is_torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        data = b"\n" + line if is_torn else line
         try:
-            rest = memoryview(data)[os.write(handle, data) :]
-            while rest:  # as on a disk that is nearly full: the next write says why
-                rest = rest[os.write(handle, rest) :]
+            remaining = memoryview(data)[os.write(handle, data) :]
+            while remaining:  # such as on a nearly full disk: the next write raises the error
+                remaining = remaining[os.write(handle, remaining) :]
             os.fsync(handle)
         except OSError:
             os.ftruncate(handle, size)
@@ -76,13 +78,13 @@ def _append(root: str, file: str, line: bytes) -> list[str]:
         raise NotRecorded(atomic.cannot_write(file, error)) from None
     finally:
         os.close(handle)
-    what = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
-    return [f"{file}: {what}"] if torn else []
+    message = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
+    return [f"{file}: {message}"] if is_torn else []
 
 
-def _opened(root: str, file: str) -> tuple[int, bool]:
-    """The file, and whether it was made. It is never a link, wherever that leads: what stands in a checkout
-    is not to choose which file grows."""
+def _open_for_append(root: str, file: str) -> tuple[int, bool]:
+    """Open the file, and return whether it was created. Links are refused: the contents of a checkout must
+    not decide which file is written to."""
     folder, name = os.path.split(file)
     path = os.path.join(resolve(root, folder), name)
     is_new = not os.path.lexists(path)
@@ -90,13 +92,13 @@ def _opened(root: str, file: str) -> tuple[int, bool]:
     if not is_new and not stat.S_ISREG(os.lstat(path).st_mode):
         raise NotRecorded(Problem("BK120", f"{file} is a link, or no regular file", "remove it"))
     handle = os.open(path, flags, 0o666)
-    try:  # asked of the system, so that nobody can change a link to a folder in between
-        opened = os.readlink(f"/proc/self/fd/{handle}")
+    try:  # ask the system for the real path of the open file: a link may have changed meanwhile
+        real_path = os.readlink(f"/proc/self/fd/{handle}")
     except OSError:
-        opened = os.path.realpath(path)
+        real_path = os.path.realpath(path)
     try:
         if not os.path.isabs(file):
-            check_inside(os.path.realpath(root), opened, file)
+            check_inside(os.path.realpath(root), real_path, file)
     except BaseException:
         os.close(handle)
         raise
@@ -111,12 +113,12 @@ def _sync_folder(folder: str) -> None:
         os.close(handle)
 
 
-# Read.
+# Reading.
 
 
 @frozen
 class Log(Generic[Row]):
-    """The rows of a file, the oldest first; None for a line that cannot be read, of which a note says why."""
+    """The rows of a file, the oldest first. A line that cannot be read is None, and a note says why."""
 
     file: str
     rows: tuple[Row | None, ...] = ()
@@ -136,11 +138,11 @@ def read_uses(root: str, folder: str) -> Log[UsageRow]:
 
 
 class _NotARow(Exception):
-    """Not an error: what is wrong with one line, of which the others know nothing."""
+    """What is wrong with one line. It becomes a note: the other lines are read all the same."""
 
 
 def _read(root: str, file: str, row_of: Callable[[Json], Row]) -> Log[Row]:
-    """A file that is not there has no rows."""
+    """Read the rows of a file. A file that does not exist has no rows."""
     if not os.path.lexists(os.path.join(root, file)):
         return Log(file)
     rows: list[Row | None] = []
@@ -152,54 +154,54 @@ def _read(root: str, file: str, row_of: Callable[[Json], Row]) -> Log[Row]:
             value = jsontext.decode(line.decode("utf-8"))
             rows.append(row_of(value))
         except (_NotARow, jsontext.NotJson, UnicodeDecodeError) as error:
-            why = str(error) if isinstance(error, _NotARow) else "it is no JSON, or not all of it"
+            reason = str(error) if isinstance(error, _NotARow) else "it is no JSON, or not all of it"
             rows.append(None)
             hint = "remove the line, or mend it; it counts for nothing"
-            notes.append(Problem("BK768", f"a row that cannot be read: {why}", hint, Place(file, number)))
+            notes.append(Problem("BK768", f"a row that cannot be read: {reason}", hint, Place(file, number)))
     return Log(file, tuple(rows), tuple(notes))
 
 
 def _eval_row(value: Json) -> EvalRow:
-    row = _mapping(value)
+    row = _require_mapping(value)
     scope = row.get("scope")
     if not (scope is None or isinstance(scope, str)):
-        scope = _texts(row, "scope")
+        scope = _texts_at(row, "scope")
     return EvalRow(
-        ts=_text(row, "ts") or "",
-        all_passed=_flag(row, "all_passed"),
-        total=_number(row, "total"),
-        passed=_number(row, "passed"),
-        failed_cases=_texts(row, "failed_cases"),
+        ts=_text_at(row, "ts") or "",
+        all_passed=_require_bool(row, "all_passed"),
+        total=_count_at(row, "total"),
+        passed=_count_at(row, "passed"),
+        failed_cases=_texts_at(row, "failed_cases"),
         scope=scope,
-        content=_text(row, "content"),
-        attempts=_number(row, "attempts") or 1,
-        graders=_text(row, "graders"),
-        inputs=_texts(row, "inputs"),
+        content=_text_at(row, "content"),
+        attempts=_count_at(row, "attempts") or 1,
+        graders=_text_at(row, "graders"),
+        inputs=_texts_at(row, "inputs"),
         interrupted=row.get("interrupted") is True,
     )
 
 
 def _usage_row(value: Json) -> UsageRow:
-    row = _mapping(value)
-    verified = None if row.get("verified") is None else _flag(row, "verified")
-    case, model, content = (_text(row, key) for key in ("case", "model", "content"))
-    return UsageRow(_text(row, "ts") or "", _flag(row, "sent"), verified, case, model, content)
+    row = _require_mapping(value)
+    verified = None if row.get("verified") is None else _require_bool(row, "verified")
+    case, model, content = (_text_at(row, key) for key in ("case", "model", "content"))
+    return UsageRow(_text_at(row, "ts") or "", _require_bool(row, "sent"), verified, case, model, content)
 
 
-def _mapping(value: Json) -> dict[str, Json]:
+def _require_mapping(value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise _NotARow("it is no mapping")
     return value
 
 
-def _flag(row: dict[str, Json], key: str) -> bool:
-    """What decides: nobody guesses it."""
+def _require_bool(row: dict[str, Json], key: str) -> bool:
+    """Return a required boolean. It decides a verdict, so there is no default."""
     if not isinstance(row.get(key), bool):
         raise _NotARow(f"`{key}` is " + ("neither true nor false" if key in row else "missing"))
     return bool(row[key])
 
 
-def _number(row: dict[str, Json], key: str) -> int:
+def _count_at(row: dict[str, Json], key: str) -> int:
     value = row.get(key)
     if value is None:
         return 0
@@ -208,16 +210,16 @@ def _number(row: dict[str, Json], key: str) -> int:
     return value
 
 
-def _text(row: dict[str, Json], key: str) -> str | None:
-    """What only explains may be anything: what is no text says nothing."""
+def _text_at(row: dict[str, Json], key: str) -> str | None:
+    """Return a text that only informs; None if the value is anything else."""
     value = row.get(key)
     return value if isinstance(value, str) else None
 
 
-def _texts(row: dict[str, Json], key: str) -> list[str]:
+def _texts_at(row: dict[str, Json], key: str) -> list[str]:
     value = row.get(key)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise _NotARow(f"`{key}` is no list of texts")
     return value

@@ -1,4 +1,4 @@
-"""Files to baselines: all of them, or everything that is wrong in any of them, with file, line and column."""
+"""Load baselines from files: all of them, or every problem in any of them, with file, line and column."""
 
 import gc
 import os
@@ -19,86 +19,95 @@ from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import discover
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 
-# From a path in a baseline to file, line and column: the file is parsed again, but only when asked.
+# From a path in a baseline to file, line and column. The file is parsed again, but only on demand.
 
 
-_LISTS = ("ignore_values", "require_keys")
+_OPTION_LISTS = ("ignore_values", "require_keys")
 
 
 def locate(source: Source, path: Path, root: str) -> Place:
-    """Where the value at a path of the baseline stands, or the nearest thing above it that is there."""
+    """Return the place of the value at a path of the baseline, or of its nearest existing parent."""
     return locate_all(source, [path], root)[0]
 
 
 def locate_all(source: Source, paths: Sequence[Path], root: str) -> list[Place]:
-    """The same for many paths of one baseline, at the price of one."""
+    """Like `locate`, for many paths of one baseline: the file is parsed once."""
     return locate_each([(source, paths)], root)[0]
 
 
-def locate_each(wanted: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
-    """The same for many baselines: each file is parsed once, however many of them it holds."""
-    found = [[Place(source.file)] * len(paths) for source, paths in wanted]
-    of_file: dict[str, list[int]] = {}
-    for number, (source, _) in enumerate(wanted):
-        of_file.setdefault(source.file, []).append(number)
-    for file, numbers in of_file.items():
+def locate_each(requests: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
+    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds."""
+    places = [[Place(source.file)] * len(paths) for source, paths in requests]
+    numbers_by_file: dict[str, list[int]] = {}
+    for number, (source, _) in enumerate(requests):
+        numbers_by_file.setdefault(source.file, []).append(number)
+    for file, numbers in numbers_by_file.items():
         with suppress(BaselinekitError):
             body = decode(read(root, file), file).body
-            steps: dict[int, list[Path]] = {}
+            paths_by_document: dict[int, list[Path]] = {}
             for number in numbers:
-                steps.setdefault(wanted[number][0].document, []).extend(_steps(*wanted[number]))
-            marks = mark_each(language(file).events(body), steps)
+                paths_by_document.setdefault(requests[number][0].document, []).extend(
+                    _candidate_paths(*requests[number])
+                )
+            marks = mark_each(language(file).events(body), paths_by_document)
             for number in numbers:
-                there = marks.get(wanted[number][0].document)
-                if there and there.root:
-                    found[number] = _places(there, body, *wanted[number], root)
-    return found
+                document_marks = marks.get(requests[number][0].document)
+                if document_marks and document_marks.root:
+                    places[number] = _find_places(document_marks, body, *requests[number], root)
+    return places
 
 
-def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
-    """Every way into the document that finding these paths may take."""
+def _candidate_paths(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield every path in the document that `_find_places` may look up for these paths."""
     for path in paths:
-        if of := output_of(path):
-            yield records.place_in(source, (*of, "output_file"))
+        if output_path := output_of(path):
+            yield records.place_in(source, (*output_path, "output_file"))
         yield records.place_in(source, path)
         yield in_options(source, path)
 
 
-def _places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
-    of_file: dict[Path, str] = {}
-    for of in {output_of(path) for path in paths}:
-        nodes, rest = marks.reach(records.place_in(source, (*of, "output_file"))) if of else ([], ())
-        if of and not rest:
-            of_file[of] = nodes[-1].value
-    there = {
-        of: iter(in_output(source, name, [p[len(of) + 1 :] for p in paths if output_of(p) == of], root))
-        for of, name in of_file.items()
+def _find_places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
+    output_files: dict[Path, str] = {}
+    for output_path in {output_of(path) for path in paths}:
+        nodes, missing = (
+            marks.reach(records.place_in(source, (*output_path, "output_file"))) if output_path else ([], ())
+        )
+        if output_path and not missing:
+            output_files[output_path] = nodes[-1].value
+    places_in_outputs = {
+        output_path: iter(
+            in_output(
+                source, name, [p[len(output_path) + 1 :] for p in paths if output_of(p) == output_path], root
+            )
+        )
+        for output_path, name in output_files.items()
         if name
     }
     places = []
     for path in paths:
-        beside = there.get(output_of(path) or ())
-        if beside is not None:
-            places.append(next(beside))
+        output_places = places_in_outputs.get(output_of(path) or ())
+        if output_places is not None:
+            places.append(next(output_places))
             continue
-        nodes, rest = marks.reach(records.place_in(source, path))
-        if rest and not marks.reach(in_options(source, path))[1]:
+        nodes, missing = marks.reach(records.place_in(source, path))
+        if missing and not marks.reach(in_options(source, path))[1]:
             nodes = marks.reach(in_options(source, path))[0]
         places.append(place(source.file, body, position(nodes[-1])))
     return places
 
 
 def output_of(path: Path) -> Path | None:
-    """Where the known-good output stands that a path leads into: the record's own, or a variant."""
-    own, variant = known_path(None), 3
-    if path[:2] == (*own, "output"):
-        return own
-    return path[:variant] if path[:2] == (*own, "variants") and path[variant:][:1] == ("output",) else None
+    """Return the path of the known-good state whose output contains `path`: the baseline's own or a variant;
+    None if `path` is not in an output."""
+    known, variant = known_path(None), 3
+    if path[:2] == (*known, "output"):
+        return known
+    return path[:variant] if path[:2] == (*known, "variants") and path[variant:][:1] == ("output",) else None
 
 
 def in_options(source: Source, path: Path) -> Path:
-    """Two lists of the comparison may also stand in its options."""
-    if path[:1] == ("comparison",) and len(path) > 1 and path[1] in _LISTS:
+    """Return the path in the document where two lists of the comparison may be instead: in its options."""
+    if path[:1] == ("comparison",) and len(path) > 1 and path[1] in _OPTION_LISTS:
         path = ("comparison", "options", *path[1:])
     return records.place_in(source, path)
 
@@ -116,7 +125,7 @@ def in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> li
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
-    """The baselines of these files, in their order."""
+    """Load the baselines of these files, in their order."""
     baselines, error = load_partly(files, root)
     if error is not None:
         raise error
@@ -124,19 +133,19 @@ def load(files: Sequence[str], root: str) -> list[Baseline]:
 
 
 def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
-    """What can be read, and what is wrong with the rest: for who has more to find fault with."""
-    loaded = LoadedFiles()
+    """Load what can be read, and return the problems of the rest, for callers that check further."""
+    loaded_files = LoadedFiles()
     with without_collector():
         for file in files:
-            loaded.read(file, root)
-    loaded.problems += same_ids(loaded.baselines, root)
-    if loaded.problems:
-        return loaded.baselines, InvalidInput(*loaded.problems, *loaded.refused)
-    return loaded.baselines, Refused(*loaded.refused) if loaded.refused else None
+            loaded_files.read(file, root)
+    loaded_files.problems += same_ids(loaded_files.baselines, root)
+    if loaded_files.problems:
+        return loaded_files.baselines, InvalidInput(*loaded_files.problems, *loaded_files.refused)
+    return loaded_files.baselines, Refused(*loaded_files.refused) if loaded_files.refused else None
 
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
-    """A record that no file holds yet; it need not have an output."""
+    """Load a record that is not in a file yet. It need not have an output."""
     baseline, problems = records.read_record(record, Source("", form=records.form(record)))
     if baseline is None or problems:
         raise InvalidInput(*problems)
@@ -144,20 +153,20 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 
 
 def parse(data: bytes, file: str) -> list[Baseline]:
-    """The baselines in bytes that need not be those on the disk; what stands in files beside is left out."""
-    found = []
+    """Load the baselines from bytes, which may differ from the file on the disk. Output files are not
+    read."""
+    baselines = []
     for source, raw in records_in(data, file):
         baseline, problems = records.read_record(raw, source)
         if baseline is None or problems:
             raise InvalidInput(*problems)
-        found.append(baseline)
-    return found
+        baselines.append(baseline)
+    return baselines
 
 
 def taken_ids(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
-    """The records of a project by their ids, in small letters: an id is unique also where upper and lower
-    case are one. Files that cannot be read are no obstacle: what is wrong with them is said when they are
-    loaded."""
+    """Return the records of a project by their case-folded ids: ids must be unique even without regard to
+    case. Files that cannot be read are skipped: loading them reports what is wrong."""
     files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
     sweep(root, {os.path.dirname(file) for file in files})
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
@@ -172,8 +181,8 @@ def taken_ids(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Python's collector of cycles keeps still: reading makes many objects that stay and no cycles, and to
-    look through them again and again takes a tenth of the time."""
+    """Switch off Python's cyclic garbage collector. Reading makes many objects that stay and no cycles, and
+    scanning them again and again takes a tenth of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -183,25 +192,26 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-_SELDOM = 50_000
+_RARE_THRESHOLD = 50_000
+"""New objects before the garbage collector runs."""
 
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """Python's collector of cycles comes after so many new objects: an answer is a tree of thousands, without
-    a cycle, and to look through it again and again while it grows takes a twentieth of a run."""
-    usual = gc.get_threshold()
-    gc.set_threshold(usual[0] and max(usual[0], _SELDOM), *usual[1:])
+    """Run Python's cyclic garbage collector less often. An answer is a tree of thousands of objects without a
+    cycle, and scanning it again and again while it grows takes a twentieth of a run."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(thresholds[0] and max(thresholds[0], _RARE_THRESHOLD), *thresholds[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*usual)
+        gc.set_threshold(*thresholds)
 
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """What is there already stays, and the collector does not look through it again: it would as often as
-    there is a quarter more."""
+    """Exempt all existing objects from garbage collection. Otherwise they are scanned each time that a
+    quarter as many new ones exist."""
     gc.freeze()
     try:
         yield
@@ -221,8 +231,8 @@ class Locatable(Protocol):
 
 @dataclass(slots=True)
 class LoadedFiles:
-    """The baselines of several files, and what is wrong with these. `sizes`: about how many bytes each
-    baseline has in its files; `raw`: their records as they stand there, where they are asked for."""
+    """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
+    baseline has in its files. `raw`: the records as loaded, if requested by a list here."""
 
     baselines: list[Baseline] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -240,70 +250,77 @@ class LoadedFiles:
             self.fail(error)
 
     def add(self, data: bytes, file: str, root: str) -> None:
-        wrong: dict[int, list[Problem]] = {}
-        failed: list[tuple[Source, Path, BaselinekitError]] = []
-        found = records_in(data, file)
-        for source, raw in found:
+        problems_by_document: dict[int, list[Problem]] = {}
+        output_errors: list[tuple[Source, Path, BaselinekitError]] = []
+        entries = records_in(data, file)
+        for source, raw in entries:
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
-                here = wrong.setdefault(source.document, [])
-                here += [replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems]
+                document_problems = problems_by_document.setdefault(source.document, [])
+                document_problems += [
+                    replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems
+                ]
                 continue
-            known, errors = records.with_files(baseline.baseline, root, file)
-            failed += [(source, at, error) for at, error in errors]
+            filled, errors = records.with_files(baseline.baseline, root, file)
+            output_errors += [(source, at, error) for at, error in errors]
             if not errors:
-                is_whole = known is baseline.baseline
-                self.baselines.append(baseline if is_whole else replace(baseline, baseline=known))
-                beside = 0 if is_whole else records.size_beside(known, root, file)
-                self.sizes.append(len(data) // len(found) + beside)
+                is_whole = filled is baseline.baseline
+                self.baselines.append(baseline if is_whole else replace(baseline, baseline=filled))
+                output_size = 0 if is_whole else records.size_beside(filled, root, file)
+                self.sizes.append(len(data) // len(entries) + output_size)
                 if self.raw is not None:
                     self.raw.append(raw)
-        if wrong:
-            self.problems += place_problems(decode(data, file).body, file, wrong)
-        if failed:
-            named = locate_each([(source, [(*at, "output_file")]) for source, at, _ in failed], root)
-            for (*_, error), (place,) in zip(failed, named, strict=True):
+        if problems_by_document:
+            self.problems += place_problems(decode(data, file).body, file, problems_by_document)
+        if output_errors:
+            name_places = locate_each(
+                [(source, [(*at, "output_file")]) for source, at, _ in output_errors], root
+            )
+            for (*_, error), (place,) in zip(output_errors, name_places, strict=True):
                 self.fail(type(error)(*(placed_at(problem, place) for problem in error.problems)))
 
 
-def placed_at(problem: Problem, named: Place) -> Problem:
-    """What is wrong with the file of an output is told where it is named, unless the fault is inside."""
+def placed_at(problem: Problem, name_place: Place) -> Problem:
+    """Move a problem with an output file to the place that names the file, unless it is at a line inside."""
     if problem.place and problem.place.line:
         return problem
     message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return replace(problem, place=named, message=message)
+    return replace(problem, place=name_place, message=message)
 
 
 def records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
-    """The records of a file, each with its source."""
+    """Return the records of a file, each with its source."""
     body = decode(data, file).body
     try:
-        found = list(records.sources(data, body, file))
+        entries = list(records.sources(data, body, file))
     except records.NotABaselineError as error:
         raise InvalidInput(*place_problems(body, file, {error.document: [error.problem]})) from None
-    if not found:
+    if not entries:
         hint = "write a baseline into it, or remove it"
         raise InvalidInput(Problem("BK110", "not a baseline: the file is empty", hint, Place(file, 1, 1)))
-    return found
+    return entries
 
 
-def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
-    """An id that is there twice, if only in other letters: files are named by them."""
-    first: dict[str, Locatable] = {}
-    pairs = [(item, first.setdefault(item.id.casefold(), item)) for item in named]
-    first_of_each, twice = FirstOfEach(), Problem("BK109", "")
+def same_ids(items: Sequence[Locatable], root: str) -> list[Problem]:
+    """Return a problem for each id that occurs twice. Ids that differ only in case count as the same, because
+    files are named after them."""
+    first_items: dict[str, Locatable] = {}
+    pairs = [(item, first_items.setdefault(item.id.casefold(), item)) for item in items]
+    first_of_each, repeated = FirstOfEach(), Problem("BK109", "")
     pairs = [
         (item, earlier)
         for item, earlier in pairs
-        if item is not earlier and first_of_each.takes(item.source.file, twice)
+        if item is not earlier and first_of_each.takes(item.source.file, repeated)
     ]
     if not pairs:
         return first_of_each.rest()
     places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))
     problems = []
-    for (item, earlier), (here,), (there,) in zip(pairs, places, places, strict=True):
-        what = f"the id {item.id!r} is {earlier.id!r} in different case"
+    for (item, earlier), (item_place,), (earlier_place,) in zip(pairs, places, places, strict=True):
+        message = f"the id {item.id!r} is {earlier.id!r} in different case"
         if item.id == earlier.id:
-            what = f"the id {item.id!r} occurs twice"
-        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
+            message = f"the id {item.id!r} occurs twice"
+        problems.append(
+            Problem("BK109", message, f"it is at {earlier_place} already; rename one of the two", item_place)
+        )
     return [*problems, *first_of_each.rest()]
