@@ -1,8 +1,8 @@
-"""The three texts of a merge: what the tool itself wrote into each baseline, and where it stands.
+"""The three texts of a merge: the values that the tool itself wrote into each baseline, and their places.
 
-Git asks once a file, and a merge of a hundred files asks a hundred times: what `capture` writes is read here
-by a few patterns, since to load the readers of all files takes longer than the merge. Whatever is written
-otherwise is read by them (store/mergereading.py)."""
+Git starts the merge driver once per file, a hundred times for a merge of a hundred files. Files as `capture`
+writes them are read here with a few patterns, because importing the full readers takes longer than the merge.
+All other files are read by store/mergereading.py."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 
 KEYS = ("last_passed", "failure_count")
-"""The record."""
+"""The keys of the record."""
 
 PLACES: dict[str, Path] = {
     "baseline_version": ("baseline_version",),
@@ -23,17 +23,17 @@ PLACES: dict[str, Path] = {
     },
     **{key: ("metadata", key) for key in KEYS},
 }
-"""What is looked for, and where it stands in a record."""
+"""The values that are looked for, and their paths in a record."""
 
-_AGES_AGO = datetime(1, 1, 1, tzinfo=UTC)
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Unreadable(ValueError):
-    """A text that is no file of baselines: git merges it alone."""
+    """A text that is no file of baselines: git merges it without us."""
 
 
 class Span(NamedTuple):
-    """Where a value stands in a text, and the column of its key."""
+    """The start and the end of a value in a text, and the column of its key."""
 
     start: int
     end: int
@@ -41,8 +41,8 @@ class Span(NamedTuple):
 
 
 class MergedRecord(NamedTuple):
-    """What the tool wrote into one baseline of one text. `spans`: of what PLACES names, as far as it is there
-    and its place is known."""
+    """What the tool wrote into one baseline of one text. `spans`: those of the values in PLACES that exist
+    and whose places are known."""
 
     document: int
     at: Path
@@ -57,24 +57,24 @@ class MergedRecord(NamedTuple):
 
     @property
     def when(self) -> datetime:
-        return parse_time(self.values.get("last_passed")) or _AGES_AGO
+        return parse_time(self.values.get("last_passed")) or _LONG_AGO
 
     @property
     def captured_time(self) -> datetime:
-        return parse_time(self.captured) or _AGES_AGO
+        return parse_time(self.captured) or _LONG_AGO
 
 
-_OF_VARIANT = "\0"
+_VARIANT_SEPARATOR = "\0"
 
 
 def variant_id(id: str, when: str) -> str:
-    """What a variant is called among the records."""
-    return f"{id}{_OF_VARIANT}{when}"
+    """Return the id of a variant among the records."""
+    return f"{id}{_VARIANT_SEPARATOR}{when}"
 
 
 class MergeSide:
-    """One of the three texts, and what is to be changed in it: `splices` of its text, and values that have no
-    place there yet."""
+    """One of the three texts, and the changes to it: `splices` of its text, and `values` that are not in it
+    yet."""
 
     def __init__(self, file: str, body: str, bom: bool, records: dict[str, MergedRecord]):
         self.file = file
@@ -92,9 +92,9 @@ class MergeSide:
         return id in self.records and key in self.records[id].values
 
     def last_captured(self, id: str) -> datetime:
-        """When a baseline was captured, or the last of its variants."""
-        ours = [one for name, one in self.records.items() if name.partition(_OF_VARIANT)[0] == id]
-        return max((one.captured_time for one in ours), default=_AGES_AGO)
+        """Return when a baseline or its latest variant was captured."""
+        records = [one for name, one in self.records.items() if name.partition(_VARIANT_SEPARATOR)[0] == id]
+        return max((record.captured_time for record in records), default=_LONG_AGO)
 
     def literal(self, id: str, key: str) -> str | None:
         span = self.records[id].spans.get(key)
@@ -114,7 +114,7 @@ class MergeSide:
 
 
 def spliced(body: str, splices: list[tuple[int, int, str]]) -> str:
-    """The text with others in the place of some of its parts."""
+    """Return the text with some of its parts replaced."""
     parts, end = [], len(body)
     for start, stop, text in sorted(splices, reverse=True):
         parts += [body[stop:end], text]
@@ -122,124 +122,124 @@ def spliced(body: str, splices: list[tuple[int, int, str]]) -> str:
     return body[:end] + "".join(reversed(parts))
 
 
-# What `capture` writes: one record, in block style. A text in which a line might be something else than it
-# looks like (a text of several lines in quotes, an anchor, a tab) is left to those who read all of YAML.
+# What `capture` writes: one record, in block style. A text in which a line may not be what it looks like (in
+# a quoted text of several lines, with an anchor or a tab) is left to the full YAML reader.
 
-_QUOTED = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'"""
-_ODD = lazy_pattern(
+_QUOTED_SCALAR = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'"""
+_NOT_SIMPLE = lazy_pattern(
     r"[\t\r\ufeff\x85\u2028\u2029]|^(?:---|\.\.\.|[^A-Za-z_# \n])|^ *\? |[:-] +[&*!]|<<<<<<< |>>>>>>> "
-    rf"""|[:-] (?=["'])(?!(?:{_QUOTED})(?: *:.*)? *(?:#.*)?$)"""
+    rf"""|[:-] (?=["'])(?!(?:{_QUOTED_SCALAR})(?: *:.*)? *(?:#.*)?$)"""
     r"|[:-] (?=[\[{])(?!.*[\]}] *(?:#.*)?$)",
     re.MULTILINE,
 )
-_SCALAR = lazy_pattern(rf"(?:{_QUOTED}|[^\s\"'#\[{{|>&*!%@`][^\n]*?)(?= +#|\s*$)", re.MULTILINE)
-_FIRST = lazy_pattern(r"\n( +)[^ #\n]")
-_TOP = ("id", "baseline", "metadata")
-_BEHIND_KEY = ("", " ", "\n")
+_SCALAR = lazy_pattern(rf"(?:{_QUOTED_SCALAR}|[^\s\"'#\[{{|>&*!%@`][^\n]*?)(?= +#|\s*$)", re.MULTILINE)
+_FIRST_KEY = lazy_pattern(r"\n( +)[^ #\n]")
+_TOP_KEYS = ("id", "baseline", "metadata")
+_AFTER_KEY = ("", " ", "\n")
 
 
-class _Odd(ValueError):
-    """It has to be read by the others."""
+class _NotSimple(ValueError):
+    """The text needs the full YAML reader."""
 
 
 def read_captured(data: bytes, file: str) -> MergeSide | None:
-    """None where the text is not of this kind."""
+    """Read a text as `capture` writes it; None if it is written otherwise."""
     if not file.endswith((".yaml", ".yml")):
         return None
     try:
         body = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    if not body.startswith(("id:", "#")) or _ODD.search(body):
+    if not body.startswith(("id:", "#")) or _NOT_SIMPLE.search(body):
         return None
     try:
-        tops = {name: _entry(body, name, 0, 0, len(body)) for name in _TOP}
-        return MergeSide(file, body, False, dict([_record(body, tops)]))
-    except _Odd:
+        top_spans = {name: _find_entry(body, name, 0, 0, len(body)) for name in _TOP_KEYS}
+        return MergeSide(file, body, False, dict([_parse_record(body, top_spans)]))
+    except _NotSimple:
         return None
 
 
-def _record(body: str, tops: Mapping[str, tuple[int, int] | None]) -> tuple[str, MergedRecord]:
+def _parse_record(body: str, top_spans: Mapping[str, tuple[int, int] | None]) -> tuple[str, MergedRecord]:
     spans: dict[str, Span] = {}
-    for key, place in PLACES.items():
-        found: tuple[int, int] | None
+    for key, path in PLACES.items():
+        entry: tuple[int, int] | None
         column = 0
-        if len(place) == 1:
-            found = _entry(body, key, 0, 0, len(body))
-        elif (whole := tops[str(place[0])]) is not None:
-            first = _FIRST.match(body, line_end(body, whole[0]))
-            if first is None or body[whole[0] : line_end(body, whole[0])].split("#")[0].strip():
-                raise _Odd  # in flow style, or nothing at all
-            column = len(first[1])
-            found = _entry(body, key, column, *whole)
-            if key == "output" and _entry(body, "variants", column, *whole) is not None:
-                raise _Odd  # rows, each with an output and a provenance
+        if len(path) == 1:
+            entry = _find_entry(body, key, 0, 0, len(body))
+        elif (parent := top_spans[str(path[0])]) is not None:
+            first_key = _FIRST_KEY.match(body, line_end(body, parent[0]))
+            if first_key is None or body[parent[0] : line_end(body, parent[0])].split("#")[0].strip():
+                raise _NotSimple  # in flow style, or empty
+            column = len(first_key[1])
+            entry = _find_entry(body, key, column, *parent)
+            if key == "output" and _find_entry(body, "variants", column, *parent) is not None:
+                raise _NotSimple  # variants have outputs and provenances of their own
         else:
             continue
-        if found is not None:
-            spans[key] = _value_span(body, *found, column)
-    id = _entry(body, "id", 0, 0, len(body))
+        if entry is not None:
+            spans[key] = _find_value_span(body, *entry, column)
+    id = _find_entry(body, "id", 0, 0, len(body))
     if id is None:
-        raise _Odd
+        raise _NotSimple
     texts = {key: body[slice(*spans[key][:2])] for key in (*KEYS, "captured_at") if key in spans}
-    plain = {key: _plain(key, text) for key, text in texts.items()}
-    about = tops["metadata"]
+    record_values = {key: _parse_value(key, text) for key, text in texts.items()}
+    metadata = top_spans["metadata"]
     column = spans[KEYS[0]].column if KEYS[0] in spans else 0
-    others = re.finditer(rf"^ {{{column}}}([^ :]+):", body[slice(*about)], re.MULTILINE) if about else ()
-    values = {match[1]: plain.get(match[1], ABSENT) for match in others}
-    name = _text(body[slice(*_value_span(body, *id, 0)[:2])])
-    return name, MergedRecord(0, (), values, plain.get("captured_at"), spans)
+    keys = re.finditer(rf"^ {{{column}}}([^ :]+):", body[slice(*metadata)], re.MULTILINE) if metadata else ()
+    values = {match[1]: record_values.get(match[1], ABSENT) for match in keys}
+    name = _unquote(body[slice(*_find_value_span(body, *id, 0)[:2])])
+    return name, MergedRecord(0, (), values, record_values.get("captured_at"), spans)
 
 
-def _entry(body: str, name: str, column: int, start: int, end: int) -> tuple[int, int] | None:
-    """Where an entry's value begins, right behind the colon, and where its last line ends."""
-    found = _key_end(body, f"{' ' * column}{name}:", start, end)
-    if found < 0:
+def _find_entry(body: str, name: str, column: int, start: int, end: int) -> tuple[int, int] | None:
+    """Return where an entry's value starts, right after the colon, and where its last line ends."""
+    value_start = _find_key_end(body, f"{' ' * column}{name}:", start, end)
+    if value_start < 0:
         return None
-    if _key_end(body, f"{' ' * column}{name}:", found, end) >= 0:
-        raise _Odd
-    below = rf"\n {{0,{column}}}[^ #\n-]" + (rf"|\n {{0,{column - 1}}}-" if column else "")
-    following = re.compile(below).search(body, found, end)
-    return found, following.start() + 1 if following else end
+    if _find_key_end(body, f"{' ' * column}{name}:", value_start, end) >= 0:
+        raise _NotSimple
+    next_entry = rf"\n {{0,{column}}}[^ #\n-]" + (rf"|\n {{0,{column - 1}}}-" if column else "")
+    match = re.compile(next_entry).search(body, value_start, end)
+    return value_start, match.start() + 1 if match else end
 
 
-def _key_end(body: str, key: str, start: int, end: int) -> int:
-    """Behind the first line head that is this key; -1: there is none. A text is searched for another text
-    much more quickly than for a pattern."""
-    if start == 0 and body.startswith(key) and body[len(key) : len(key) + 1] in _BEHIND_KEY:
+def _find_key_end(body: str, key: str, start: int, end: int) -> int:
+    """Return the index after the first occurrence of a key at the start of a line, or -1. `str.find` is much
+    faster here than a pattern."""
+    if start == 0 and body.startswith(key) and body[len(key) : len(key) + 1] in _AFTER_KEY:
         return len(key)
     line = f"\n{key}"
     at = body.find(line, max(start - 1, 0), end)
     while at >= 0:
-        behind = at + len(line)
-        if body[behind : behind + 1] in _BEHIND_KEY:
-            return behind
-        at = body.find(line, behind, end)
+        key_end = at + len(line)
+        if body[key_end : key_end + 1] in _AFTER_KEY:
+            return key_end
+        at = body.find(line, key_end, end)
     return -1
 
 
-def _value_span(body: str, start: int, end: int, column: int) -> Span:
+def _find_value_span(body: str, start: int, end: int, column: int) -> Span:
     first_end = line_end(body, start)
     first = start + len(body[start:first_end]) - len(body[start:first_end].lstrip(" "))
     if first < first_end and body[first] not in "#|>[{":
         match = _SCALAR.match(body, first)
         if match is None or body[first_end:end].strip():
-            raise _Odd  # it goes on below
+            raise _NotSimple  # the value continues on the next line
         return Span(first, match.end(), column)
     if first < first_end and body[first] == "#":
-        raise _Odd
-    stop = _without_trailing(body, start, end)
+        raise _NotSimple
+    stop = _trim_end(body, start, end)
     if first < first_end and body[first] in "[{" and stop > first_end:
-        raise _Odd
+        raise _NotSimple
     while first < stop and body[first] in " \n":
         first += 1
     if first >= stop:
-        raise _Odd
+        raise _NotSimple
     return Span(first, stop, column)
 
 
-def _without_trailing(body: str, start: int, end: int) -> int:
-    """Where a value ends: empty lines and comments below it are no part of it."""
+def _trim_end(body: str, start: int, end: int) -> int:
+    """Return where a value ends, without the empty lines and comments below it."""
     while (line := body.rfind("\n", start, end)) >= 0 and body[line + 1 : end].lstrip(" ")[:1] in ("", "#"):
         end = line
     return end
@@ -250,21 +250,21 @@ def line_end(body: str, index: int) -> int:
     return len(body) if end < 0 else end
 
 
-def _plain(key: str, text: str) -> Json:
-    """A value of the record, or a time."""
+def _parse_value(key: str, text: str) -> Json:
+    """Parse a value of the record: a count, null or a time."""
     if key == "failure_count" and text.isascii() and text.isdigit():
         return int(text)
     if text == "null":
         return None
-    plain = _text(text)
-    if parse_time(plain) is None:
-        raise _Odd
-    return plain
+    value = _unquote(text)
+    if parse_time(value) is None:
+        raise _NotSimple
+    return value
 
 
-def _text(text: str) -> str:
+def _unquote(text: str) -> str:
     if text[:1] in ("'", '"'):
         if "\\" in text or "''" in text:
-            raise _Odd
+            raise _NotSimple
         return text[1:-1]
     return text

@@ -1,8 +1,8 @@
-"""Two branches that approved different places of one output: its text is settled in all three files, so that
-git, which takes neighbouring lines for one place, has nothing to ask.
+"""Merges an output of which two branches approved different places. The merged text goes into all three
+files, so that git, for which changes on neighbouring lines conflict, finds no conflict.
 
-This is looked at only where git found a conflict. A side that changed more than values there, its comments
-say, is left to people."""
+This is only done after git found a conflict. If a side also changed comments in the output, people have to
+merge it."""
 
 from collections import Counter
 
@@ -21,75 +21,78 @@ from baselinekit.tree.threeway import BothChanged, three_way
 
 _COMMENT = lazy_pattern(r"(?:^|\s)#[^\n]*")
 _OUTPUT = ".output.json"
-_MERGED = ("output", "learnt")
+_MERGED_KEYS = ("output", "learnt")
 
 
 def merge_outputs(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes] | None:
-    """The three texts with one output each, where the changes of both sides go together; None: nowhere."""
+    """Return the three texts, with the same output in each wherever the changes of both sides are compatible;
+    None if they nowhere are."""
     try:
         if file.endswith(_OUTPUT):
-            return _whole(base, ours, theirs, file)
+            return _merge_output_files(base, ours, theirs, file)
         sides = [read_side(data, file) for data in (base, ours, theirs)]
         documents = [language(file).load(side.body, "") for side in sides]
         merged = [
-            _merge_one(id, place, sides, documents)
+            _merge_value(id, place, sides, documents)
             for id in sides[0].records
             if all(id in side.records for side in sides)
-            for place in _MERGED
+            for place in _MERGED_KEYS
         ]
     except (BaselinekitError, Unreadable):
         return None
     return (sides[0].text(), sides[1].text(), sides[2].text()) if any(merged) else None
 
 
-def _whole(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes] | None:
-    """An output in a file of its own."""
-    spoken = language(file)
+def _merge_output_files(
+    base: bytes, ours: bytes, theirs: bytes, file: str
+) -> tuple[bytes, bytes, bytes] | None:
+    """Merge an output that has a file of its own."""
+    file_language = language(file)
     bodies = [decode(data, file) for data in (base, ours, theirs)]
-    values = [spoken.load(one.body, file)[0] for one in bodies]
+    values = [file_language.load(body.body, file)[0] for body in bodies]
     try:
         value = three_way(values[0], values[1], values[2])
     except BothChanged:
         return None
-    data = encode(renewed(bodies[1].body, 0, spoken, (), value), bodies[1].bom)
+    data = encode(renewed(bodies[1].body, 0, file_language, (), value), bodies[1].bom)
     return data, data, data
 
 
-def _merge_one(id: str, key: str, sides: list[MergeSide], documents: list[list[Json]]) -> bool:
-    """Whether there is one value for all of them now."""
+def _merge_value(id: str, key: str, sides: list[MergeSide], documents: list[list[Json]]) -> bool:
+    """Merge one value of all three sides. Returns whether that was possible."""
     records = [side.records[id] for side in sides]
     if any(key not in record.spans for record in records):
         return False
     texts = [side.literal(id, key) or "" for side in sides]
     if texts[1] == texts[2] or len({record.spans[key].column for record in records}) > 1:
         return False
-    places = [_place(record, key, read) for record, read in zip(records, documents, strict=True)]
-    values = [value_at(read[n], at) for read, (n, at) in zip(documents, places, strict=True)]
+    places = [_document_place(record, key, loaded) for record, loaded in zip(records, documents, strict=True)]
+    values = [value_at(loaded[n], at) for loaded, (n, at) in zip(documents, places, strict=True)]
     try:
         value = three_way(values[0], values[1], values[2])
     except BothChanged:
         return False
     used, other = (2, 1) if identical(value, values[2], ordered=False) else (1, 2)
-    if _comments(texts[other]) != _comments(texts[0]):
+    if _count_comments(texts[other]) != _count_comments(texts[0]):
         return False
-    text = _text(sides[used], id, key, places[used], value)
+    text = _render_literal(sides[used], id, key, places[used], value)
     for side, record in zip(sides, records, strict=True):
         span = record.spans[key]
         side.splices.append((span.start, span.end, text))
     return True
 
 
-def _place(record: MergedRecord, key: str, documents: list[Json]) -> tuple[int, Path]:
-    """The document, and where a value of a baseline stands in it."""
+def _document_place(record: MergedRecord, key: str, documents: list[Json]) -> tuple[int, Path]:
+    """Return the document of a value of a baseline, and the value's path in it."""
     raw = value_at(documents[record.document], record.at)
     return record.document, (*record.at, *place_of(raw, key))
 
 
-def _comments(text: str) -> Counter[str]:
+def _count_comments(text: str) -> Counter[str]:
     return Counter(line.strip() for line in _COMMENT.findall(text))
 
 
-def _text(side: MergeSide, id: str, key: str, place: tuple[int, Path], value: Json) -> str:
-    """The value as this side's file would state it."""
+def _render_literal(side: MergeSide, id: str, key: str, place: tuple[int, Path], value: Json) -> str:
+    """Return the text of a value as it would be in this side's file."""
     body = renewed(side.body, place[0], language(side.file), place[1], value)
     return read_side(body.encode(), side.file).literal(id, key) or ""

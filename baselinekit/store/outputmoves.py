@@ -1,5 +1,5 @@
-"""Large outputs moved out of their baseline's file into a file beside it, as `capture` writes them: of the
-file only the output goes, and its name comes in its place."""
+"""Moves large outputs out of their baseline's file into a file beside it, as `capture` writes them. The rest
+of the file stays as it is; the output is replaced by the name of its file."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +20,7 @@ from baselinekit.tree.places import value_at
 
 @frozen
 class MovedOutput:
-    """An output that was moved: of which baseline, from where, to which file, and how large that is."""
+    """An output that was moved: its baseline's id and file, the new file and its size."""
 
     id: str
     file: str
@@ -29,7 +29,7 @@ class MovedOutput:
 
 
 class _Unmovable(Exception):
-    """Why an output stays where it is, and what to do about it."""
+    """Why an output cannot be moved, and what to do about it."""
 
     def __init__(self, message: str, hint: str):
         super().__init__(message)
@@ -37,19 +37,20 @@ class _Unmovable(Exception):
 
 
 def has_large(known: Known, limit: int) -> bool:
-    """Whether a known-good output, or that of a variant, stands in the file of its baseline and is large."""
-    stated: list[Known | Variant] = [known, *known.variants]
-    inline = (one.output for one in stated if one.output_file is None and one.output is not ABSENT)
+    """Whether a known-good output, or that of a variant, is large and in the file of its baseline."""
+    outputs: list[Known | Variant] = [known, *known.variants]
+    inline = (item.output for item in outputs if item.output_file is None and item.output is not ABSENT)
     return any(is_large(output, limit) for output in inline)
 
 
 def move_outputs(
     root: str, file: str, ids: Collection[str], limit: int
 ) -> tuple[list[MovedOutput], list[Problem]]:
-    """Move what is large of the records with these ids in a file; and why some of it stays. The files beside
-    are written first, so that nobody reads a name that leads nowhere."""
+    """Move the large outputs of the records with these ids in a file. Returns the moved outputs, and problems
+    that say why others stay. The output files are written first, so that no reader sees the name of a file
+    that does not exist yet."""
     moved: list[MovedOutput] = []
-    left: list[tuple[Source, int | None, Problem]] = []
+    unmoved: list[tuple[Source, int | None, Problem]] = []
     with atomic.lock(root, file):
         data = read(root, file)
         body, bom = decode(data, file)
@@ -58,7 +59,7 @@ def move_outputs(
             id = records.id_of(raw, source)
             if not isinstance(id, str) or id not in ids:
                 continue
-            for variant, output in _inline(raw, source):
+            for variant, output in _inline_outputs(raw, source):
                 if not is_large(output, limit):
                     continue
                 suffix, content = records.file_form(output)
@@ -66,11 +67,11 @@ def move_outputs(
                 name = f"{id}{number}{records.MARK}{suffix}"
                 folder, path = records.beside(root, file, name)
                 try:
-                    changed = _with_name(text, file, source, variant, name)
-                    _refuse_other(folder, path, content)
+                    changed = _replace_output(text, file, source, variant, name)
+                    _refuse_different_file(folder, path, content)
                 except _Unmovable as reason:
                     problem = Problem("BK116", f"{id}: {reason.message}", reason.hint)
-                    left.append((source, variant, problem))
+                    unmoved.append((source, variant, problem))
                     continue
                 if not os.path.lexists(os.path.join(folder, path)):
                     atomic.replace_file(folder, path, content, new=True)
@@ -79,78 +80,79 @@ def move_outputs(
         if moved:
             atomic.replace_file(root, file, encode(text, bom))
     return moved, [
-        problem.placed(place(file, text, _index(text, source, variant))) for source, variant, problem in left
+        problem.placed(place(file, text, _find_index(text, source, variant)))
+        for source, variant, problem in unmoved
     ]
 
 
-def _inline(raw: dict[str, Json], source: Source) -> Iterator[tuple[int | None, Json]]:
-    """The outputs that stand in a record: its own, and those of its variants by their numbers."""
+def _inline_outputs(raw: dict[str, Json], source: Source) -> Iterator[tuple[int | None, Json]]:
+    """Yield the outputs inside a record: its own with None, and those of its variants with their numbers."""
     known = raw.get("baseline")
     variants = known.get("variants") if isinstance(known, dict) else None
     for variant in (None, *range(len(variants) if isinstance(variants, list) else 0)):
         try:
-            yield variant, value_at(raw, _path(source, variant))
+            yield variant, value_at(raw, _output_path(source, variant))
         except (LookupError, TypeError):
             continue
 
 
-def _path(source: Source, variant: int | None) -> Path:
-    """Where a known-good output stands in the record, as its form has it."""
+def _output_path(source: Source, variant: int | None) -> Path:
+    """Return the path of a known-good output in the record, which depends on the form of the file."""
     return records.DIALECTS[source.form].path((*known_path(variant), "output"))
 
 
-def _index(text: str, source: Source, variant: int | None) -> int:
-    at = (*source.at, *_path(source, variant))
+def _find_index(text: str, source: Source, variant: int | None) -> int:
+    at = (*source.at, *_output_path(source, variant))
     nodes, _ = mark(language(source.file).events(text), source.document, [at]).reach(at)
     return nodes[-1].key if nodes and nodes[-1].key >= 0 else 0
 
 
-def _with_name(text: str, file: str, source: Source, variant: int | None, name: str) -> str:
-    """The text with the name of a file in the place of an output. It is read again: all else must be as it
-    was."""
-    spoken = language(file)
-    at = (*source.at, *_path(source, variant))
-    nodes, rest = mark(spoken.events(text), source.document, [at]).reach(at)
-    if rest or nodes[-1].key < 0 or nodes[-1].kind == ALIAS:
+def _replace_output(text: str, file: str, source: Source, variant: int | None, name: str) -> str:
+    """Return the text with an output replaced by the name of its file. The result is parsed to make sure that
+    everything else is unchanged."""
+    file_language = language(file)
+    at = (*source.at, *_output_path(source, variant))
+    nodes, missing = mark(file_language.events(text), source.document, [at]).reach(at)
+    if missing or nodes[-1].key < 0 or nodes[-1].kind == ALIAS:
         raise _Unmovable("its output is an alias", "write the value out, or capture the baseline again")
     node = nodes[-1]
     end = node.start + len(text[node.start : node.end].rstrip())
-    if _has_comment(text, spoken, node.key, end):
-        what = "its output has comments in it, which a JSON file cannot hold"
-        raise _Unmovable(what, "remove them, or move them above `baseline:`, then run again")
-    key = spoken.key("output_file", text[node.key] == '"')
-    changed = spliced(text, [Splice(node.key, end, f"{key}: {spoken.flow(name)}")])
-    wanted = deepcopy(spoken.load(text, file))
-    around = value_at(wanted[source.document], at[:-1])
-    del around[at[-1]]
-    around["output_file"] = name
+    if _has_comment(text, file_language, node.key, end):
+        message = "its output has comments in it, which a JSON file cannot hold"
+        raise _Unmovable(message, "remove them, or move them above `baseline:`, then run again")
+    key = file_language.key("output_file", text[node.key] == '"')
+    changed = spliced(text, [Splice(node.key, end, f"{key}: {file_language.flow(name)}")])
+    expected = deepcopy(file_language.load(text, file))
+    parent = value_at(expected[source.document], at[:-1])
+    del parent[at[-1]]
+    parent["output_file"] = name
     try:
-        is_same = canonical(spoken.load(changed, file)) == canonical(wanted)
+        is_same = canonical(file_language.load(changed, file)) == canonical(expected)
     except BaselinekitError:
         is_same = False
     if not is_same:
-        what = "its output cannot be cut out: an anchor, a tag or a key with `?` is in the way"
-        raise _Unmovable(what, "write it without them, or capture the baseline again")
+        message = "its output cannot be cut out: an anchor, a tag or a key with `?` is in the way"
+        raise _Unmovable(message, "write it without them, or capture the baseline again")
     return changed
 
 
-def _has_comment(text: str, spoken: Language, start: int, end: int) -> bool:
-    """Whether anything stands between the values of a stretch of YAML that somebody wrote for people."""
-    if not spoken.blocks or "#" not in text[start:end]:
+def _has_comment(text: str, file_language: Language, start: int, end: int) -> bool:
+    """Whether there is a comment between the values in a part of a YAML text."""
+    if not file_language.blocks or "#" not in text[start:end]:
         return False
-    behind = start
-    for _, begin, stop, *_ in spoken.events(text):
-        if begin >= end:
+    previous_end = start
+    for _, event_start, event_end, *_ in file_language.events(text):
+        if event_start >= end:
             break
-        if stop > start:
-            if "#" in text[behind : max(begin, behind)]:
+        if event_end > start:
+            if "#" in text[previous_end : max(event_start, previous_end)]:
                 return True
-            behind = max(behind, stop)
-    return "#" in text[behind:end]
+            previous_end = max(previous_end, event_end)
+    return "#" in text[previous_end:end]
 
 
-def _refuse_other(folder: str, path: str, content: bytes) -> None:
-    """A file that is there already may be only the one that a killed run has left."""
+def _refuse_different_file(folder: str, path: str, content: bytes) -> None:
+    """Refuse a different file in the place of the output file. An equal one was left by a killed run."""
     if os.path.lexists(os.path.join(folder, path)) and read(folder, path, MAX_OUTPUT_BYTES) != content:
         raise _Unmovable(f"{path} is there already", "remove it, then run again")
 
@@ -158,18 +160,20 @@ def _refuse_other(folder: str, path: str, content: bytes) -> None:
 def move_all(
     root: str, chosen: Sequence[tuple[str, str]], limit: int
 ) -> tuple[list[MovedOutput], list[Problem]]:
-    """The same for many: pairs of a file and the id of one of its records."""
+    """Move the large outputs of many records, given as pairs of a file and an id."""
     ids: dict[str, set[str]] = {}
     for file, id in chosen:
         ids.setdefault(file, set()).add(id)
     moved: list[MovedOutput] = []
-    left: list[Problem] = []
-    for file, of_file in ids.items():
+    problems: list[Problem] = []
+    for file, file_ids in ids.items():
         try:
-            done, stay = move_outputs(root, file, of_file, limit)
+            file_moved, file_problems = move_outputs(root, file, file_ids, limit)
         except NotRecorded as error:
-            left += [problem if problem.place else problem.placed(Place(file)) for problem in error.problems]
+            problems += [
+                problem if problem.place else problem.placed(Place(file)) for problem in error.problems
+            ]
         else:
-            moved += done
-            left += stay
-    return moved, left
+            moved += file_moved
+            problems += file_problems
+    return moved, problems
