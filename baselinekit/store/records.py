@@ -1,4 +1,4 @@
-"""The records of a file, each with its place and its dialect, and the outputs that stand beside it."""
+"""The records of a file, each with its place and its dialect, and the outputs in files beside it."""
 
 import hashlib
 import marshal
@@ -24,13 +24,13 @@ from baselinekit.store.dialects import native
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.tree.equality import canonical
 
-# The forms of a baseline's record, one file a form. A record is of the first that recognises it.
+# The forms of a baseline's record, one module per form. A record has the first form that recognises it.
 
 
 @frozen
 class RecordDialect:
-    """`path`: where something of the model stands in such a record; `described_in`: what holds its id;
-    `write`: a `baseline:` as this form has it."""
+    """`path`: maps a path of the model to its path in such a record; `described_in`: returns the mapping that
+    has the id; `write`: turns a `baseline:` into this form."""
 
     recognises: Callable[[dict[str, Json]], bool]
     read: Callable[[dict[str, Json], Source], tuple[Baseline | None, list[Problem]]]
@@ -40,7 +40,7 @@ class RecordDialect:
 
 
 def is_response(raw: dict[str, Json]) -> bool:
-    """Whether a record has the other form. Asked of every record, most of which have ours."""
+    """Whether a record has the harness form. It is called for every record; most have the native form."""
     return "test_case" in raw or raw.get("eval_type") == "regression"
 
 
@@ -64,10 +64,7 @@ DIALECTS = {
 }
 
 
-# The records of a file, each with its place, and large outputs, which stand in a file beside it.
-
-
-# What a file holds: its records, each with where it stands, whatever the file's form.
+# The records of a file, each with its place, whatever the file's form.
 
 SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
@@ -84,16 +81,16 @@ OTHERS = {
     "triggering": "the eval file of a prompt",
     "cases": "the eval file of a prompt",
 }
-"""Keys of what is no baseline, and what each of them tells."""
+"""Keys of data that is no baseline, and what each of them indicates."""
 CASE = {"expected", "grader", "graders"}
-"""What only an eval case has; a baseline with such a key has a key that nobody knows."""
+"""Keys that only an eval case has. In a baseline they are unknown keys."""
 _VERBS = {"capability_eval": "run", "expected_output": "run", "eval_suite": "run", "test_cases": "run"}
 _VERBS |= {"eval_trigger": "gate", "cases": "run", "triggering": "run", "evalcases": "run"}
-_OURS = {"id", "current", "baseline", "comparison"}
+_NATIVE_KEYS = {"id", "current", "baseline", "comparison"}
 
 
 class NotABaselineError(Exception):
-    """A document that holds no baseline; where it begins, and what it looks like."""
+    """A document holds no baseline: its number, and the problem that says what it looks like."""
 
     def __init__(self, document: int, problem: Problem):
         super().__init__(problem)
@@ -102,102 +99,104 @@ class NotABaselineError(Exception):
 
 
 def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[str, Json]]]:
-    """Every record of a file: its source and its raw value."""
+    """Yield every record of a file: its source and its raw value."""
     documents, source = opened(data, body, file)
     for number, at, raw in records(documents, file):
         yield source(number, at, raw), raw
 
 
 def case_digest(digest: str) -> str:
-    """Of a source's digest the half that is of the record, without the two values that a compare writes:
-    whether it is still the same case. The other half is of the whole file."""
+    """Return the half of a source's digest that is of the record, without the two values that a compare
+    writes. It says whether a case is still the same. The other half is of the whole file."""
     return digest.partition("-")[2]
 
 
 def current_sources(wanted: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
-    """Where cases stand in a file now, by what they say. One that is as it was read is not parsed again."""
-    whole, found = bytes_digest(data), dict[str, Source]()
-    if wanted and all(source.digest.startswith(f"{whole}-") for source in wanted):
+    """Return the current sources of the cases in a file, by their digests. An unchanged file is not parsed
+    again."""
+    file_digest, sources_by_case = bytes_digest(data), dict[str, Source]()
+    if wanted and all(source.digest.startswith(f"{file_digest}-") for source in wanted):
         return {case_digest(source.digest): source for source in wanted}
     with suppress(NotABaselineError):
         for source, _ in sources(data, body, file):
-            found[case_digest(source.digest)] = source
-    return found
+            sources_by_case[case_digest(source.digest)] = source
+    return sources_by_case
 
 
 def opened(
     data: bytes, body: str, file: str, numbered: frozenset[str] = frozenset()
 ) -> tuple[list[Json], SourceOf]:
-    """The documents of a file, and how to make the source of what stands in one of them."""
+    """Load the documents of a file. Also returns a function that makes the source of a record in them."""
     watched: Watched = {key: [] for key in RECORD_KEYS}
     documents = language(file).load(body, file, watched, numbered=numbered)
-    spans = {(key, id(box)): span for key, found in watched.items() for box, span in found}
-    whole = bytes_digest(data)
+    spans = {(key, id(box)): span for key, watched_boxes in watched.items() for box, span in watched_boxes}
+    file_digest = bytes_digest(data)
 
     def source(number: int, at: Path, raw: dict[str, Json]) -> Source:
         last_passed, failure_count = (spans.get((key, id(raw.get("metadata")))) for key in RECORD_KEYS)
-        about = f"{whole}-{digest(raw)}"
-        return Source(file, number, at, form(raw), about, (last_passed, failure_count))
+        source_digest = f"{file_digest}-{digest(raw)}"
+        return Source(file, number, at, form(raw), source_digest, (last_passed, failure_count))
 
     return documents, source
 
 
 def holds_any(documents: list[Json]) -> bool:
-    """Whether anything there looks like a record, right or wrong: other data may share one key."""
+    """Whether anything looks like a record, valid or not. A single key is not enough: other data may have
+    it."""
     for document in documents:
         if isinstance(document, dict) and WRAPPER in document:
             return True
         for raw in document if isinstance(document, list) else [document]:
-            if isinstance(raw, dict) and (is_response(raw) or len(_OURS & raw.keys()) > 1):
+            if isinstance(raw, dict) and (is_response(raw) or len(_NATIVE_KEYS & raw.keys()) > 1):
                 return True
     return False
 
 
 def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[str, Json]]]:
-    """Every record: its document, where it stands there, and its raw value. Empty ones are passed over."""
+    """Yield every record: its document, its path in it, and its raw value. Empty documents are skipped."""
     for number, document in enumerate(documents):
         if document is None:
             continue
         at: Path = ()
         if isinstance(document, dict) and WRAPPER in document:
-            other = next((key for key in document if key != WRAPPER), None)
-            if other is not None:
-                what = f"unknown key {other!r} beside {WRAPPER}"
+            extra_key = next((key for key in document if key != WRAPPER), None)
+            if extra_key is not None:
+                message = f"unknown key {extra_key!r} beside {WRAPPER}"
                 raise NotABaselineError(
-                    number, Problem("BK103", what, f"move it below {WRAPPER}", at=(other,))
+                    number, Problem("BK103", message, f"move it below {WRAPPER}", at=(extra_key,))
                 )
             document, at = document[WRAPPER], (WRAPPER,)
         items = enumerate(document) if isinstance(document, list) else [(None, document)]
         for index, raw in items:
-            here = at if index is None else (*at, index)
+            place = at if index is None else (*at, index)
             if not isinstance(raw, dict) or is_other(raw):
-                raise NotABaselineError(number, _other(raw, here, file))
-            yield number, here, raw
+                raise NotABaselineError(number, _explain_other(raw, place, file))
+            yield number, place, raw
 
 
 def form(raw: dict[str, Json]) -> str:
-    """Which of the forms a record is written in."""
+    """Return the name of the form of a record."""
     return next(name for name, dialect in DIALECTS.items() if dialect.recognises(raw))
 
 
 def id_of(raw: dict[str, Json], source: Source) -> Json:
-    """What stands where a record has its id, before anyone has checked it."""
-    about = DIALECTS[source.form].described_in(raw)
-    return about.get("id") if isinstance(about, dict) else None
+    """Return the unchecked id of a record, which may be of any type."""
+    description = DIALECTS[source.form].described_in(raw)
+    return description.get("id") if isinstance(description, dict) else None
 
 
 def read_record(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
-    """A record by its form: the baseline, and what is wrong with it, with paths as they stand there."""
+    """Read a record according to its form. Returns the baseline, and problems with paths in the record."""
     return DIALECTS[source.form].read(raw, source)
 
 
 _COMPRESSED = zlib.compress(b"", 1)[:1]
-"""What compressed data begins with. Other begins with the type that it holds, a mapping."""
+"""The first byte of compressed data. Uncompressed data starts with its marshal type, a mapping."""
 
 
 def packed(raw: dict[str, Json], *, compressed: bool = True) -> bytes:
-    """A record in three quarters of the bytes of its text, or compressed in a fifth, which takes four times
-    as long to write and twice as long to read; empty where it holds a number that only a Decimal does."""
+    """Pack a record into three quarters of the size of its text, or compressed into a fifth, which takes four
+    times as long to write and twice as long to read. Empty if the record has a Decimal."""
     try:
         data = marshal.dumps(raw, 2)
     except ValueError:
@@ -206,14 +205,14 @@ def packed(raw: dict[str, Json], *, compressed: bool = True) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[str, Json]:
-    """What was packed by this process."""
+    """Unpack a record that this process has packed."""
     is_compressed = data[:1] == _COMPRESSED
     raw: dict[str, Json] = marshal.loads(zlib.decompress(data) if is_compressed else data)
     return raw
 
 
 def place_in(source: Source, path: Path) -> Path:
-    """Where something of the model stands in the record's document."""
+    """Return the path in the record's document of a path of the model."""
     return (*source.at, *DIALECTS[source.form].path(path))
 
 
@@ -222,25 +221,25 @@ def bytes_digest(data: bytes) -> str:
 
 
 def digest(raw: dict[str, Json]) -> str:
-    """Of all of a record but the two values that a compare writes: whether it is still the same case."""
+    """Return the digest of a record without the two values that a compare writes: equal for the same case."""
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):
-        rest = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
-        raw = {**raw, "metadata": rest}
-        if not rest:
+        remaining = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
+        raw = {**raw, "metadata": remaining}
+        if not remaining:
             del raw["metadata"]
     elif metadata is None and "metadata" in raw:
         raw = {key: value for key, value in raw.items() if key != "metadata"}
     try:
         data = marshal.dumps(raw, 2)
-    except ValueError:  # a number that only a Decimal holds
+    except ValueError:  # a Decimal
         data = canonical(raw).encode()
     return blake2b(data, digest_size=12).hexdigest()
 
 
 def is_other(raw: dict[str, Json]) -> bool:
     return (
-        not (_OURS & raw.keys() or is_response(raw))
+        not (_NATIVE_KEYS & raw.keys() or is_response(raw))
         or ("current" not in raw and not OTHERS.keys().isdisjoint(raw))
         or is_case(raw)
     )
@@ -252,7 +251,7 @@ def is_case(raw: dict[str, Json]) -> bool:
     return not CASE.isdisjoint(raw)
 
 
-def _other(raw: Json, at: Path, file: str) -> Problem:
+def _explain_other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
@@ -263,11 +262,11 @@ def _other(raw: Json, at: Path, file: str) -> Problem:
             hint = f"baselinekit {_VERBS[key]} {shlex.quote(file)}"
         return Problem("BK110", f"not a baseline: this looks like {OTHERS[key]}", hint, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
-    what = f"not a baseline: it has neither id nor current, but {keys}"
-    return Problem("BK110", what, "a baseline has id, baseline, current, comparison, metadata", at=at)
+    message = f"not a baseline: it has neither id nor current, but {keys}"
+    return Problem("BK110", message, "a baseline has id, baseline, current, comparison, metadata", at=at)
 
 
-# An output that is too large for its baseline's file: kept in a file beside it, told apart by its name.
+# Outputs that are too large for their baseline's file are in files beside it, recognised by their names.
 
 T = TypeVar("T", Known, Variant)
 
@@ -275,11 +274,11 @@ MARK = ".output."
 
 
 def beside(root: str, file: str, name: str) -> tuple[str, str]:
-    """Where an output file is: below which folder, and its name there. A baseline that the operator named
-    outside of the project has it below its own folder."""
+    """Return the folder that an output file must be inside, and its name relative to it. For a baseline that
+    the user named outside of the project, that is the baseline's own folder."""
     if posixpath.isabs(file):
         root, file = posixpath.split(file)
-    if posixpath.isabs(name):  # never as it stands: only the operator names absolute paths
+    if posixpath.isabs(name):  # never used as absolute: only the user may name absolute paths
         return root, posixpath.relpath(name, root)
     return root, posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
 
@@ -287,41 +286,43 @@ def beside(root: str, file: str, name: str) -> tuple[str, str]:
 def with_files(
     known: Known | None, root: str, file: str
 ) -> tuple[Known | None, list[tuple[Path, BaselinekitError]]]:
-    """A known-good output, and its variants, with what the files beside hold; and what is wrong with these,
-    by where in the record they are named."""
-    failed: list[tuple[Path, BaselinekitError]] = []
+    """Fill in the outputs of a known-good state and its variants from their output files. Also returns the
+    errors, each with the path in the record that names the file."""
+    errors: list[tuple[Path, BaselinekitError]] = []
     if known is None:
-        return None, failed
+        return None, errors
 
-    def filled(stated: T, number: int | None) -> T:
-        if stated.output_file is None:
-            return stated
+    def fill_output(expected: T, number: int | None) -> T:
+        if expected.output_file is None:
+            return expected
         try:
-            return replace(stated, output=load(root, file, stated.output_file))
+            return replace(expected, output=load(root, file, expected.output_file))
         except (InvalidInput, Refused) as error:
-            failed.append((known_path(number), error))
-            return stated
+            errors.append((known_path(number), error))
+            return expected
 
-    known = filled(known, None)
+    known = fill_output(known, None)
     if any(variant.output_file for variant in known.variants):
-        known = replace(known, variants=[filled(one, number) for number, one in enumerate(known.variants)])
-    return known, failed
+        known = replace(
+            known, variants=[fill_output(variant, number) for number, variant in enumerate(known.variants)]
+        )
+    return known, errors
 
 
 def size_beside(known: Known | None, root: str, file: str) -> int:
-    """The bytes of the output files that a record names."""
-    named = [known.output_file, *(one.output_file for one in known.variants)] if known else []
-    return sum(os.path.getsize(os.path.join(*beside(root, file, name))) for name in named if name)
+    """Return the total size of the output files that a record names."""
+    names = [known.output_file, *(variant.output_file for variant in known.variants)] if known else []
+    return sum(os.path.getsize(os.path.join(*beside(root, file, name))) for name in names if name)
 
 
 def load(root: str, file: str, name: str) -> Json:
-    """What an output file holds: `.json` a value, `.bin` its size and hash, anything else text."""
+    """Load an output file: the value of a `.json`, the size and hash of a `.bin`, else the text."""
     folder, path = beside(root, file, name)
     return parse(read(folder, path, MAX_OUTPUT_BYTES), path)
 
 
 def parse(data: bytes, path: str) -> Json:
-    """The same of bytes from elsewhere."""
+    """Parse the bytes of an output file like `load`."""
     if path.endswith(".bin"):
         return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
     if path.endswith(".json"):
@@ -329,15 +330,15 @@ def parse(data: bytes, path: str) -> Json:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        what = f"{path} is not UTF-8 text"
-        raise InvalidInput(Problem("BK112", what, "name it .bin to compare it by size and hash")) from None
+        message = f"{path} is not UTF-8 text"
+        raise InvalidInput(Problem("BK112", message, "name it .bin to compare it by size and hash")) from None
 
 
 def file_form(output: Json) -> tuple[str, bytes]:
-    """The suffix and the bytes of an output's own file."""
+    """Return the suffix and the bytes of an output's own file."""
     if isinstance(output, str):
         try:
             return "txt", output.encode("utf-8")
-        except UnicodeEncodeError:  # half a character: only JSON can write it
+        except UnicodeEncodeError:  # half of a surrogate pair, which only JSON can represent
             pass
     return "json", dump_json(output).encode("utf-8")

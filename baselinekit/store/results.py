@@ -1,4 +1,5 @@
-"""What runs leave: reports, and in `.baselinekit/` earlier results, failed answers and recorded ones."""
+"""Files that runs write: reports, and in `.baselinekit/` results, answers that failed, and recorded
+answers."""
 
 from __future__ import annotations
 
@@ -37,12 +38,12 @@ from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 
-# Reports to where the operator wants them: whole, or not at all.
+# Reports, written whole or not at all, to where the user wants them.
 
 
 def write_text(path: str, text: str, root: str | None = None) -> None:
-    """Write a text to a path that the operator named, from the project at `root`. Folders on the way are
-    made; what is no regular file (a device, a pipe) is written to, not replaced."""
+    """Write a text to a path that the user named, from the project at `root`. Missing folders are created; a
+    path that is no regular file (a device, a pipe) is written to, not replaced."""
     data = text.encode("utf-8", "backslashreplace")
     target = os.path.realpath(path)
     try:
@@ -57,7 +58,7 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
 
 
 def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
-    """The same of a text that comes in pieces, into a regular file."""
+    """Write a text that arrives in pieces to a regular file."""
     target = os.path.realpath(path)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -67,8 +68,8 @@ def write_pieces(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def check_place(path: str) -> None:
-    """Refuse a path that no text can be written to, before anybody pays for what is to stand there. It is
-    tried, for a mode says nothing of a read-only disk. A disk that is full now may not be so later."""
+    """Refuse a path that cannot be written to, before a run is paid for. It is tried out, since the mode says
+    nothing about a read-only disk. A full disk is accepted: it may have room later."""
     target = os.path.realpath(path)
     try:
         if is_special(target):
@@ -83,12 +84,14 @@ def check_place(path: str) -> None:
         raise InvalidInput(*error.problems) from None
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            what = f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
-            raise InvalidInput(Problem("BK120", what, "name a file in a folder that you may write")) from None
+            message = f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
+            raise InvalidInput(
+                Problem("BK120", message, "name a file in a folder that you may write")
+            ) from None
 
 
 def append_text(path: str, text: str) -> None:
-    """Add to a file that others write to as well, such as the summary of a CI step: one write, at its end."""
+    """Append to a file that others also write to, such as the summary of a CI step, with a single write."""
     try:
         with open(path, "ab", buffering=0) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
@@ -105,9 +108,9 @@ def is_special(target: str) -> bool:
     return False
 
 
-# The results of earlier runs, one file each in `.baselinekit/results/`; of too many the oldest go. There
-# is no index: 200 files of 1,000 results each are read in less than two seconds, those of a usual
-# project in a few hundredths, and what is not there cannot be out of date.
+# The results of earlier runs, one file each in `.baselinekit/results/`; the oldest are removed if there are
+# too many. There is no index, which could be out of date: reading 200 files of 1,000 results each takes less
+# than two seconds, reading those of an ordinary project a few hundredths.
 
 MOST_FILES = 200
 MOST_BYTES = 200_000_000
@@ -117,14 +120,16 @@ _NAME = lazy_pattern(r"([0-9TZ]{16})-([0-9]{4})-([0-9a-f]{12})\.json")
 
 
 def keep_results(root: str, started: str, data: bytes) -> bool:
-    """Keep the results of a run, named by when it started, how many did in that second, and what they are:
-    the same ones twice are kept once. False: they are older than all that there is room for. They can be lost
-    in a power cut."""
+    """Keep the results of a run. The file is named after the start of the run, a number within that second,
+    and a digest: equal results are kept once. False if they are older than all that there is room for. They
+    may be lost in a power cut."""
     second, digest = re.sub("[^0-9TZ]", "", started), blake2b(data, digest_size=6).hexdigest()
-    beside = [match for name in result_files(root) if (match := _NAME.fullmatch(name)) and match[1] == second]
-    if any(match[3] == digest for match in beside):
+    same_second = [
+        match for name in result_files(root) if (match := _NAME.fullmatch(name)) and match[1] == second
+    ]
+    if any(match[3] == digest for match in same_second):
         return True
-    number = max((int(match[2]) for match in beside), default=0) + 1
+    number = max((int(match[2]) for match in same_second), default=0) + 1
     name = f"{second}-{number:04}-{digest}.json"
     atomic.state_folder(root, _RESULTS)
     atomic.replace_file(root, os.path.join(atomic.STATE_FOLDER, _RESULTS, name), data, sync=False)
@@ -132,72 +137,73 @@ def keep_results(root: str, started: str, data: bytes) -> bool:
 
 
 def result_files(root: str) -> list[str]:
-    """The files, the oldest run first."""
+    """Return the names of the files, the oldest run first."""
     with contextlib.suppress(OSError):
-        return sorted(name for name in os.listdir(_path(root)) if _NAME.fullmatch(name))
+        return sorted(name for name in os.listdir(_results_folder(root)) if _NAME.fullmatch(name))
     return []
 
 
 def result_path(root: str, name: str) -> str:
-    return os.path.join(_path(root), name)
+    return os.path.join(_results_folder(root), name)
 
 
 def load_results(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
-    """Each file with what it holds, the oldest run first (of the last so many); None for one that cannot be
-    read."""
+    """Yield each file (or only the `last` ones) with its contents, the oldest run first; None as the contents
+    of a file that cannot be read."""
     yield from load_chosen(root, result_files(root)[-last if last else None :])
 
 
 def latest_first(root: str) -> Iterator[tuple[str, Json]]:
-    """The same from the other end, for whoever looks for one run."""
+    """Like `load_results`, but the latest run first, to look for one run."""
     yield from load_chosen(root, result_files(root)[::-1])
 
 
 def load_chosen(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
     for name in chosen:
-        shown = os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
+        path = os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
         try:
-            yield shown, json.loads(read(root, shown, MAX_OUTPUT_BYTES))
+            yield path, json.loads(read(root, path, MAX_OUTPUT_BYTES))
         except (BaselinekitError, ValueError, RecursionError):
-            yield shown, None
+            yield path, None
 
 
 def _prune(root: str) -> set[str]:
-    """Remove the oldest beyond what is kept. Another process may be faster."""
-    room, gone = MOST_BYTES, set()
+    """Remove the oldest files beyond the limits, and return their names. Another process may remove them
+    first."""
+    remaining_bytes, removed = MOST_BYTES, set()
     for number, name in enumerate(reversed(result_files(root))):
-        path = os.path.join(_path(root), name)
+        path = os.path.join(_results_folder(root), name)
         with contextlib.suppress(OSError):
-            room -= os.stat(path).st_size
-            if number >= MOST_FILES or (room < 0 and number):
+            remaining_bytes -= os.stat(path).st_size
+            if number >= MOST_FILES or (remaining_bytes < 0 and number):
                 os.unlink(path)
-                gone.add(name)
-    return gone
+                removed.add(name)
+    return removed
 
 
-def _path(root: str) -> str:
+def _results_folder(root: str) -> str:
     return os.path.join(root, atomic.STATE_FOLDER, _RESULTS)
 
 
-# Which baselines did not pass when they were last compared, and which cases when they were last run:
-# what `--lf` asks for.
+# Which baselines did not pass when they were last compared, and which cases when they were last run, for
+# `--lf`.
 
 COMPARED = os.path.join(atomic.STATE_FOLDER, "last-run.json")
 TRIED = os.path.join(atomic.STATE_FOLDER, "last-evals.json")
 
 
 def load_not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
-    """The ids; none when nobody has compared yet, or when what was kept cannot be read."""
+    """Return the ids; none if nothing was compared yet, or if the file cannot be read."""
     try:
-        kept = load_json(decode(read(root, file, MAX_OUTPUT_BYTES), file).body, file)
+        ids = load_json(decode(read(root, file, MAX_OUTPUT_BYTES), file).body, file)
     except BaselinekitError:
         return frozenset()
-    return frozenset(id for id in kept if isinstance(id, str)) if isinstance(kept, list) else frozenset()
+    return frozenset(id for id in ids if isinstance(id, str)) if isinstance(ids, list) else frozenset()
 
 
 def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None:
-    """Those of this run, and of earlier runs those that this one did not cover. State that cannot be kept
-    (a read-only checkout) fails nothing."""
+    """Keep the ids that did not pass in this run, and those of earlier runs that this one did not cover. If
+    they cannot be written (a read-only checkout), nothing fails."""
     covered = {result.id for result in report.results if result.outcome != "skipped"}
     failed = {result.id for result in report.results if result.outcome in ("failed", "error", "unscored")}
     ids = sorted((load_not_passed(root, file) - covered) | failed)
@@ -208,15 +214,15 @@ def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None
         return
 
 
-# What came back from a replay that failed, kept so that a refresh approves exactly what was seen.
+# The answers of replays that failed, kept so that a refresh approves exactly what was seen.
 
 
-if TYPE_CHECKING:  # where all passes, nothing is kept
+if TYPE_CHECKING:  # not imported at run time: if everything passes, nothing is kept
     from baselinekit.model.changes import Seen
 
 _PENDING = "pending"
-_DEEPER = 2
-"""Levels of nesting around an output."""
+_EXTRA_DEPTH = 2
+"""Levels of nesting that the file adds around an output."""
 
 
 @cache
@@ -230,7 +236,7 @@ def pending_form() -> RecordForm[Seen]:
         masked=paths(),
         unsettled=texts(),
         settled=texts(),
-        troubles=texts(optional=True),  # which earlier versions did not write
+        troubles=texts(optional=True),  # earlier versions did not write it
         differing=placed(),
         variant=Field(int, type(None)),
         flaw=NULLABLE_TEXT,
@@ -239,24 +245,24 @@ def pending_form() -> RecordForm[Seen]:
 
 
 def save_pending(root: str, seen: Seen) -> None:
-    """Keep it, in the place of what was kept before. It can be had again, so nothing waits for the disk. What
-    would be too large to be read again is not kept at all."""
+    """Keep an answer, and replace an earlier one. It is not synced, since it can be reproduced. An answer
+    that would be too large to read again is not kept."""
     name = pending_name(seen.id)
     atomic.state_folder(root, _PENDING)
     data = dump_json(pending_form().write(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop_pending(root, seen.id)
-        what = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
-        raise NotRecorded(Problem("BK106", what, "make it answer with less"))
+        message = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
+        raise NotRecorded(Problem("BK106", message, "make it answer with less"))
     atomic.replace_file(root, name, data, sync=False)
 
 
 def load_pending(root: str, id: str) -> Seen | None:
-    """What was kept, if anything was."""
+    """Return the kept answer, if there is one."""
     name = pending_name(id)
     if not os.path.lexists(os.path.join(root, name)):
         return None
-    payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _DEEPER)
+    payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _EXTRA_DEPTH)
     reader = RecordReader()
     seen = pending_form().read(payload, (), reader)
     if seen is None or reader.problems or seen.id != id:
@@ -266,7 +272,7 @@ def load_pending(root: str, id: str) -> Seen | None:
 
 
 def pending_ids(root: str) -> frozenset[str]:
-    """The ids of which something is kept."""
+    """Return the ids that have a kept answer."""
     try:
         names = os.listdir(os.path.join(root, atomic.STATE_FOLDER, _PENDING))
     except OSError:
@@ -275,7 +281,7 @@ def pending_ids(root: str) -> frozenset[str]:
 
 
 def drop_pending(root: str, id: str) -> None:
-    """Forget it: it is approved, or it passes again. State that cannot be touched fails nothing."""
+    """Remove the kept answer: it was approved, or the baseline passes again. Ignores errors."""
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(root, pending_name(id)))
 
@@ -287,15 +293,16 @@ def pending_name(id: str) -> str:
     return os.path.join(atomic.STATE_FOLDER, _PENDING, f"{id}.json")
 
 
-# Answers of models on file, one file each: `FOLDER/<model>/<name>.json`. A name begins with the key of
-# its question, up to its first dot.
+# Recorded answers of models, one file each: `FOLDER/<model>/<name>.json`. A name starts with the key of its
+# question, up to its first dot.
 
 
-_MOST_COMPARED = 2_000
+_MAX_COMPARED = 2_000
 
 
 class Cassettes:
-    """One folder of them. Inside the project it is named from its root, elsewhere by the operator alone."""
+    """A folder of recorded answers. Inside the project it is named relative to the root; only the user may
+    name one elsewhere."""
 
     def __init__(self, root: str, folder: str):
         self._root = root
@@ -317,48 +324,49 @@ class Cassettes:
         return self._read(name)
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        """In the place of what was kept before. State can be had again: then nothing waits for the disk."""
+        """Keep a record, and replace an earlier one. In the state folder it is not synced, since it can be
+        reproduced."""
         name = self._file(model, key)
-        self._make(os.path.dirname(name))
+        self._make_folder(os.path.dirname(name))
         data = dump_json(record).encode("utf-8", "backslashreplace")
         atomic.replace_file(self._root, name, data, sync=not self._is_state)
 
     def names(self, model: str, key: str) -> list[str]:
-        """The names that began with a key when this folder was first looked into."""
+        """Return the names that started with a key when the folder was first listed."""
         with self._lock:
             if model not in self._names:
-                found: dict[str, list[str]] = {}
+                names_by_key: dict[str, list[str]] = {}
                 with suppress(OSError):
                     for file in sorted(os.listdir(os.path.join(self._root, self._folder, as_folder(model)))):
                         name, extension = os.path.splitext(file)
                         if extension == ".json":
-                            found.setdefault(name.partition(".")[0], []).append(name)
-                self._names[model] = found
+                            names_by_key.setdefault(name.partition(".")[0], []).append(name)
+                self._names[model] = names_by_key
             return self._names[model].get(key, [])
 
     def drop(self, model: str, name: str) -> None:
-        """Forget a record. One that cannot be removed stays."""
+        """Remove a record. Ignores errors."""
         with suppress(OSError):
             os.unlink(os.path.join(self._root, self._file(model, name)))
 
     def every(self) -> list[Json]:
-        """All records that can be read, up to a number: to tell what is nearest to one that is missing."""
+        """Return all readable records, up to a limit, to find the one most similar to a missing one."""
         with self._lock:
             if self._every is None:
-                self._every = self._load()
+                self._every = self._load_all()
             return self._every
 
-    def _load(self) -> list[Json]:
-        found: list[Json] = []
+    def _load_all(self) -> list[Json]:
+        records: list[Json] = []
         for folder, folders, files in os.walk(os.path.join(self._root, self._folder)):
             folders.sort()
             for file in sorted(files):
-                if file.endswith(".json") and len(found) < _MOST_COMPARED:
+                if file.endswith(".json") and len(records) < _MAX_COMPARED:
                     try:
-                        found.append(self._read(name_in_project(self._root, os.path.join(folder, file))))
+                        records.append(self._read(name_in_project(self._root, os.path.join(folder, file))))
                     except BaselinekitError:
                         continue
-        return found
+        return records
 
     def _read(self, name: str) -> Json:
         return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
@@ -366,7 +374,7 @@ class Cassettes:
     def _file(self, model: str, key: str) -> str:
         return os.path.join(self._folder, as_folder(model), f"{key}.json")
 
-    def _make(self, folder: str) -> None:
+    def _make_folder(self, folder: str) -> None:
         if self._is_state:
             atomic.state_folder(self._root, *folder.split("/")[1:])
             return
@@ -377,6 +385,6 @@ class Cassettes:
 
 
 def as_folder(model: str) -> str:
-    """The model's name where it is a name for a folder; else with what is not so encoded."""
+    """Return a model's name as the name of a folder, with unsuitable characters percent-encoded."""
     name = quote(model, safe=" ")[:100]
     return name if name.strip(".") else name.replace(".", "%2E") or "%"
