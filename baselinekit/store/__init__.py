@@ -1,1 +1,2 @@
-"""Files to the words of the model, and back. Everything that this project writes, it writes here."""
+"""Reads files into the classes of the model, and writes them. All files that this project writes are written
+here."""

@@ -32,7 +32,7 @@ def read_any(data: bytes, file: str) -> MergeSide:
         marks = _mark_places(file_language, body, raw)
     except BaselinekitError as error:
         raise Unreadable(str(error)) from None
-    watched_spans = {(key, id(box)): span for key, found in watched_values.items() for box, span in found}
+    watched_spans = {(key, id(box)): span for key, values in watched_values.items() for box, span in values}
     marked_keys = [key for key in PLACES if not (file_language.blocks and key in KEYS)]
     records: dict[str, MergedRecord] = {}
     repeated = set()

@@ -93,7 +93,9 @@ class MergeSide:
 
     def last_captured(self, id: str) -> datetime:
         """Return when a baseline or its latest variant was captured."""
-        records = [one for name, one in self.records.items() if name.partition(_VARIANT_SEPARATOR)[0] == id]
+        records = [
+            record for name, record in self.records.items() if name.partition(_VARIANT_SEPARATOR)[0] == id
+        ]
         return max((record.captured_time for record in records), default=_LONG_AGO)
 
     def literal(self, id: str, key: str) -> str | None:

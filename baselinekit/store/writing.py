@@ -1,4 +1,4 @@
-"""Baselines written: new ones, and approved outputs put into the files that hold the old ones."""
+"""Writes baselines: new ones, and approved outputs into the files that hold the old ones."""
 
 import contextlib
 import os
@@ -27,11 +27,11 @@ from baselinekit.tree.changes import Hints
 from baselinekit.tree.equality import canonical, identical
 from baselinekit.tree.places import value_at
 
-_AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
+_KEYS_FROM_BASELINE = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
 
 
 def check_names(id: str, group: str) -> None:
-    """Whether a file can be called so."""
+    """Check that a file and its folder can have these names."""
     problems = list(check_id(id))
     if not ID.fullmatch(group):
         hint = "letters, digits, `.`, `_` and `-`, the first a letter or a digit"
@@ -41,7 +41,7 @@ def check_names(id: str, group: str) -> None:
 
 
 def check_folder(root: str, folder: str) -> None:
-    """Whether a file can be made there: found out before anybody pays for what is to stand in it."""
+    """Check that a file can be created in a folder, before a run is paid for."""
     try:
         atomic.try_folder(resolve(root, folder))
     except OSError as error:
@@ -51,8 +51,8 @@ def check_folder(root: str, folder: str) -> None:
 def write_new(
     record: dict[str, Json], group: str, root: str, folder: str, inline_limit: int, schema: str
 ) -> str:
-    """Write `<folder>/<group>/<id>.yaml`, which must not be there yet, and say how it is called. The record
-    has its keys in the order in which they are to stand; `schema` is what editors find the schema by."""
+    """Write `<folder>/<group>/<id>.yaml`, which must not exist yet, and return its name. The keys are written
+    in the order of the record; `schema` is the path by which editors find the schema."""
     check_names(record["id"], group)
     file = posixpath.join(folder, group, f"{record['id']}.yaml")
     write_file(record, file, root, inline_limit, schema)
@@ -69,9 +69,9 @@ def write_file(
     new: bool = True,
     sync: bool = True,
 ) -> None:
-    """Write a record as a whole file, which must not be there yet unless it is no `new` one. An output that
-    is too long for it goes into a file of its own beside it, called like it. `sync` may be left out for what
-    can be had again."""
+    """Write a record as a whole file. With `new` the file must not exist yet. An output that is too large
+    goes into a file of its own beside it, with the same stem. `sync=False` is for files that can be
+    reproduced."""
     target = resolve(root, file)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -81,10 +81,10 @@ def write_file(
     with lock(root, file):
         if new and os.path.lexists(target):
             raise InvalidInput(atomic.exists(file))
-        known, beside = kept_short(record["baseline"], file, stem, root, inline_limit)
+        known, output_file = kept_short(record["baseline"], file, stem, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
-        if beside:
-            atomic.replace_file(*beside, sync=sync)
+        if output_file:
+            atomic.replace_file(*output_file, sync=sync)
         atomic.replace_file(root, file, text.encode("utf-8"), new=new, sync=sync)
 
 
@@ -95,64 +95,65 @@ def add_baseline(
     inline_limit: int,
     ordered: Iterable[str] = (),
 ) -> None:
-    """Give a record that has none its `baseline:`, before its recipe, and these arrays the rule that they are
-    compared in order; the rest of the file stays as it is."""
+    """Add a `baseline:` to a record that has none, before its recipe, and a rule that the arrays in `ordered`
+    are compared in order. The rest of the file is unchanged."""
     file = source.file
 
     def edit(body: str) -> str:
         raw = dict(value_at(language(file).load(body, file)[source.document], source.at))
         if raw.get("baseline") is not None:
             place = locate(source, ("baseline",), root)
-            what, hint = "there is a baseline already", "remove its `baseline:` first"
-            raise InvalidInput(Problem("BK113", what, hint, place))
+            message, hint = "there is a baseline already", "remove its `baseline:` first"
+            raise InvalidInput(Problem("BK113", message, hint, place))
         if records.digest(raw) != records.case_digest(source.digest):
             raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
         id = str(records.id_of(raw, source))
-        known, beside = kept_short(baseline, file, id, root, inline_limit)
-        new = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
-        rules = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
-        text = apply(body, [new, *rules], source.document, language(file), _AFTER)
-        if beside:
-            atomic.replace_file(*beside)
+        known, output_file = kept_short(baseline, file, id, root, inline_limit)
+        baseline_edit = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
+        rule_edits = [Edit((*source.at, "comparison", "arrays", path), "ordered") for path in ordered]
+        text = apply(body, [baseline_edit, *rule_edits], source.document, language(file), _KEYS_FROM_BASELINE)
+        if output_file:
+            atomic.replace_file(*output_file)
         return text
 
     atomic.edit_text(root, file, edit)
 
 
 def is_large(output: Json, limit: int) -> bool:
-    """Whether an output takes more bytes of YAML than may stand in the file of its baseline: its texts alone,
-    or with all that is around them."""
+    """Whether an output takes more than `limit` bytes as YAML. The size of its texts alone is checked
+    first."""
     return holds_more(output, limit) or len(dump_yaml(output).encode("utf-8", "surrogatepass")) > limit
 
 
 def kept_short(
     known: dict[str, Json], file: str, id: str, root: str, limit: int
 ) -> tuple[dict[str, Json], tuple[str, str, bytes] | None]:
-    """The `baseline:`, and for an output over the limit the file of its own that it names: where below which
-    folder, and its bytes. That one is written first, so that nobody reads a name that leads nowhere."""
+    """Return the `baseline:`, which for an output over the limit names an output file; and that file: its
+    folder, its name and its bytes. Write it first, so that no reader sees the name of a missing file."""
     if not is_large(known["output"], limit):
         return known, None
     suffix, data = records.file_form(known["output"])
     name = f"{id}{records.MARK}{suffix}"
-    rest = {key: value for key, value in known.items() if key != "output"}
-    return {"output_file": name, **rest}, (*records.beside(root, file, name), data)
+    remaining = {key: value for key, value in known.items() if key != "output"}
+    return {"output_file": name, **remaining}, (*records.beside(root, file, name), data)
 
 
-# Approved outputs, written into the files that hold the baselines: of each file only what changes. Under the
-# lock the file is read again; a case that somebody edited since is left alone, for another one was approved.
+# Approved outputs are written into the files that hold the baselines; only what changes is edited. The file
+# is read again under its lock. A case that was edited since is left alone: the approval was for another
+# version.
 
-_ORDER = (
+_KEY_ORDER = (
     *("id", "name", "description", "version", "baseline_version", "baseline"),
     *("when", "output", "output_file", "response", "captured_at", "environment", "observed", "learnt"),
     *("approved_by", "reason", "variants", "current", "test_case", "comparison", "metadata", "grader"),
 )
-"""Where a key goes that a record does not have yet."""
+"""The order of keys, which says where a new key goes."""
 
 
 @frozen
 class Renewal:
-    """What is to stand in a record from now on: an output (ABSENT: as it is) of the record itself or of one
-    of its variants, and other values by their paths in the record."""
+    """The new values of a record: an output (ABSENT: unchanged) of the record itself or of one of its
+    variants, and other values by their paths in the record."""
 
     id: str
     source: Source
@@ -163,7 +164,7 @@ class Renewal:
 
 
 def preview(renewals: Sequence[Renewal], root: str) -> Applied:
-    """The files as they would be. Nothing is written."""
+    """Return the files as they would be written. Nothing is written."""
     writer = RenewalWriter(root, renewals)
     for file in writer.by_file:
         writer.plan(file)
@@ -171,8 +172,8 @@ def preview(renewals: Sequence[Renewal], root: str) -> Applied:
 
 
 def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
-    """Write them: together those that nobody else is writing, the others one by one. `sync` may be left out
-    by who waits for the disk once, after many."""
+    """Write the renewals: first all files together that nobody else is writing, then the others one by one.
+    `sync=False` is for callers that sync once, after many calls."""
     writer = RenewalWriter(root, renewals, sync)
     for error in atomic.write_locked(root, writer.by_file, writer.write):
         writer.failures += error.problems
@@ -181,7 +182,7 @@ def renew(renewals: Sequence[Renewal], root: str, sync: bool = True) -> Applied:
 
 @dataclass(slots=True)
 class RenewedFile:
-    """A file with what it is to hold. `beside`: the outputs that go with it, each below its folder."""
+    """A file and its new contents. `beside`: its output files, each as folder, name, old and new bytes."""
 
     ids: list[str]
     before: bytes
@@ -190,7 +191,7 @@ class RenewedFile:
 
 
 class RenewalWriter:
-    """Puts renewals into their files. One record that cannot be renewed does not stop the others."""
+    """Writes renewals into their files. A record that cannot be renewed does not stop the others."""
 
     def __init__(self, root: str, renewals: Sequence[Renewal], sync: bool = True):
         self.root = root
@@ -202,7 +203,7 @@ class RenewalWriter:
         self._renewed: dict[str, RenewedFile] = {}
 
     def plan(self, file: str) -> None:
-        """Work out what this file is to hold."""
+        """Work out the new contents of a file."""
         renewals = self.by_file[file]
         try:
             data = read(self.root, file)
@@ -216,24 +217,26 @@ class RenewalWriter:
             try:
                 source = cases.get(records.case_digest(renewal.source.digest))
                 if source is None:
-                    what = f"{renewal.id} changed since it was read, so it was left as it is"
-                    raise NotRecorded(Problem("BK122", what, "run again"))
-                text, beside = renewed_text(body, renewal, replace(source, file=file), self.root)
-                most = limits_of(self.root).file_size
-                if len(text.encode()) > most:
-                    what = f"with the new output of {renewal.id} it would be larger than {most:,} bytes"
-                    raise NotRecorded(Problem("BK106", what, "remove its `baseline:`, and capture it again"))
+                    message = f"{renewal.id} changed since it was read, so it was left as it is"
+                    raise NotRecorded(Problem("BK122", message, "run again"))
+                text, output_files = renewed_text(body, renewal, replace(source, file=file), self.root)
+                limit = limits_of(self.root).file_size
+                if len(text.encode()) > limit:
+                    message = f"with the new output of {renewal.id} it would be larger than {limit:,} bytes"
+                    raise NotRecorded(
+                        Problem("BK106", message, "remove its `baseline:`, and capture it again")
+                    )
             except (InvalidInput, Refused, NotRecorded) as error:
                 self._fail(file, error)
             else:
                 body = text
                 renewed_file.ids.append(renewal.id)
-                renewed_file.beside += beside
+                renewed_file.beside += output_files
         renewed_file.after = encode(body, bom)
         self._renewed[file] = renewed_file
 
     def write(self, files: Sequence[str]) -> None:
-        """Write these files: first the outputs beside them, then the files that name these."""
+        """Write these files: first the output files beside them, then the files that name them."""
         contents: dict[str, bytes] = {}
         for file in files:
             self.plan(file)
@@ -253,7 +256,7 @@ class RenewalWriter:
             del self._renewed[file]
 
     def result(self) -> Applied:
-        """What was written, or would be."""
+        """Return what was written, or would be."""
         changes: list[tuple[str, bytes, bytes]] = []
         for file, renewed_file in self._renewed.items():
             if renewed_file.after != renewed_file.before:
@@ -267,99 +270,99 @@ class RenewalWriter:
         return Applied(tuple(files), tuple(ids), tuple(self.failures))
 
     def _fail(self, file: str, error: BaselinekitError) -> None:
-        """What cannot be written says so by name, and how a compare can do without helps nobody here."""
+        """Add the problems of a file, with its name, and without the hint that a compare works anyway."""
         for problem in error.problems:
-            named = replace(problem, hint=problem.hint.partition(" (compare does not need")[0])
-            self.failures.append(named if file in problem.message else named.placed(Place(file)))
+            shortened = replace(problem, hint=problem.hint.partition(" (compare does not need")[0])
+            self.failures.append(shortened if file in problem.message else shortened.placed(Place(file)))
 
 
 def renewed_text(
     body: str, renewal: Renewal, source: Source, root: str
 ) -> tuple[str, list[tuple[str, str, bytes, bytes]]]:
-    """The text with the new values in it, and the files beside that change."""
-    spoken = language(source.file)
-    record = value_at(spoken.load(body, source.file)[source.document], source.at)
+    """Return the text with the new values, and the output files that change."""
+    file_language = language(source.file)
+    record = value_at(file_language.load(body, source.file)[source.document], source.at)
     in_record = replace(source, at=())
 
-    def there(path: Path) -> Json:
-        """The value at a path of the model, ABSENT if there is none."""
+    def value_at_path(path: Path) -> Json:
+        """Return the value at a path of the model, ABSENT if there is none."""
         try:
             return value_at(record, records.place_in(in_record, path))
         except (KeyError, IndexError, TypeError):
             return ABSENT
 
-    known = there(known_path(renewal.variant))
-    beside = []
+    known = value_at_path(known_path(renewal.variant))
+    output_files = []
     if renewal.output is not ABSENT and isinstance(known, dict) and known.get("output_file"):
-        stated = str(known["output_file"])
-        folder, path = records.beside(root, source.file, stated)
+        name = str(known["output_file"])
+        folder, path = records.beside(root, source.file, name)
         old = read(folder, path, MAX_OUTPUT_BYTES)
-        beside = [(folder, path, old, _renewed_output(old, path, stated, renewal))]
+        output_files = [(folder, path, old, _renew_output_file(old, path, name, renewal))]
     elif renewal.output is not ABSENT:
         place = records.place_in(source, (*known_path(renewal.variant), "output"))
-        body = renewed(body, source.document, spoken, place, renewal.output, renewal.hints)
+        body = renewed(body, source.document, file_language, place, renewal.output, renewal.hints)
     edits: list[Edit] = []
     for at, value in renewal.values.items():
-        stood, here = there(at), records.place_in(source, at)
-        if lacks_keys(stood, value):
-            body = renewed(body, source.document, spoken, here, value)
-        elif value is ABSENT and stood is not ABSENT:
-            around = value_at(spoken.load(body, source.file)[source.document], here[:-1])
-            kept = {key: item for key, item in around.items() if key != here[-1]}
-            body = renewed(body, source.document, spoken, here[:-1], kept)
+        existing, target = value_at_path(at), records.place_in(source, at)
+        if lacks_keys(existing, value):
+            body = renewed(body, source.document, file_language, target, value)
+        elif value is ABSENT and existing is not ABSENT:
+            parent = value_at(file_language.load(body, source.file)[source.document], target[:-1])
+            remaining = {key: item for key, item in parent.items() if key != target[-1]}
+            body = renewed(body, source.document, file_language, target[:-1], remaining)
         elif value is not ABSENT:
-            edits += [Edit((*here, *below), new) for below, new in _differing(stood, value)]
-    return apply(body, edits, source.document, spoken, _ORDER) if edits else body, beside
+            edits += [Edit((*target, *subpath), new) for subpath, new in _differences(existing, value)]
+    return apply(body, edits, source.document, file_language, _KEY_ORDER) if edits else body, output_files
 
 
-def _renewed_output(old: bytes, path: str, stated: str, renewal: Renewal) -> bytes:
-    """The new bytes of an output's own file."""
-    what = f"the output of {renewal.id} is kept as"
+def _renew_output_file(old: bytes, path: str, name: str, renewal: Renewal) -> bytes:
+    """Return the new bytes of an output file."""
+    message = f"the output of {renewal.id} is kept as"
     hint = "remove its `baseline:`, and capture it again"
-    if stated.endswith(".bin"):
-        what += f" bytes in {stated}, and only the hash of the new one is"
-        raise NotRecorded(Problem("BK122", what, hint))
-    if stated.endswith(".json"):
+    if name.endswith(".bin"):
+        message += f" bytes in {name}, and only the hash of the new one is"
+        raise NotRecorded(Problem("BK122", message, hint))
+    if name.endswith(".json"):
         body, bom = decode(old, path)
         return encode(renewed(body, 0, JSON, (), renewal.output, renewal.hints), bom)
     if not isinstance(renewal.output, str):
-        what += f" text in {stated}, and the new output is not text"
-        raise NotRecorded(Problem("BK122", what, hint))
+        message += f" text in {name}, and the new output is not text"
+        raise NotRecorded(Problem("BK122", message, hint))
     return renewal.output.encode("utf-8")
 
 
 def lacks_keys(old: Json, new: Json) -> bool:
-    """Whether a key of a mapping, or of one in it, is to go."""
+    """Whether a key of a mapping, or of a mapping inside it, is missing in the new value."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     return not old.keys() <= new.keys() or any(lacks_keys(old[key], new[key]) for key in old)
 
 
-def _differing(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """The smallest parts by whose change the old value becomes the new one."""
+def _differences(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """Yield the smallest parts to change, so that the old value becomes the new one."""
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() <= new.keys():
         for name, value in new.items():
-            yield from _differing(old.get(name, ABSENT), value, (*path, name))
+            yield from _differences(old.get(name, ABSENT), value, (*path, name))
     elif old is ABSENT or not identical(old, new, ordered=False):
         yield path, new
 
 
-# The JSON Schema, where the first line of a file that we have written says that an editor finds it.
+# The JSON Schema, at the path that the first line of the written files tells editors.
 
 
 def baseline_schema() -> str:
-    """The schema of a baseline file, as it comes with the package: to make it from the classes takes longer
-    than all else that the capture of a small output does."""
+    """Return the schema of a baseline file from the package. Making it from the classes would take longer
+    than the rest of the capture of a small output."""
     with open(os.path.join(os.path.dirname(__file__), "baseline.schema.json"), encoding="utf-8") as file:
         return file.read()
 
 
 def reference(
-    root: str, folder: str, of: str = "baseline", schema: Callable[[], str] = baseline_schema
+    root: str, folder: str, subject: str = "baseline", schema: Callable[[], str] = baseline_schema
 ) -> str:
-    """The schema's path as it is written from a folder of the project; the file is brought up to date."""
+    """Update the schema file, and return its path relative to a folder of the project."""
     text = schema()
-    path = os.path.join(atomic.STATE_FOLDER, f"{of}.schema.json")
+    path = os.path.join(atomic.STATE_FOLDER, f"{subject}.schema.json")
     full, is_current = os.path.join(root, path), False
     try:
         atomic.state_folder(root)
@@ -368,17 +371,17 @@ def reference(
         if not is_current:
             atomic.replace_file(root, path, text.encode(), sync=False)
     except NotRecorded:
-        pass  # an editor without a schema is no reason not to capture
+        pass  # a capture does not fail because editors lack a schema
     return os.path.relpath(full, os.path.join(root, folder))
 
 
-# A host or a secret that is named in the configuration: a line more, every other byte as it was.
+# Hosts and secrets added to the configuration: one more line, all other bytes unchanged.
 
 _SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
 
 
 def name_origin(root: str, config_file: str | None, origin: str) -> str:
-    """Name an origin in the configuration, which is made if there is none. What was written, in a line."""
+    """Add an origin to the configuration, which is created if there is none, and return what was added."""
     file, line = config_file or CONFIG_NAME, ""
 
     def edit(body: str) -> str:
@@ -392,15 +395,15 @@ def name_origin(root: str, config_file: str | None, origin: str) -> str:
 
 
 def declare_variables(root: str, config_file: str | None, variables: dict[str, Json]) -> str:
-    """Declare variables in the configuration, which is made if there is none. The file that was written."""
+    """Declare variables in the configuration, which is created if there is none. Returns the file's name."""
     file = config_file or CONFIG_NAME
 
     def edit(body: str) -> str:
-        documents = [one for one in YAML.load(body, file) if one is not None]
-        text = body if documents and documents[0] else _appended(body, "version: 1")
-        edits = [Edit(("variables", name), stated) for name, stated in variables.items()]
-        for one in edits:
-            text = apply(text, [one], 0, YAML, _SIBLINGS)
+        documents = [document for document in YAML.load(body, file) if document is not None]
+        text = body if documents and documents[0] else _append_line(body, "version: 1")
+        edits = [Edit(("variables", name), declaration) for name, declaration in variables.items()]
+        for addition in edits:
+            text = apply(text, [addition], 0, YAML, _SIBLINGS)
         read_config(encode(text, False), file)
         return text
 
@@ -409,12 +412,16 @@ def declare_variables(root: str, config_file: str | None, variables: dict[str, J
 
 
 def state_base_url(root: str, config_file: str | None, url: str) -> str:
-    """Make an address the `base_url` of a configuration that has none, or is not there yet."""
+    """Set the `base_url` of a configuration that has none, or does not exist yet."""
     file = config_file or CONFIG_NAME
 
     def edit(body: str) -> str:
-        documents = [one for one in YAML.load(body, file) if one]
-        text = _set(body, "base_url", url) if documents else _appended(body, f"base_url: {yaml_scalar(url)}")
+        documents = [document for document in YAML.load(body, file) if document]
+        text = (
+            _set_key(body, "base_url", url)
+            if documents
+            else _append_line(body, f"base_url: {yaml_scalar(url)}")
+        )
         read_config(encode(text, False), file)
         return text
 
@@ -423,67 +430,67 @@ def state_base_url(root: str, config_file: str | None, url: str) -> str:
 
 
 def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:
-    """The text in which an origin is named, and how. `allow_hosts` takes it where there is one, as nothing
-    else is asked then. Else it becomes the `base_url` of a project without one, and else a variable:
-    neither keeps anybody from asking other hosts."""
-    documents = [one for one in YAML.load(body, file) if one is not None]
+    """Return the text with an origin added, and the line that was added. It goes into `allow_hosts` if that
+    exists, since only those hosts are allowed then. Otherwise it becomes the `base_url` if there is none, or
+    else a variable: neither restricts other hosts."""
+    documents = [document for document in YAML.load(body, file) if document is not None]
     config: dict[str, Json] = documents[0] if documents and isinstance(documents[0], dict) else {}
     if not config:
-        return _appended(body, f"base_url: {origin}"), f"base_url: {origin}"
+        return _append_line(body, f"base_url: {origin}"), f"base_url: {origin}"
     hosts = config.get("allow_hosts")
     if isinstance(hosts, list):
         host = urlsplit(origin).netloc
-        return _in_list(body, file, hosts, host), f"allow_hosts: {host}"
+        return _append_host(body, file, hosts, host), f"allow_hosts: {host}"
     if not config.get("base_url"):
-        return _set(body, "base_url", origin), f"base_url: {origin}"
-    known = config.get("variables") or {}
-    name = _variable(origin, known)
-    return _set(body, "variables", origin, name), f"variables: {name}: {origin}"
+        return _set_key(body, "base_url", origin), f"base_url: {origin}"
+    variables = config.get("variables") or {}
+    name = _choose_variable_name(origin, variables)
+    return _set_key(body, "variables", origin, name), f"variables: {name}: {origin}"
 
 
-def _set(body: str, key: str, value: str, name: str | None = None) -> str:
+def _set_key(body: str, key: str, value: str, name: str | None = None) -> str:
     path = (key,) if name is None else (key, name)
     return apply(body, [Edit(path, value)], 0, YAML, _SIBLINGS)
 
 
-def _variable(origin: str, known: dict[str, Json]) -> str:
-    """`orders_internal_url` for http://orders.internal."""
+def _choose_variable_name(origin: str, variables: dict[str, Json]) -> str:
+    """Return an unused variable name: `orders_internal_url` for http://orders.internal."""
     parts = urlsplit(origin)
     words = re.sub(r"\W+", "_", parts.netloc).strip("_").lower()
     name = f"{words}_url" if re.match(r"[a-z]", words) and not words.startswith("any_") else f"url_{words}"
     number = 2
-    chosen = name
-    while chosen in known:
-        chosen, number = f"{name}_{number}", number + 1
-    return chosen
+    candidate = name
+    while candidate in variables:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
 
 
-def _in_list(body: str, file: str, hosts: list[Json], host: str) -> str:
-    """One more entry, written as the last one is; where that does not come out right, the list anew."""
-    wanted = [*hosts, host]
+def _append_host(body: str, file: str, hosts: list[Json], host: str) -> str:
+    """Append a host, written like the last entry. If the result is not right, the list is written anew."""
+    new_hosts = [*hosts, host]
     text = yaml_scalar(host)
     if hosts:
-        last = mark(YAML.events(body), 0, [("allow_hosts", len(hosts) - 1)])
-        node = last.reach(("allow_hosts", len(hosts) - 1))[0][-1]
+        marks = mark(YAML.events(body), 0, [("allow_hosts", len(hosts) - 1)])
+        node = marks.reach(("allow_hosts", len(hosts) - 1))[0][-1]
         start = body.rfind("\n", 0, node.start) + 1
         end = body.find("\n", node.end)
-        lead = re.match(r"[ \t]*-[ \t]+", body[start : node.start])
-        if lead and lead.end() == node.start - start:
+        match = re.match(r"[ \t]*-[ \t]+", body[start : node.start])
+        if match and match.end() == node.start - start:
             at = len(body) if end < 0 else end + 1
-            before = newline(body) if end < 0 else ""
-            tried = f"{body[:at]}{before}{lead[0]}{text}{newline(body)}{body[at:]}"
+            line_break = newline(body) if end < 0 else ""
+            candidate = f"{body[:at]}{line_break}{match[0]}{text}{newline(body)}{body[at:]}"
         else:
-            tried = f"{body[: node.end]}, {text}{body[node.end :]}"
+            candidate = f"{body[: node.end]}, {text}{body[node.end :]}"
         with contextlib.suppress(BaselinekitError, LookupError, TypeError):
-            if canonical(YAML.load(tried, file)[0]["allow_hosts"]) == canonical(wanted):
-                return tried
-    return apply(body, [Edit(("allow_hosts",), wanted)], 0, YAML, _SIBLINGS)
+            if canonical(YAML.load(candidate, file)[0]["allow_hosts"]) == canonical(new_hosts):
+                return candidate
+    return apply(body, [Edit(("allow_hosts",), new_hosts)], 0, YAML, _SIBLINGS)
 
 
-def _appended(body: str, line: str) -> str:
+def _append_line(body: str, line: str) -> str:
     if body and not body.endswith(("\n", "\r")):
         body += newline(body)
     if any(text.strip() in ("...", "---") for text in body.splitlines()):
-        what = "a host cannot be named there: the file holds no setting yet, and marks of a document"
-        raise NotRecorded(Problem("BK122", what, f"write `{line}` into it"))
+        message = "a host cannot be named there: the file holds no setting yet, and marks of a document"
+        raise NotRecorded(Problem("BK122", message, f"write `{line}` into it"))
     return f"{body}{line}{newline(body)}"

@@ -1,6 +1,6 @@
 """The JSON form of the eval harness: `schema_version, eval_type, metadata, baseline{response}, test_case`.
 
-It says nothing of how it is executed: always over HTTP, with a base_url from elsewhere.
+It does not say how it is executed: always over HTTP, with a base_url from elsewhere.
 """
 
 from dataclasses import field, replace
@@ -83,20 +83,20 @@ class RegressionFile:
 
 
 def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
-    """The baseline, or everything that is wrong with it, where it stands in this form."""
+    """Read a baseline, or return everything that is wrong with it, with paths in this form."""
     record, problems = check(RegressionFile, raw)
     if record is None:
         return None, problems
-    about, known = record.metadata, record.baseline
+    metadata, known = record.metadata, record.baseline
     rules, strict = native.settled(record.test_case.comparison), record.grader.config.strict
     options = rules.options or Options()
     if strict is not None and options.allow_additional_fields is None:
         options = replace(options, allow_additional_fields=not strict)
     baseline = Baseline(
-        id=about.id,
+        id=metadata.id,
         current=native.recipe(record.test_case.input, HttpExecution(type="http")),
-        name=about.name,
-        description=about.description,
+        name=metadata.name,
+        description=metadata.description,
         baseline_version=known.version if known else None,
         baseline=Known(
             output=known.response,
@@ -110,27 +110,29 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         if known
         else None,
         comparison=replace(rules, type=rules.type or "structural", options=options),
-        metadata=Metadata(about.criticality, about.tags, about.skip, about.last_passed, about.failure_count),
+        metadata=Metadata(
+            metadata.criticality, metadata.tags, metadata.skip, metadata.last_passed, metadata.failure_count
+        ),
         source=source,
     )
-    wrong = [*native.problems_of(baseline), *check_lists(record.test_case.comparison)]
-    return baseline, [replace(problem, at=path(problem.at or ())) for problem in wrong]
+    native_problems = [*native.problems_of(baseline), *check_lists(record.test_case.comparison)]
+    return baseline, [replace(problem, at=path(problem.at or ())) for problem in native_problems]
 
 
 def path(native_path: Path) -> Path:
-    """Where something of the model stands in this form."""
-    for start, here in _PLACES:
-        if native_path[: len(start)] == start:
-            return (*here, *native_path[len(start) :])
+    """Return the path in this form of a path of the model."""
+    for native_prefix, prefix in _PREFIXES:
+        if native_path[: len(native_prefix)] == native_prefix:
+            return (*prefix, *native_path[len(native_prefix) :])
     return native_path
 
 
 def mapping(known: dict[str, Json]) -> dict[str, Json]:
-    """A native `baseline:` as this form writes it."""
+    """Return a native `baseline:` in this form."""
     return {"response" if key == "output" else key: value for key, value in known.items()}
 
 
-_PLACES: tuple[tuple[Path, Path], ...] = (
+_PREFIXES: tuple[tuple[Path, Path], ...] = (
     (("baseline", "output"), ("baseline", "response")),
     (("baseline_version",), ("baseline", "version")),
     (("current", "input"), ("test_case", "input")),

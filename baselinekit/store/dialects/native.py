@@ -1,4 +1,4 @@
-"""The form of the reference (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
+"""The native form of a record (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
 from baselinekit.schema.records import check
 
-# What a record must hold beyond its types: names, addresses, times, and what excludes what.
+# Checks of a record beyond its types: names, addresses, times, and keys that exclude each other.
 
 
 ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -35,22 +35,22 @@ ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
     if not ID.fullmatch(text):
-        what = f"{text!r} is not a valid id"
+        message = f"{text!r} is not a valid id"
         hint = "letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128"
-        yield Problem("BK108", what, hint, at=at)
+        yield Problem("BK108", message, hint, at=at)
 
 
 def check_known(known: Known | None) -> Iterator[Problem]:
     if known is None:
         return
     if known.output is ABSENT and known.output_file is None and not known.variants:
-        what = "`baseline` has no output"
+        message = "`baseline` has no output"
         yield Problem(
-            "BK104", what, "add `output`, or capture it: baselinekit capture from", at=("baseline",)
+            "BK104", message, "add `output`, or capture it: baselinekit capture from", at=("baseline",)
         )
     if known.output is not ABSENT and known.output_file is not None:
-        what = "both `output` and `output_file` are given"
-        yield Problem("BK108", what, "keep one of them", at=("baseline", "output_file"))
+        message = "both `output` and `output_file` are given"
+        yield Problem("BK108", message, "keep one of them", at=("baseline", "output_file"))
     if known.captured_at is not None:
         yield from check_time(known.captured_at, ("baseline", "captured_at"))
     for number, variant in enumerate(known.variants):
@@ -62,8 +62,10 @@ def check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
         hint = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
         yield Problem("BK108", "a variant has one output", hint, at=at)
     if not variant.when:
-        what = "a variant that applies everywhere is the output itself"
-        yield Problem("BK108", what, "say where it applies: when: {environment: staging}", at=(*at, "when"))
+        message = "a variant that applies everywhere is the output itself"
+        yield Problem(
+            "BK108", message, "say where it applies: when: {environment: staging}", at=(*at, "when")
+        )
     if variant.captured_at is not None:
         yield from check_time(variant.captured_at, (*at, "captured_at"))
 
@@ -72,8 +74,8 @@ def check_metadata(metadata: Metadata) -> Iterator[Problem]:
     if metadata.last_passed is not None:
         yield from check_time(metadata.last_passed, ("metadata", "last_passed"))
     if metadata.failure_count < 0:
-        what = f"failure_count is {metadata.failure_count}, but it counts failures"
-        yield Problem("BK108", what, "0 or more", at=("metadata", "failure_count"))
+        message = f"failure_count is {metadata.failure_count}, but it counts failures"
+        yield Problem("BK108", message, "0 or more", at=("metadata", "failure_count"))
 
 
 def check_rules(rules: Rules) -> Iterator[Problem]:
@@ -91,29 +93,29 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             place = (*at, "max_age", name) if name else (*at, "max_age")
             yield Problem("BK108", f"{limit!r} is not a length of time", "such as 90d, 12h or 2.5d", at=place)
     for path, rule in rules.fields.items():
-        here = (*at, "fields", path)
-        yield from check_similarity(rule.min_similarity, (*here, "min_similarity"))
+        field_path = (*at, "fields", path)
+        yield from check_similarity(rule.min_similarity, (*field_path, "min_similarity"))
         for name, value in rule.tolerance.items():
             if isinstance(value, bool):
-                yield from check_flag(name, (*here, "tolerance", name))
+                yield from check_flag(name, (*field_path, "tolerance", name))
             elif not isinstance(value, Tolerance) and name not in BOUNDS:
                 hint = nearest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
-                yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*here, "tolerance", name))
+                yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*field_path, "tolerance", name))
 
 
 def check_lists(rules: Rules) -> Iterator[Problem]:
-    """Two lists may stand in the comparison or in its options, and not in both."""
+    """Check that two lists, which may be in the comparison or in its options, are not in both."""
     for name in ("ignore_values", "require_keys"):
         if getattr(rules, name) and rules.options and getattr(rules.options, name):
-            what = f"`{name}` is given here and under `options`"
-            yield Problem("BK108", what, "keep one of the two lists", at=("comparison", name))
+            message = f"`{name}` is given here and under `options`"
+            yield Problem("BK108", message, "keep one of the two lists", at=("comparison", name))
 
 
 def check_flag(name: str, at: Path) -> Iterator[Problem]:
     if name not in FLAGS:
-        what = f"{name!r} is not an option, and a path takes a mapping"
+        message = f"{name!r} is not an option, and a path takes a mapping"
         hint = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
-        yield Problem("BK103", what, hint, at=at)
+        yield Problem("BK103", message, hint, at=at)
 
 
 def check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
@@ -123,16 +125,16 @@ def check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]
 
 def check_time(text: str, at: Path) -> Iterator[Problem]:
     if parse_time(text) is None:
-        what = f"{text!r} is not an ISO 8601 time"
-        yield Problem("BK108", what, "such as 2024-01-20T14:00:00Z", at=at)
+        message = f"{text!r} is not an ISO 8601 time"
+        yield Problem("BK108", message, "such as 2024-01-20T14:00:00Z", at=at)
 
 
-# The form of the reference: `id, name, …, baseline, current, comparison, metadata`.
+# The native form: `id, name, …, baseline, current, comparison, metadata`.
 
 
-class _ByKind:
-    """How the form of a `current:` is told. Unknown kinds get better words than pydantic's
-    (schema/complaints.py)."""
+class _RecipeByKind:
+    """Selects the class of a `current:` by its kind. For unknown kinds, schema/complaints.py has better
+    messages than pydantic."""
 
     def tag(self, value: Json) -> str | None:
         form = self.form(value)
@@ -164,7 +166,7 @@ class _ByKind:
         }
 
 
-Current = Annotated[Any, _ByKind()]
+Current = Annotated[Any, _RecipeByKind()]
 
 
 @frozen
@@ -174,8 +176,8 @@ class NativeRecord(BaselineRecord):
     current: Current
 
 
-_MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
-_PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
+_NULLABLE_KEYS = ("baseline", "comparison", "metadata")
+_CHECKS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
     "baseline": (Known, check_known),
     "current": (Current, lambda current: kind_of(current).check(current)),
     "comparison": (Rules, check_rules),
@@ -184,16 +186,16 @@ _PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
 
 
 def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
-    """The baseline, or everything that is wrong with it."""
-    if None in raw.values():  # a key with nothing behind it is as good as none
-        raw = {key: value for key, value in raw.items() if value is not None or key not in _MAY_BE_EMPTY}
+    """Read a baseline, or return everything that is wrong with it."""
+    if None in raw.values():  # a key without a value counts as missing
+        raw = {key: value for key, value in raw.items() if value is not None or key not in _NULLABLE_KEYS}
     record, problems = check(NativeRecord, raw)
     if record is None:
-        wrong = {(problem.at or ("",))[0] for problem in problems}
+        wrong_keys = {(problem.at or ("",))[0] for problem in problems}
         problems += check_id(raw["id"]) if isinstance(raw.get("id"), str) else ()
-        for key, (kind, look) in _PARTS.items():  # what else is wrong, in those parts whose types are right
-            if key in raw and key not in wrong:
-                problems += look(check(kind, raw[key])[0])
+        for key, (kind, check_part) in _CHECKS.items():  # more problems, in the parts whose types are right
+            if key in raw and key not in wrong_keys:
+                problems += check_part(check(kind, raw[key])[0])
         return None, problems
     baseline = Baseline(
         id=record.id,
@@ -209,13 +211,13 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
     return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
 
 
-def recipe(asked: Json, execution: Execution) -> Recipe:
-    """A recipe with its input as everybody expects it."""
-    return Recipe(KINDS[execution.type].normalize(asked), execution)
+def recipe(input: Json, execution: Execution) -> Recipe:
+    """Return a recipe with its input normalized."""
+    return Recipe(KINDS[execution.type].normalize(input), execution)
 
 
 def problems_of(baseline: Baseline) -> list[Problem]:
-    """What is wrong beyond the types."""
+    """Return the problems that are not about types."""
     return [
         *check_id(baseline.id),
         *check_known(baseline.baseline),
@@ -226,7 +228,7 @@ def problems_of(baseline: Baseline) -> list[Problem]:
 
 
 def settled(rules: Rules) -> Rules:
-    """The rules with the lists that may also stand in `options` where everybody looks for them."""
+    """Return the rules with the two lists that may be in `options` moved out of them."""
     options = rules.options
     if options is None or (options.ignore_values is None and options.require_keys is None):
         return rules
@@ -239,31 +241,32 @@ def settled(rules: Rules) -> Rules:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a baseline file: a record, a list of them, either under `regression_eval`."""
+    """Return the JSON Schema of a baseline file: a record, a list of them, or either under
+    `regression_eval`."""
     from baselinekit.schema.complaints import schema_of
 
     record = schema_of(NativeRecord)
-    parts = {name: without_titles(part) for name, part in record["$defs"].items()}
-    whole = without_titles({key: value for key, value in record.items() if key != "$defs"})
-    if "$ref" not in whole:
-        parts["Record"] = whole
-    parts["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
-    one = {"$ref": "#/$defs/Record"}
-    several = {"type": "array", "items": one}
+    definitions = {name: without_titles(part) for name, part in record["$defs"].items()}
+    schema = without_titles({key: value for key, value in record.items() if key != "$defs"})
+    if "$ref" not in schema:
+        definitions["Record"] = schema
+    definitions["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
+    record_ref = {"$ref": "#/$defs/Record"}
+    record_list = {"type": "array", "items": record_ref}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "baselinekit baseline file",
         "anyOf": [
-            one,
-            several,
+            record_ref,
+            record_list,
             {
                 "type": "object",
-                "properties": {"regression_eval": {"anyOf": [one, several]}},
+                "properties": {"regression_eval": {"anyOf": [record_ref, record_list]}},
                 "required": ["regression_eval"],
                 "additionalProperties": False,
             },
         ],
-        "$defs": parts,
+        "$defs": definitions,
     }
 
 
