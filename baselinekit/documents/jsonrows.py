@@ -1,7 +1,7 @@
-"""Many JSON values written together, each over several lines: a column of rows at a time, as C writes it.
+"""Writes many JSON values together, each over several lines: one column of all rows at a time.
 
-What stands under one key of all rows is encoded in one call, and put into the text that rows of these keys
-have. That takes a third of the time of a call for each value."""
+The values under one key of all rows are encoded in one call of the C encoder, and then put into a template
+for rows with these keys. That takes a third of the time of a call for each value."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -14,21 +14,21 @@ from baselinekit.model.values import Json
 HIDDEN = lazy_pattern(
     "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
 )
-"""What is invisible, or no character of its own: it is written as an escape."""
+"""Characters that are invisible, or no characters: they are written as escapes."""
 
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _NUMBERS = frozenset((int, float))
-_LONGEST = 500
-"""A whole number of more digits is looked at by itself."""
+_MAX_DIGITS = 500
+"""An integer with more digits is written separately."""
 
-_ENCODED = json.JSONEncoder(ensure_ascii=False, separators=("\n", ": ")).encode
-"""With a line feed between values, which is in no JSON text of a value: there it is an escape."""
+_ENCODE_LINES = json.JSONEncoder(ensure_ascii=False, separators=("\n", ": ")).encode
+"""Separates values by line feeds, which no encoded value contains: strings have them as escapes."""
 
 
 @frozen
 class Page:
-    """How values are laid out: `scalar` writes one of them, `whole` any value by itself, with the indent of
-    its lines."""
+    """How values are laid out: `scalar` writes a scalar, `whole` any value by itself, with the indent of its
+    lines."""
 
     scalar: Callable[[Json], str]
     whole: Callable[[Json, str], str]
@@ -36,27 +36,27 @@ class Page:
     newline: str
 
     def texts(self, values: Sequence[Json], indent: str) -> list[str]:
-        """The texts of values that stand at the same depth. The first line is not indented."""
+        """Return the texts of values at the same depth. The first line of each is not indented."""
         kinds = set(map(type, values))
         if kinds == {dict}:
             return self._objects(values, indent)
         if kinds == {list}:
             return self._arrays(values, indent)
         if kinds <= _SCALARS:
-            return self._together(values, kinds) or list(map(self.scalar, values))
-        others = [kind for kind in kinds if issubclass(kind, (dict, list))]
-        if not others:
+            return self._encode_scalars(values, kinds) or list(map(self.scalar, values))
+        containers = [kind for kind in kinds if issubclass(kind, (dict, list))]
+        if not containers:
             return list(map(self.scalar, values))
         if kinds.isdisjoint((dict, list)):
             return [self.whole(value, indent) for value in values]
-        return self._by(type, values, indent)
+        return self._group_by(type, values, indent)
 
-    def _by(self, what: Callable[[Json], object], values: Sequence[Json], indent: str) -> list[str]:
-        """Those that are alike together, each text in its place."""
+    def _group_by(self, key: Callable[[Json], object], values: Sequence[Json], indent: str) -> list[str]:
+        """Write the values with equal `key` together, and return the texts in the order of the values."""
         groups: dict[object, list[int]] = {}
         for number, value in enumerate(values):
-            groups.setdefault(what(value), []).append(number)
-        if 2 * len(groups) > len(values):  # hardly two of them are
+            groups.setdefault(key(value), []).append(number)
+        if 2 * len(groups) > len(values):  # hardly any two are alike
             return [self.whole(value, indent) for value in values]
         texts = [""] * len(values)
         for numbers in groups.values():
@@ -69,31 +69,33 @@ class Page:
     def _objects(self, values: Sequence[Json], indent: str) -> list[str]:
         keys = tuple(values[0])
         if any(map(keys.__ne__, map(tuple, values))):
-            return self._by(tuple, values, indent)
+            return self._group_by(tuple, values, indent)
         if not keys:
             return ["{}"] * len(values)
-        below = indent + self.step
-        columns = [self.texts(column, below) for column in zip(*map(dict.values, values), strict=True)]
+        inner_indent = indent + self.step
+        columns = [self.texts(column, inner_indent) for column in zip(*map(dict.values, values), strict=True)]
         members = (self.scalar(key).replace("%", "%%") + ": %s" for key in keys)
-        template = self._around("{", members, "}", indent)
+        template = self._wrap("{", members, "}", indent)
         return list(map(template.__mod__, zip(*columns, strict=True)))
 
     def _arrays(self, values: Sequence[Json], indent: str) -> list[str]:
         elements = list(chain.from_iterable(values))
         texts = iter(self.texts(elements, indent + self.step) if elements else ())
-        return [self._around("[", islice(texts, len(one)), "]", indent) if one else "[]" for one in values]
+        return [
+            self._wrap("[", islice(texts, len(array)), "]", indent) if array else "[]" for array in values
+        ]
 
-    def _around(self, opens: str, items: Iterable[str], closes: str, indent: str) -> str:
+    def _wrap(self, opening: str, items: Iterable[str], closing: str, indent: str) -> str:
         inner = f"{self.newline}{indent}{self.step}"
-        return f"{opens}{inner}{f',{inner}'.join(items)}{self.newline}{indent}{closes}"
+        return f"{opening}{inner}{f',{inner}'.join(items)}{self.newline}{indent}{closing}"
 
-    def _together(self, values: Sequence[Json], kinds: set[type]) -> list[str] | None:
-        """The texts of scalars; None if any may be written otherwise: an exponent, a long number, what is
-        invisible."""
+    def _encode_scalars(self, values: Sequence[Json], kinds: set[type]) -> list[str] | None:
+        """Return the texts of scalars; None if one may need another form: an exponent, a long number, an
+        invisible character."""
         if float in kinds and not kinds <= _NUMBERS:
             return None
         try:
-            text = _ENCODED(values)
+            text = _ENCODE_LINES(values)
         except ValueError:  # more digits than Python writes
             return None
         texts = text[1:-1].split("\n")
@@ -101,4 +103,4 @@ class Page:
             return None
         if str in kinds and ("\x7f" in text if text.isascii() else HIDDEN.search(text)):
             return None
-        return None if int in kinds and max(map(len, texts)) > _LONGEST else texts
+        return None if int in kinds and max(map(len, texts)) > _MAX_DIGITS else texts

@@ -1,4 +1,5 @@
-"""The text of a file, decoded without losing a byte, and where something stands in it or is put instead."""
+"""The text of a file, decoded without losing a byte; the positions of values in it; and replacements in
+it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,21 +18,21 @@ _CONFLICT = lazy_pattern(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 class Text(NamedTuple):
-    """A file's text without its byte order mark, so that every mark in it is an index into `body`."""
+    """A file's text without its byte order mark, so that every position is an index into `body`."""
 
     body: str
     bom: bool
 
 
 def decode(data: bytes, file: str) -> Text:
-    """The text of a UTF-8 file, its line ends as they are."""
+    """Decode a UTF-8 file. Line ends stay as they are."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
-        what = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
         raise InvalidInput(
-            Problem("BK101", what, "save the file as UTF-8", place(file, before, len(before)))
+            Problem("BK101", message, "save the file as UTF-8", place(file, before, len(before)))
         ) from None
     return Text(text[1:], True) if text.startswith(BOM) else Text(text, False)
 
@@ -41,13 +42,13 @@ def encode(body: str, bom: bool) -> bytes:
 
 
 def place(file: str, body: str, index: int) -> Place:
-    """Line and column of an index, as an editor counts them."""
+    """Return the line and column of an index, as an editor counts them."""
     start = body.rfind("\n", 0, index) + 1
     return Place(file, body.count("\n", 0, index) + 1, index - start + 1)
 
 
 def newline(body: str) -> str:
-    """The line end that the file uses."""
+    """Return the line end that the file uses."""
     if "\r\n" in body:
         return "\r\n"
     return "\r" if "\r" in body and "\n" not in body else "\n"
@@ -59,13 +60,13 @@ def line_start(body: str, index: int) -> int:
 
 
 def line_end(body: str, index: int) -> tuple[int, int]:
-    """Where the line ends that a place is on, and where the next one begins."""
+    """Return where the line of an index ends, and where the next one starts."""
     match = _LINE_END.search(body, index)
     return match.span() if match else (len(body), len(body))
 
 
 def characters(value: Json) -> int:
-    """How much text there is in a value, keys included."""
+    """Return the number of characters in the texts and keys of a value."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
@@ -73,52 +74,52 @@ def characters(value: Json) -> int:
     return sum(map(characters, value)) if isinstance(value, list) else 0
 
 
-def holds_more(value: Json, most: int) -> bool:
-    """Whether there is more text in a value than so much. No more is counted than it takes to tell."""
-    waiting = [value]
-    while waiting and most >= 0:
-        value = waiting.pop()
+def holds_more(value: Json, limit: int) -> bool:
+    """Whether the texts and keys of a value have more characters than `limit`. Stops as soon as they do."""
+    pending = [value]
+    while pending and limit >= 0:
+        value = pending.pop()
         if isinstance(value, str):
-            most -= len(value)
+            limit -= len(value)
         elif isinstance(value, dict):
-            most -= sum(map(len, value))
-            waiting += value.values()
+            limit -= sum(map(len, value))
+            pending += value.values()
         elif isinstance(value, list):
-            waiting += value
-    return most < 0
+            pending += value
+    return limit < 0
 
 
 def refuse_conflict(body: str, file: str) -> None:
-    """A file in which git left both sides is no file yet, even where it happens to parse."""
+    """Refuse a file with git's conflict markers, even if it happens to parse."""
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None
     if match:
-        what = "an unresolved git conflict"
+        message = "an unresolved git conflict"
         hint = "keep one of the two sides, and remove the markers"
-        raise InvalidInput(Problem("BK101", what, hint, place(file, body, match.start())))
+        raise InvalidInput(Problem("BK101", message, hint, place(file, body, match.start())))
 
 
 def repeated_key(key: str, file: str, body: str, index: int, first: int | None) -> Problem:
-    """A key that a mapping has twice, with both places: what a merge leaves, or hides."""
-    what = f"the key {key!r} occurs twice"
-    before = f"it is on line {place(file, body, first).line} already; " if first is not None else ""
-    return Problem("BK102", what, before + "remove one of the two", place(file, body, index))
+    """Return the problem of a key that a mapping has twice, with both places. Merges can cause that."""
+    message = f"the key {key!r} occurs twice"
+    first_line = f"it is on line {place(file, body, first).line} already; " if first is not None else ""
+    return Problem("BK102", message, first_line + "remove one of the two", place(file, body, index))
 
 
-# Where something stands in a file: the nodes along the wanted paths, found in one pass over its events.
-# The events come from YAML (libyaml.py) or JSON (jsontext.py); both are read alike.
+# Positions of values in a file: the nodes along the wanted paths, found in one pass over its events. The
+# events of YAML (libyaml.py) and JSON (jsontext.py) have the same form.
 
 
 SCALAR, ALIAS, MAPPING, SEQUENCE, END, DOCUMENT = range(6)
 
 Event = tuple[int, int, int, str, str, str | None]
-"""Kind, start, end, value (of an alias: its anchor), style (`flow` for collections in flow style, `!` for a
+"""Kind, start, end, value (for an alias its anchor), style (`flow` for collections in flow style, `!` for a
 plain scalar with a tag), anchor."""
 
 Watched = dict[str, list[tuple[dict[str, Any], tuple[int, int]]]]
-"""Keys of interest: for each the mappings that have it, with the span of its value, where that is a scalar
-of one line that nothing else means."""
+"""For each key of interest the mappings that have it, each with the span of the key's value, if that is a
+scalar on one line that no anchor shares."""
 
-_WANTED: Any = object()
+_IS_WANTED: Any = object()
 
 
 @dataclass(slots=True)
@@ -147,13 +148,14 @@ class MarkedNode:
 
 @dataclass(slots=True)
 class Marks:
-    """The nodes that were found, and the aliases: an edit must know who else means a value."""
+    """The nodes that were found, and all aliases: an edit must know which values are shared."""
 
     root: MarkedNode | None = None
     aliases: list[MarkedNode] = field(default_factory=list)
 
     def reach(self, path: Path) -> tuple[list[MarkedNode], Path]:
-        """The nodes along a path as far as they exist, from the root on, and the steps that do not."""
+        """Return the existing nodes along a path, from the root on, and the remaining steps, which do not
+        exist."""
         nodes = [self.root] if self.root else []
         for depth, step in enumerate(path):
             child = nodes[-1].children.get(step) if nodes else None
@@ -164,58 +166,58 @@ class Marks:
 
 
 def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks:
-    """The nodes along these paths. The pass stops when it has seen the last of them, unless an anchor came
-    up on the way: then the aliases that follow matter too."""
+    """Return the nodes along these paths. Stops at the last of them, unless there was an anchor before: then
+    the aliases that follow matter too."""
     return mark_each(events, {document: paths}).get(document, Marks())
 
 
-def mark_each(events: Iterator[Event], wanted: Mapping[int, Iterable[Path]]) -> dict[int, Marks]:
-    """The same in many documents of one text, in one pass."""
-    marks_of: dict[int, Marks] = {}
+def mark_each(events: Iterator[Event], paths_by_document: Mapping[int, Iterable[Path]]) -> dict[int, Marks]:
+    """Like `mark`, for several documents of one text, in one pass."""
+    marks_by_document: dict[int, Marks] = {}
     number = -1
     for event in events:
         if event[0] == DOCUMENT:
             number += 1
-        elif number in wanted and number not in marks_of:
-            steps: dict[Any, Any] = {}
-            paths = {*wanted[number]}
+        elif number in paths_by_document and number not in marks_by_document:
+            tree: dict[Any, Any] = {}
+            paths = {*paths_by_document[number]}
             for path in paths:
-                step = steps
+                branch = tree
                 for name in path:
-                    step = step.setdefault(name, {})
-                step[_WANTED] = True
+                    branch = branch.setdefault(name, {})
+                branch[_IS_WANTED] = True
             walk = _Walk(events, len(paths))
-            marks_of[number] = walk.marks
-            with suppress(_Enough):
-                walk.visit(event, steps, None, 0, -1)
-            if len(marks_of) == len(wanted):
+            marks_by_document[number] = walk.marks
+            with suppress(_AllFound):
+                walk.visit(event, tree, None, 0, -1)
+            if len(marks_by_document) == len(paths_by_document):
                 break
-    return marks_of
+    return marks_by_document
 
 
 def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:
-    """Where the key at the end of a path stands, the first one if it is there twice."""
-    nodes, rest = mark(events, document, [path]).reach(path)
-    return None if rest else nodes[-1].key
+    """Return the index of the key at the end of a path, the first one if it occurs twice."""
+    nodes, missing = mark(events, document, [path]).reach(path)
+    return None if missing else nodes[-1].key
 
 
-class _Enough(Exception):
-    """Not an error: it leaves the walk early."""
+class _AllFound(Exception):
+    """Not an error: ends the walk early."""
 
 
 class _Walk:
-    """`left`: how many of the wanted nodes have not been met yet."""
+    """A walk over the events of a document. `remaining`: how many wanted nodes have not been found yet."""
 
-    def __init__(self, events: Iterator[Event], left: int):
+    def __init__(self, events: Iterator[Event], remaining: int):
         self.events = events
-        self.left = left
+        self.remaining = remaining
         self.marks = Marks()
-        self.anchored = False
+        self.has_anchor = False
         self.end = 0
         self.in_text_block = False
 
     def visit(
-        self, event: Event, wanted: dict[Any, Any], parent: MarkedNode | None, name: str | int, key: int
+        self, event: Event, tree: dict[Any, Any], parent: MarkedNode | None, name: str | int, key: int
     ) -> None:
         kind, start, end, value, style, anchor = event
         in_flow = parent is not None and (parent.in_flow or parent.style == "flow")
@@ -224,17 +226,17 @@ class _Walk:
             self.marks.root = node
         else:
             parent.children.setdefault(name, node)
-        self.anchored = self.anchored or anchor is not None
+        self.has_anchor = self.has_anchor or anchor is not None
         if kind <= ALIAS:
             self.leaf(event)
         else:
-            self.collection(node, wanted)
-        if _WANTED in wanted:
-            self.left -= 1
-            if not self.left and not self.anchored:
-                raise _Enough
+            self.collection(node, tree)
+        if _IS_WANTED in tree:
+            self.remaining -= 1
+            if not self.remaining and not self.has_anchor:
+                raise _AllFound
 
-    def collection(self, node: MarkedNode, wanted: dict[Any, Any]) -> None:
+    def collection(self, node: MarkedNode, tree: dict[Any, Any]) -> None:
         for event in self.events:
             if event[0] == END:
                 break
@@ -248,8 +250,8 @@ class _Walk:
             node.last = key if key >= 0 else event[1]
             node.first = node.first if node.size else node.last
             node.size += 1
-            if name in wanted:
-                self.visit(event, wanted[name], node, name, key)
+            if name in tree:
+                self.visit(event, tree[name], node, name, key)
             else:
                 self.skip(event)
         node.content_end = self.end if node.size else node.start
@@ -266,7 +268,7 @@ class _Walk:
                 self.leaf(event)
             elif kind == END:
                 depth -= 1
-                if event[2] > event[1]:  # a closing bracket; a block just stops
+                if event[2] > event[1]:  # a closing bracket; the end of a block has no length
                     self.end, self.in_text_block = event[2], False
             else:
                 depth += 1
@@ -288,11 +290,11 @@ class Splice(NamedTuple):
 
 
 class Unplannable(Exception):
-    """Not an error yet: a plainer way may do."""
+    """Not an error yet: a simpler way of writing may work."""
 
 
 def spliced(body: str, splices: Sequence[Splice]) -> str:
-    """The text with other texts in the place of some of its parts."""
+    """Return the text with some of its parts replaced."""
     parts = []
     end = len(body)
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):

@@ -7,7 +7,7 @@ from itertools import accumulate, chain, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
-from baselinekit.documents.yamlscalars import NO_KEYS, Lead, Other, Scalars, block_text
+from baselinekit.documents.yamlscalars import NO_KEYS, LineStart, NotPlainYaml, Scalars, block_text
 from baselinekit.frozen import frozen
 from baselinekit.model.values import Json
 
@@ -17,7 +17,7 @@ class YamlLines(Protocol):
 
     lines: list[str]
 
-    def parse(self, line: str) -> tuple[Lead | None, str]: ...
+    def parse(self, line: str) -> tuple[LineStart | None, str]: ...
 
     def extent(self, header: str, start: int, column: int) -> tuple[int, int]:
         """Where the block ends whose lines begin here, and its indentation. `column`: of its entry."""
@@ -114,7 +114,7 @@ def _shape_made(text: YamlLines, start: int, end: int, value: Json) -> RowShape 
         lines, sources = _lines_of(text, start, end)
         maker = _Maker(iter(sources))
         read = maker.reader(value)
-    except (StopIteration, Other):
+    except (StopIteration, NotPlainYaml):
         return None
     if next(maker.sources, None) is not None:
         return None
@@ -165,7 +165,7 @@ class _Maker:
         self.keys: set[str] = set()
 
     def reader(self, value: Json) -> Read:
-        """Other, StopIteration: they are not its sources."""
+        """NotPlainYaml, StopIteration: they are not its sources."""
         if not value or not isinstance(value, dict | list):
             return _leaf(next(self.sources), value)
         if isinstance(value, list):
@@ -176,7 +176,7 @@ class _Maker:
         parts = []
         for item in value.values():
             if item and isinstance(item, dict | list) and next(self.sources)[0] != _BELOW:
-                raise Other
+                raise NotPlainYaml
             parts.append(self.reader(item))
         return _objects(tuple(value), parts)
 
@@ -193,7 +193,7 @@ def _leaf(source: _Source, value: Json) -> Read:
     kind, parts = source
     if kind == _BELOW:
         if value is not None:
-            raise Other
+            raise NotPlainYaml
         return lambda scalars, rests, count: [None] * count
     if kind != _BEHIND:
         return _blocks(kind, parts)
@@ -229,7 +229,7 @@ def _lists(parts: Sequence[Read]) -> Read:
 
 def _blocks(header: str, parts: Sequence[int | str]) -> Read:
     if not parts or isinstance(parts[0], str):
-        raise Other
+        raise NotPlainYaml
 
     def read(scalars: Scalars, rests: Sequence[str], count: int) -> Sequence[Json]:
         lines = [[part] * count if isinstance(part, str) else rests[part].split("\n") for part in parts]
@@ -370,7 +370,7 @@ class _Batch:
                 fitting = [n for n in numbers if shape.fits(self.lines_of(size, [n]))]
                 if fitting and self.take(shape, fitting):
                     numbers = sorted({*numbers}.difference(fitting))
-            except Other:
+            except NotPlainYaml:
                 return numbers[0]
         return len(self.values)
 
@@ -378,7 +378,7 @@ class _Batch:
         """Read the first of these rows by itself, for its shape; those that are left."""
         self.rows.left -= 1
         if self.rows.left < 0 or len(shapes) == _MOST_SHAPES:
-            raise Other
+            raise NotPlainYaml
         number, *rest = numbers
         start = self.starts[number]
         self.values[number], self.shapes[number] = self.rows.read_row(start, start + size)
@@ -421,7 +421,7 @@ def items_of(scalars: Scalars, lines: list[str], start: int, column: int) -> lis
     def take(batch: list[str]) -> None:
         rest = dash.rest(batch)
         if rest is None:
-            raise Other
+            raise NotPlainYaml
         found.extend(scalars.column(rest))
 
     _take(lines, start, take)
@@ -436,7 +436,7 @@ def entries_of(scalars: Scalars, lines: list[str], start: int, column: int) -> t
     def take(batch: list[str]) -> None:
         rest = indent.rest(batch) if column else "\n".join(batch)
         if rest is None:
-            raise Other
+            raise NotPlainYaml
         names, texts = _split(rest, batch)
         found.update(zip(names, scalars.column("\n".join(texts)), strict=True))
 
@@ -449,7 +449,7 @@ def _take(lines: list[str], start: int, take: Callable[[list[str]], None]) -> in
     while batch := lines[line : line + most]:
         try:
             take(batch)
-        except Other:
+        except NotPlainYaml:
             if len(batch) <= FEWEST:
                 break
             most = len(batch) // 2
@@ -460,10 +460,10 @@ def _take(lines: list[str], start: int, take: Callable[[list[str]], None]) -> in
 
 
 def _split(entries: str, lines: list[str]) -> tuple[list[str], list[str]]:
-    """The keys of entries, a line each, which are in these lines, and their texts. Other: they are not
+    """The keys of entries, a line each, which are in these lines, and their texts. NotPlainYaml: they are not
     simple."""
     if any(": " not in line for line in lines):
-        raise Other
+        raise NotPlainYaml
     if entries.count(": ") > len(lines):
         pairs = [entry.partition(": ") for entry in entries.split("\n")]
         names, texts = [pair[0] for pair in pairs], [pair[2] for pair in pairs]
@@ -481,5 +481,5 @@ def _split(entries: str, lines: list[str]) -> tuple[list[str], list[str]]:
         and max(map(len, names)) <= _LONGEST_NAME
     )
     if not is_simple or not NO_KEYS.isdisjoint(names):
-        raise Other
+        raise NotPlainYaml
     return names, texts

@@ -404,7 +404,7 @@ def test_rows_are_read_together_whatever_their_shape() -> None:
     reader = _LineReader(body)
     reader.read()
     assert reader.root == [{"rows": [*rows, {"odd": 1}, *rows], "numbers": [*range(300)]}]
-    assert reader.further_keys == {"id", "of", "tags", "none", "text", "odd"}
+    assert reader.row_keys == {"id", "of", "tags", "none", "text", "odd"}
     assert len(reader.mappings) < 10
     assert reader.keyless > 0.95 * len(reader.lines)
 
