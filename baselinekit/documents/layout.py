@@ -1,4 +1,4 @@
-"""How a change is written in the style of its file: indentation, quotes, line ends, block or flow style."""
+"""Writes changes in the style of their file: indentation, quotes, line ends, block or flow style."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,74 +28,76 @@ from baselinekit.documents.text import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
-# Text of several lines below a `|` or a `>`: the new text has the indentation and the line length of the old.
+# Text blocks with `|` or `>`: a new text gets the indentation and the line length of the old one.
 
 _HEADER = lazy_pattern(r"([|>])([1-9]?)([+-]?)([1-9]?)([^\r\n]*)(?:\r\n?|\n|\Z)")
 _LONG = 80
 _NOT_FOLDED = lazy_pattern(r"^[ \t]|[ \t]$|\A\n", re.MULTILINE)
 
 
-def rewritten(written: str, text: str, outer: int, newline: str) -> str | None:
-    """Other words for a block of text, without the last line end. `outer`: the column of its key or dash.
-    None where it cannot hold them, or where they need no block."""
-    header = _HEADER.match(written)
+def rewritten(old_block: str, text: str, outer: int, newline: str) -> str | None:
+    """Return a text block with a new text, without the last line end. `outer`: the column of its key or dash.
+    None if the block cannot hold the text, or if the text needs no block."""
+    header = _HEADER.match(old_block)
     if header is None:
         return None
-    mark, indent, ending, indent_behind, comment = header.groups()
-    filled = [line for line in written[header.end() :].splitlines() if line.strip()]
-    if text.endswith("\n\n") and ending != "+":
-        return None  # it would take in the empty lines that follow
-    if "\n" not in text and len(text) <= (max(map(len, filled)) if len(filled) > 1 else _LONG):
+    indicator, indent, chomping, late_indent, comment = header.groups()
+    old_lines = [line for line in old_block[header.end() :].splitlines() if line.strip()]
+    if text.endswith("\n\n") and chomping != "+":
+        return None  # the block would include the empty lines that follow
+    if "\n" not in text and len(text) <= (max(map(len, old_lines)) if len(old_lines) > 1 else _LONG):
         return None
-    column = outer + int(indent or indent_behind or 0)
+    column = outer + int(indent or late_indent or 0)
     if column == outer:
-        column = len(filled[0]) - len(filled[0].lstrip(" ")) if filled else outer + STEP
-    if mark == ">" and not _NOT_FOLDED.search(text) and not text.endswith("\n\n"):
-        width = max(map(len, filled)) - column if len(filled) > 1 else 0
-        return _block(mark, text, list(_folded(text.rstrip("\n"), width)), (outer, column), comment, newline)
+        column = len(old_lines[0]) - len(old_lines[0].lstrip(" ")) if old_lines else outer + STEP
+    if indicator == ">" and not _NOT_FOLDED.search(text) and not text.endswith("\n\n"):
+        width = max(map(len, old_lines)) - column if len(old_lines) > 1 else 0
+        return _block(
+            indicator, text, list(_fold(text.rstrip("\n"), width)), (outer, column), comment, newline
+        )
     return begun(text, outer, column, newline, comment)
 
 
 def begun(text: str, outer: int, column: int, newline: str, comment: str = "") -> str | None:
-    """A text as a `|` block of its own."""
+    """Return a text as a new `|` block."""
     return _block("|", text, text.removesuffix("\n").split("\n"), (outer, column), comment, newline)
 
 
 def _block(
-    mark: str, text: str, lines: list[str], columns: tuple[int, int], comment: str, newline: str
+    indicator: str, text: str, lines: list[str], columns: tuple[int, int], comment: str, newline: str
 ) -> str | None:
     if not is_text_block(text + "\n"):
         return None
     outer, column = columns
-    deep = str(column - outer) if text[0] in " \n\t" else ""
-    ending = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
-    header = f"{mark}{deep}{ending}{comment}"
+    indent_digit = str(column - outer) if text[0] in " \n\t" else ""
+    chomping = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
+    header = f"{indicator}{indent_digit}{chomping}{comment}"
     return newline.join([header, *(" " * column + line if line else "" for line in lines)])
 
 
-def _folded(text: str, width: int) -> Iterator[str]:
-    """Lines that a reader joins again: a line end is written as an empty line."""
+def _fold(text: str, width: int) -> Iterator[str]:
+    """Yield lines that a reader joins again: a line end is written as an empty line."""
     for number, line in enumerate(text.split("\n")):
         if number:
             yield ""
         if line:
-            yield from _wrapped(line, width)
+            yield from _wrap_line(line, width)
 
 
-def _wrapped(line: str, width: int) -> Iterator[str]:
-    so_far = ""
+def _wrap_line(line: str, width: int) -> Iterator[str]:
+    current = ""
     for word in re.split(r"(?<=\S) (?=\S)", line):
-        if so_far and width and len(so_far) + 1 + len(word) > width:
-            yield so_far
-            so_far = word
+        if current and width and len(current) + 1 + len(word) > width:
+            yield current
+            current = word
         else:
-            so_far = f"{so_far} {word}" if so_far else word
-    yield so_far
+            current = f"{current} {word}" if current else word
+    yield current
 
 
-_STEP = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
-_LIST = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
-_JSON_STEP = lazy_pattern(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
+_NESTED_MAPPING = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
+_NESTED_LIST = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
+_JSON_INDENT = lazy_pattern(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
 _ANCHOR = lazy_pattern(r"&\S+[ \t]*")
 _KEY = lazy_pattern(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
 _DASH = lazy_pattern(r"[ -]*-(?= |$)")
@@ -104,7 +106,7 @@ LONGEST_FLOW = 100
 
 
 class Layout:
-    """The style of one text. `plainly`: on one line, wherever that could matter."""
+    """The style of one text. `plainly`: values are written on one line."""
 
     def __init__(self, body: str, language: Language, siblings: Sequence[str], plainly: bool = False):
         self.body = body
@@ -112,68 +114,74 @@ class Layout:
         self.siblings = siblings
         self.plainly = plainly
         self.newline = newline(body)
-        self.freed: set[int] = set()
+        self.unanchored: set[int] = set()
 
     def on_one_line(self) -> "Layout":
-        """The same, where the nicer way did not do."""
+        """Return the same layout with `plainly`, for when the nicer way failed."""
         plain = Layout(self.body, self.language, self.siblings, plainly=True)
-        plain.freed = self.freed
+        plain.unanchored = self.unanchored
         return plain
 
     def replace(self, chain: list[MarkedNode], value: Json) -> Splice:
-        """Another value in the place of a node; `chain` leads to it from the root."""
+        """Replace a node by another value. `chain` has the nodes from the root to it."""
         node, parent = chain[-1], chain[-2] if len(chain) > 1 else None
-        anchor = f"&{node.anchor} " if node.anchor and node.start not in self.freed else ""
-        flow = not self.language.blocks or node.in_flow
-        nicely = not (flow or anchor or self.plainly)
+        anchor = f"&{node.anchor} " if node.anchor and node.start not in self.unanchored else ""
+        in_flow = not self.language.blocks or node.in_flow
+        may_use_blocks = not (in_flow or anchor or self.plainly)
         was_flow = node.kind in (MAPPING, SEQUENCE) and node.style == "flow" and node.size > 0
         is_structure = isinstance(value, dict | list) and value
-        if nicely and is_structure and (not was_flow or len(self.language.flow(value)) > LONGEST_FLOW):
+        if (
+            may_use_blocks
+            and is_structure
+            and (not was_flow or len(self.language.flow(value)) > LONGEST_FLOW)
+        ):
             return self._replace_by_block(node, parent, value)
-        block = self._replace_by_text_block(node, parent, value) if nicely else None
+        block = self._replace_by_text_block(node, parent, value) if may_use_blocks else None
         if block is not None:
             return block
         if isinstance(value, str) and self.language.blocks and node.style in ("'", '"'):
             text = yaml_quoted(value, node.style)
-        elif flow or isinstance(value, dict | list):
+        elif in_flow or isinstance(value, dict | list):
             text = self.nested(value, self.indent_of(node.key if node.key >= 0 else node.start))
         else:
             text = yaml_scalar(value)
         if node.kind in (MAPPING, SEQUENCE) and node.style != "flow" and parent is not None:
             return self._replace_block_by_line(node, anchor + text)
         start = node.start
-        before = self.body[start - 1 : start]
-        if start == self._end(node):  # nothing stood there
-            text = f" {text}" if before in (":", "-") else text if before in ("", " ") else f": {text}"
-            text += self.newline if before in ("\n", "\r") else ""  # below a `? key`
+        previous = self.body[start - 1 : start]
+        if start == self._end(node):  # there was no value
+            text = f" {text}" if previous in (":", "-") else text if previous in ("", " ") else f": {text}"
+            text += self.newline if previous in ("\n", "\r") else ""  # below a `? key`
         return Splice(start, self._end(node), anchor + text)
 
     @cached_property
     def tight(self) -> bool:
-        """Whether a JSON text has no blanks between its signs."""
+        """Whether a JSON text has no blanks after its colons."""
         match = _AFTER_COLON.search(self.body)
         return not self.language.blocks and match is not None and not match[1]
 
     def insert(self, node: MarkedNode, entries: dict[str, Json]) -> list[Splice]:
-        """New keys in a mapping."""
+        """Insert new keys into a mapping."""
         splices: dict[int, list[str]] = {}
-        flow = not self.language.blocks or node.in_flow or node.style == "flow"
-        write = self._insert_in_flow if flow else self._insert_in_block
-        later: list[str] = []
+        in_flow = not self.language.blocks or node.in_flow or node.style == "flow"
+        write = self._insert_in_flow if in_flow else self._insert_in_block
+        appended: list[str] = []
         for key in entries:
-            after = self.siblings[self.siblings.index(key) + 1 :] if key in self.siblings else ()
-            before = next((node.children[name] for name in after if name in node.children), None)
-            if before is None and self.plainly and node.size and not self._keeps_line_ends(node):
+            later_siblings = self.siblings[self.siblings.index(key) + 1 :] if key in self.siblings else ()
+            next_sibling = next(
+                (node.children[name] for name in later_siblings if name in node.children), None
+            )
+            if next_sibling is None and self.plainly and node.size and not self._keeps_line_ends(node):
                 splices.setdefault(node.first, []).append(key)
-            elif before is None:
-                later.append(key)
+            elif next_sibling is None:
+                appended.append(key)
             else:
-                splices.setdefault(before.key, []).append(key)
-        done = [write(node, {key: entries[key] for key in keys}, at) for at, keys in splices.items()]
-        return [*done, write(node, {key: entries[key] for key in later}, None)] if later else done
+                splices.setdefault(next_sibling.key, []).append(key)
+        inserts = [write(node, {key: entries[key] for key in keys}, at) for at, keys in splices.items()]
+        return [*inserts, write(node, {key: entries[key] for key in appended}, None)] if appended else inserts
 
     def _end(self, node: MarkedNode) -> int:
-        """A block of text ends after its last line end, which stays."""
+        """Return the end of a node. That of a text block is before its last line end, which stays."""
         if node.style in ("|", ">") or node.ends_in_text_block:
             return node.start + len(self.body[node.start : node.end].rstrip())
         return node.end
@@ -181,14 +189,16 @@ class Layout:
     def _replace_by_block(self, node: MarkedNode, parent: MarkedNode | None, value: Json) -> Splice:
         start, end = node.start, self._end(node)
         column = self._column(start)
-        if start == end and self.body[start - 1 : start] == "-":  # `-` and nothing behind it
+        if start == end and self.body[start - 1 : start] == "-":  # a `-` without a value
             text = self.newline.join(yaml_block(value, column + 1, style=self.style))
             return Splice(start, end, f" {text}")
         if node.kind in (MAPPING, SEQUENCE) and node.style != "flow":
-            comment = ""  # it was about the last line
+            comment = ""  # the old comment was about the last line
             in_place = isinstance(value, list) or node.key < 0 or column > self._column(node.key)
         else:
-            comment = self.body[end : self._line_end(end)].rstrip()  # stays there: the block comes below
+            comment = self.body[
+                end : self._line_end(end)
+            ].rstrip()  # stays on its line: the block starts below
             in_place = parent is None or (parent.kind == SEQUENCE and not comment)
         if in_place:
             end = self._line_end(end) if parent is not None else end
@@ -202,18 +212,18 @@ class Layout:
     def _replace_by_text_block(
         self, node: MarkedNode, parent: MarkedNode | None, value: Json
     ) -> Splice | None:
-        """A text of several lines as a block, where one stood, or where nothing tells against it."""
+        """Write a text of several lines as a block, if there was one before or if nothing prevents it."""
         if not isinstance(value, str) or node.kind != SCALAR or parent is None:
             return None
         start, end = node.start, node.end
-        written = self.body[start:end]
+        old_text = self.body[start:end]
         outer = self._column(node.key if node.key >= 0 else start) - (0 if node.key >= 0 else STEP)
         if node.style in ("|", ">"):
-            text = rewritten(written, value, outer, self.newline)
-            if text is not None and written.endswith(("\n", "\r")) and "+" in written.split("\n")[0]:
+            text = rewritten(old_text, value, outer, self.newline)
+            if text is not None and old_text.endswith(("\n", "\r")) and "+" in old_text.split("\n")[0]:
                 return Splice(start, end, text + self.newline)
             return None if text is None else Splice(start, self._end(node), text)
-        if node.style or "\n" not in value or value.endswith("\n\n") or "\n" in written or start == end:
+        if node.style or "\n" not in value or value.endswith("\n\n") or "\n" in old_text or start == end:
             return None
         line_end = self._line_end(end)
         comment = self.body[end:line_end].rstrip()
@@ -222,26 +232,26 @@ class Layout:
         return None if text is None else Splice(start, line_end, text)
 
     def _replace_block_by_line(self, node: MarkedNode, text: str) -> Splice:
-        """One line in the place of many: the comment behind the key or the dash stays there."""
-        lead = _KEY.match(self.body, node.key) if node.key >= 0 else None
-        end = lead.end() if lead else self._behind_dash(node.start)
-        between = self.body[end : node.start]
-        line = between[: line_end(between, 0)[0]] if "#" in between else ""
+        """Replace several lines by one. A comment after the key or the dash stays."""
+        key_match = _KEY.match(self.body, node.key) if node.key >= 0 else None
+        end = key_match.end() if key_match else self._after_dash(node.start)
+        gap = self.body[end : node.start]
+        line = gap[: line_end(gap, 0)[0]] if "#" in gap else ""
         comment = line.rstrip() if "#" in line else ""
         return Splice(end, self._line_end(self._end(node)), f" {text}{comment}")
 
-    def _behind_dash(self, start: int) -> int:
-        """Where the element begins that starts here, or on a line below its dash."""
+    def _after_dash(self, start: int) -> int:
+        """Return the index after the dash of an element, which may be on a line above it."""
         at = len(self.body[:start].rstrip(" "))
         while at and self.body[at - 1] != "-":
-            above = self._column(at)
-            line = self.body[at - above : at]
+            column = self._column(at)
+            line = self.body[at - column : at]
             match = _DASH.match(line)
             if match:
-                return at - above + match.end()
+                return at - column + match.end()
             if line.strip() and not line.lstrip().startswith("#"):
                 raise Unplannable
-            at = len(self.body[: at - above].rstrip("\r\n"))
+            at = len(self.body[: at - column].rstrip("\r\n"))
         return at
 
     def _insert_in_block(self, node: MarkedNode, entries: dict[str, Json], at: int | None) -> Splice:
@@ -249,7 +259,7 @@ class Layout:
         indent = " " * column
         text = self.newline.join(yaml_block(entries, column, style=self.style))
         if at is not None:
-            if not self.body[at - column : at].strip():  # the comment of the key stays with it
+            if not self.body[at - column : at].strip():  # comments above the key stay with it
                 at = above_comments(self.body, at - column, column, 0) + column
             return Splice(at, at, f"{text}{self.newline}{indent}")
         end = node.content_end
@@ -261,27 +271,27 @@ class Layout:
         return Splice(end, end, f"{self.newline}{indent}{text}")
 
     def _keeps_line_ends(self, node: MarkedNode) -> bool:
-        """Whether a mapping may end in `|+`, whose empty lines belong to the text."""
+        """Whether a mapping ends in a text block that may be `|+`, whose empty lines belong to the text."""
         return node.ends_in_text_block and self.body[node.content_end - 1 : node.content_end] in ("\n", "\r")
 
     def _insert_in_flow(self, node: MarkedNode, entries: dict[str, Json], at: int | None) -> Splice:
         first = node.first if node.size else node.end
         quoted = self.body[first : first + 1] in ("'", '"')
         indent = self.indent_of(node.last) if node.size and node.last > node.start else None
-        between = " " if indent is None else f"{self.newline}{indent}"
+        separator = " " if indent is None else f"{self.newline}{indent}"
         texts = [
             f"{self.language.key(key, quoted)}: {self.nested(value, indent)}"
             for key, value in entries.items()
         ]
-        text = f",{between}".join(texts)
+        text = f",{separator}".join(texts)
         if at is not None:
-            return Splice(at, at, f"{text},{between}")
+            return Splice(at, at, f"{text},{separator}")
         if node.size:
-            return Splice(node.content_end, node.content_end, f",{between}{text}")
+            return Splice(node.content_end, node.content_end, f",{separator}{text}")
         return Splice(node.end - 1, node.end - 1, text)
 
     def indent_of(self, index: int) -> str | None:
-        """The blanks before something that begins its line."""
+        """Return the blanks before an index if there is nothing else before it on its line."""
         line = self.body[self.body.rfind("\n", 0, index) + 1 : index] if index >= 0 else "-"
         return None if line.strip() or "\n" not in self.body[:index] else line
 
@@ -290,7 +300,7 @@ class Layout:
             return self.language.flow(value)
         if indent is None or self.plainly:
             return tight_json(value) if self.tight else compact(value)
-        step = _JSON_STEP.search(self.body)
+        step = _JSON_INDENT.search(self.body)
         return pretty(value, step[1] if step else "  ", indent, self.newline)
 
     def _column(self, index: int) -> int:
@@ -301,15 +311,15 @@ class Layout:
 
     @cached_property
     def style(self) -> YamlStyle:
-        """How the text is indented, as far as it tells."""
-        mapping, listing = _STEP.search(self.body), _LIST.search(self.body)
-        width = len(mapping[2]) - len(mapping[1]) if mapping else 0
-        flat = listing is not None and len(listing[1]) == len(listing[2])
+        """The indentation of the text, as far as it can be seen."""
+        mapping_match, list_match = _NESTED_MAPPING.search(self.body), _NESTED_LIST.search(self.body)
+        width = len(mapping_match[2]) - len(mapping_match[1]) if mapping_match else 0
+        flat = list_match is not None and len(list_match[1]) == len(list_match[2])
         return YamlStyle(width if 1 <= width <= 8 else STEP, flat, inside=True)
 
 
 def without_anchor(body: str, start: int) -> Splice:
-    """A value that begins with its anchor, without it."""
+    """Return the splice that removes an anchor from the start of a value."""
     match = _ANCHOR.match(body, start)
     end = match.end() if match else start
     if body[end : end + 1] in ("\r", "\n"):
@@ -317,13 +327,13 @@ def without_anchor(body: str, start: int) -> Splice:
     return Splice(start, end, "")
 
 
-def above_comments(body: str, start: int, column: int, lowest: int) -> int:
-    """Where the comments begin that stand right above a line, in its column. What reaches the head of the
-    file is about the file."""
-    top = start
-    while top > lowest:
-        above = line_start(body, top - (2 if body[:top].endswith("\r\n") else 1))
-        if above < lowest or not body.startswith(" " * column + "#", above):
-            return top
-        top = above
-    return start if top == 0 else top
+def above_comments(body: str, start: int, column: int, lower_bound: int) -> int:
+    """Return the start of the comments directly above a line, in its column. Comments that reach the start of
+    the file do not count: they are about the file."""
+    block_start = start
+    while block_start > lower_bound:
+        previous_line = line_start(body, block_start - (2 if body[:block_start].endswith("\r\n") else 1))
+        if previous_line < lower_bound or not body.startswith(" " * column + "#", previous_line):
+            return block_start
+        block_start = previous_line
+    return start if block_start == 0 else block_start

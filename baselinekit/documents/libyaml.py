@@ -1,7 +1,7 @@
-"""YAML to values by libyaml: one pass over its events, YAML 1.2 core types, with every guard on the way.
+"""Reads YAML with libyaml: one pass over its events, YAML 1.2 core types, with all limits checked on the way.
 
 Values are built while the events arrive, so a file that is nested too deeply or that expands without end is
-refused before it costs anything. `events` gives the same pass with marks."""
+refused before it costs anything. `events` yields the events with their positions."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -39,58 +39,67 @@ from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 
-# `"\ud83d"` in YAML: JSON may escape half a character, libyaml refuses to read it. Such escapes are
-# moved to a stretch of Unicode that the text does not use, of the same length so that every mark stays
+# `"\ud83d"` in YAML: JSON allows escapes of half a surrogate pair, libyaml refuses them. Such escapes are
+# moved to a block of Unicode that the text does not use, with the same length so that every position stays
 # right, and moved back in the values. Two halves that belong together become one character, as in JSON.
 
 Restore = Callable[[str], str]
 
-_ESCAPED = lazy_pattern(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")
-_TAKEN = lazy_pattern(r"[\ua000-\uffff]|\\(?:u|U0000)[a-fA-F][0-9a-fA-F]{3}")
-# Of 2,048 code points each, by their first five bits: private use first, then scripts that are seldom seen.
-_STRETCHES = (28, 29, 30, 20, 21, 22, 23, 24, 25, 26)
+_SURROGATE_ESCAPE = lazy_pattern(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")
+_UPPER_CHARACTERS = lazy_pattern(r"[\ua000-\uffff]|\\(?:u|U0000)[a-fA-F][0-9a-fA-F]{3}")
+# Blocks of 2,048 code points, by their first five bits: private use first, then rarely used scripts.
+_BLOCKS = (28, 29, 30, 20, 21, 22, 23, 24, 25, 26)
 
 
 def shelter(text: str) -> tuple[str, Restore | None]:
-    """A text that libyaml can read, and how to restore a value read from it (None: nothing was moved)."""
-    if not _ESCAPED.search(text):
+    """Return a text that libyaml can read, and a function that restores a value from it (None: no
+    escapes)."""
+    if not _SURROGATE_ESCAPE.search(text):
         return text, None
-    taken = {_code(match[0]) >> 11 for match in _TAKEN.finditer(text) if not _ESCAPED.fullmatch(match[0])}
-    free = [stretch for stretch in _STRETCHES if stretch not in taken]
-    if len(free) < 2:
+    used_blocks = {
+        _code_point(match[0]) >> 11
+        for match in _UPPER_CHARACTERS.finditer(text)
+        if not _SURROGATE_ESCAPE.fullmatch(match[0])
+    }
+    free_blocks = [block for block in _BLOCKS if block not in used_blocks]
+    if len(free_blocks) < 2:
         return text, None
 
-    # Two stretches, so that what only looks like an escape (in a plain scalar) gets its very letters back.
+    # Two blocks, so that what only looks like an escape (in a plain scalar) is restored with the same case.
     def move(match: re.Match[str]) -> str:
-        first, second, rest = match.groups()
-        stretch = free[1] if second.isupper() else free[0]
-        digits = f"{(stretch << 11) + (int(second, 16) - 8 << 8):04x}"[:2]
-        return f"\\u{digits.upper() if first == 'D' else digits}{rest}"
+        first, second, low_digits = match.groups()
+        block = free_blocks[1] if second.isupper() else free_blocks[0]
+        digits = f"{(block << 11) + (int(second, 16) - 8 << 8):04x}"[:2]
+        return f"\\u{digits.upper() if first == 'D' else digits}{low_digits}"
 
     def restore(value: str) -> str:
-        def letters(match: re.Match[str]) -> str:
-            code = _code(match[0])
-            if code >> 11 not in free[:2]:
+        def restore_letters(match: re.Match[str]) -> str:
+            code = _code_point(match[0])
+            if code >> 11 not in free_blocks[:2]:
                 return match[0]
             second = f"{(code >> 8 & 7) + 8:x}"
             first = "D" if match[0][2].isupper() else "d"
-            return f"\\u{first}{second.upper() if code >> 11 == free[1] else second}{match[0][4:]}"
+            return f"\\u{first}{second.upper() if code >> 11 == free_blocks[1] else second}{match[0][4:]}"
 
-        def half(match: re.Match[str]) -> str:
-            return chr(0xD800 + (ord(match[0]) & 0x7FF)) if ord(match[0]) >> 11 in free[:2] else match[0]
+        def restore_half(match: re.Match[str]) -> str:
+            return (
+                chr(0xD800 + (ord(match[0]) & 0x7FF)) if ord(match[0]) >> 11 in free_blocks[:2] else match[0]
+            )
 
-        halves = re.sub("[\ua000-\uffff]", half, re.sub(r"\\u[0-9a-fA-F]{4}", letters, value))
-        return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        restored_text = re.sub(
+            "[\ua000-\uffff]", restore_half, re.sub(r"\\u[0-9a-fA-F]{4}", restore_letters, value)
+        )
+        return restored_text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
-    return _ESCAPED.sub(move, text), restore
+    return _SURROGATE_ESCAPE.sub(move, text), restore
 
 
-def _code(char: str) -> int:
+def _code_point(char: str) -> int:
     return int(char[2:], 16) if len(char) > 1 else ord(char)
 
 
 def restored(value: Json, restore: Restore) -> Json:
-    """A value with all its texts restored, keys too."""
+    """Return a value with all its texts restored, including keys."""
     if isinstance(value, str):
         return restore(value)
     if isinstance(value, list):
@@ -105,7 +114,7 @@ MAX_ANCHORS = 1_000
 
 _NAME_IN_BRACES = lazy_pattern(r"\{\{[^{}\n]*\}\}")
 _TAGS = "tag:yaml.org,2002:"
-_TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
+_JSON_TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
 _NO_KEY: Any = object()
 _Keys = frozenset[str]
 _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
@@ -114,23 +123,24 @@ _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 def load(
     body: str, file: str, watched: Watched | None = None, *, pure: bool = False, numbered: _Keys = frozenset()
 ) -> list[Json]:
-    """The values of a file's documents, and where those of the `watched` keys stand. `pure` reads without
-    libyaml, as on a machine that has none. Below the `numbered` keys numbers may be keys, as texts."""
+    """Load the values of a file's documents, and add the spans of those of the `watched` keys. `pure` reads
+    without libyaml, as on a machine that has none. Below the `numbered` keys, numbers may be keys, and become
+    texts."""
     text, restore = shelter(body)
     reader = _Reader(text, file, watched or {}, numbered)
     try:
         documents = reader.documents(_parser(text, pure))
     except yaml.YAMLError as error:
-        raise InvalidInput(*reader.problems, _explained(error, body, file)) from None
+        raise InvalidInput(*reader.problems, _explain(error, body, file)) from None
     if reader.problems:
         raise InvalidInput(*reader.problems)
-    if reader.anchor_count:  # what stands at one place may be meant at another
+    if reader.anchor_count:  # a value may be used in several places
         reader.watched.clear()
     return [restored(value, restore) for value in documents] if restore else documents
 
 
 def events(body: str, *, pure: bool = False) -> Iterator[Event]:
-    """Every event with its marks, for those who need to know where something stands."""
+    """Yield every event with its position."""
     text, restore = shelter(body)
     get = _parser(text, pure).get_event
     while True:
@@ -142,8 +152,8 @@ def events(body: str, *, pure: bool = False) -> Iterator[Event]:
             style = event.style or ("!" if event.tag else "")
             yield (SCALAR, start, end, value, style, event.anchor)
         elif kind is MappingStartEvent or kind is SequenceStartEvent:
-            opens = MAPPING if kind is MappingStartEvent else SEQUENCE
-            yield (opens, start, end, "", "flow" if event.flow_style else "", event.anchor)
+            collection = MAPPING if kind is MappingStartEvent else SEQUENCE
+            yield (collection, start, end, "", "flow" if event.flow_style else "", event.anchor)
         elif kind is MappingEndEvent or kind is SequenceEndEvent:
             yield (END, start, end, "", "", None)
         elif kind is AliasEvent:
@@ -155,16 +165,16 @@ def events(body: str, *, pure: bool = False) -> Iterator[Event]:
 
 
 def nodes(body: str) -> Iterator[tuple[int, int, str, str | None, bool, str | None]]:
-    """Every event with what else a reader of other forms of YAML has to know: its kind, its line, its text
-    (of an alias the name), its tag, whether it is a plain scalar, its anchor. What cannot be read is an
-    InvalidInput of no place but its line."""
+    """Yield every event with all that readers of other forms of YAML need: its kind, its line, its text (for
+    an alias the name), its tag, whether it is a plain scalar, its anchor. The place of an InvalidInput has no
+    file, only the line."""
     text, restore = shelter(body)
     get = _parser(text, False).get_event
     while True:
         try:
             event = get()
         except yaml.YAMLError as error:
-            raise InvalidInput(_explained(error, body, "")) from None
+            raise InvalidInput(_explain(error, body, "")) from None
         kind, line = event.__class__, event.start_mark.line + 1
         if kind is ScalarEvent:
             value = restore(event.value) if restore else event.value
@@ -186,7 +196,7 @@ def _parser(text: str, pure: bool) -> Any:
 
 
 class _Reader:
-    """One file on its way to values. What is common stands in the loop; what is rare is a method."""
+    """Reads one file. Frequent cases are in the loop of `documents`, rare ones in methods."""
 
     def __init__(self, text: str, file: str, watched: Watched, numbered: _Keys = frozenset()):
         self.text = text
@@ -202,32 +212,32 @@ class _Reader:
 
     def documents(self, parser: Any) -> list[Json]:
         get = parser.get_event
-        marked = "&" in self.text or "!" in self.text  # else no node has an anchor or a tag
+        has_properties = "&" in self.text or "!" in self.text  # otherwise no node has an anchor or a tag
         stack: list[tuple[Any, bool, Any, str | None, int]] = []
         box: Any = []
         in_mapping, key = False, _NO_KEY
-        names: dict[str, str] = {}
+        interned: dict[str, str] = {}
         while True:
             event = get()
             kind = event.__class__
             if kind is ScalarEvent:
                 value = event.value
-                if marked and (event.tag is not None or event.anchor is not None):
-                    value = self.marked(value, event)
+                if has_properties and (event.tag is not None or event.anchor is not None):
+                    value = self.scalar_with_properties(value, event)
                 elif not event.style and value[:1] in NO_TEXT_STARTS:
                     value = self.plain(value, event)
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 self.nodes += len(box) * 2 if in_mapping else len(box)
                 value = box
-                box, in_mapping, key, anchor, before = stack.pop()
+                box, in_mapping, key, anchor, size_before = stack.pop()
                 key = _NO_KEY
                 if anchor is not None or self.nodes > self.most_nodes:
-                    self.closed(anchor, value, before, event)
+                    self.check_closed(anchor, value, size_before, event)
                 continue
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 value = {} if kind is MappingStartEvent else []
-                if len(stack) >= MAX_DEPTH or (marked and (event.anchor or event.tag)):
-                    self.opened(event, len(stack))
+                if len(stack) >= MAX_DEPTH or (has_properties and (event.anchor or event.tag)):
+                    self.check_opened(event, len(stack))
             elif kind is AliasEvent:
                 value = self.alias(event)
             elif kind is StreamEndEvent:
@@ -244,8 +254,8 @@ class _Reader:
                 box[key] = value
             else:
                 if value.__class__ is not str or value in box or value == "<<":
-                    value = self.odd_key(value, event, box, stack)
-                key = names.setdefault(value, value)  # the same few keys stand in every row
+                    value = self.check_key(value, event, box, stack)
+                key = interned.setdefault(value, value)  # rows repeat the same few keys
                 if key in self.watched:
                     self.watch(key, box, parser.peek_event())
                 continue
@@ -263,19 +273,19 @@ class _Reader:
                 hint = "write a finite number; a text goes in quotes"
             self.refuse("BK106", str(error), hint, event)
 
-    def marked(self, text: str, event: Any) -> Json:
-        """A scalar with a tag, an anchor, or neither in a text that has some."""
+    def scalar_with_properties(self, text: str, event: Any) -> Json:
+        """Return the value of a scalar that may have a tag or an anchor."""
         value: Json = text
         if event.tag is not None:
-            value = self.tagged(text, event)
+            value = self.tagged_scalar(text, event)
         elif not event.style:
             value = self.plain(text, event)
         if event.anchor is not None:
-            self.anchored(event.anchor, value, 1, event)
+            self.add_anchor(event.anchor, value, 1, event)
         return value
 
     def watch(self, key: str, box: Any, event: Any) -> None:
-        """Note where a value stands, if it is a scalar of one line that nothing else means."""
+        """Record the span of a value, if it is a scalar on one line without a tag."""
         kind = event.__class__
         if kind is ScalarEvent and event.tag is None:
             start, end = event.start_mark.index, event.end_mark.index
@@ -283,8 +293,8 @@ class _Reader:
             if self.text[start:end] == f"{quote}{event.value}{quote}" != "" and "\n" not in event.value:
                 self.watched[key].append((box, (start, end)))
 
-    def tagged(self, text: str, event: Any) -> Json:
-        """A scalar with a tag: the core types may be named, anything else is not ours to build."""
+    def tagged_scalar(self, text: str, event: Any) -> Json:
+        """Return the value of a scalar with a tag. Only the tags of the core types are supported."""
         name = event.tag.removeprefix(_TAGS)
         if event.tag == "!" or name == "str":
             return text
@@ -294,11 +304,11 @@ class _Reader:
             value = text
         if name == "float" and type(value) is int:
             return float(value)
-        if json_type(value) != _TYPES.get(name) or (name == "int" and type(value) is not int):
-            self.bad_tag(event)
+        if json_type(value) != _JSON_TYPES.get(name) or (name == "int" and type(value) is not int):
+            self.report_tag(event)
         return value
 
-    def opened(self, event: Any, depth: int) -> None:
+    def check_opened(self, event: Any, depth: int) -> None:
         if depth >= MAX_DEPTH:
             self.refuse(
                 "BK106", f"nested more than {MAX_DEPTH} levels deep", "store such data as a string", event
@@ -306,15 +316,15 @@ class _Reader:
         if event.anchor is not None:
             self.anchors.pop(event.anchor, None)
         if event.tag is not None and event.tag not in (_TAGS + "map", _TAGS + "seq", "!"):
-            self.bad_tag(event)
+            self.report_tag(event)
 
-    def closed(self, anchor: str | None, value: Json, before: int, event: Any) -> None:
+    def check_closed(self, anchor: str | None, value: Json, before: int, event: Any) -> None:
         if self.nodes > self.most_nodes:
             self.refuse("BK106", f"more than {self.most_nodes:,} values", "split the file", event)
         if anchor is not None:
-            self.anchored(anchor, value, self.nodes - before + 1, event)
+            self.add_anchor(anchor, value, self.nodes - before + 1, event)
 
-    def anchored(self, anchor: str, value: Json, size: int, event: Any) -> None:
+    def add_anchor(self, anchor: str, value: Json, size: int, event: Any) -> None:
         self.anchors[anchor] = (value, size)
         self.anchor_count += 1
         if self.anchor_count > MAX_ANCHORS:
@@ -322,71 +332,75 @@ class _Reader:
 
     def alias(self, event: Any) -> Json:
         if event.anchor not in self.anchors:
-            what = f"the alias *{event.anchor} is undefined: no &{event.anchor} ends before it"
-            self.refuse("BK101", what, "write the value out", event)
+            message = f"the alias *{event.anchor} is undefined: no &{event.anchor} ends before it"
+            self.refuse("BK101", message, "write the value out", event)
         value, size = self.anchors[event.anchor]
         self.expanded += size
         self.nodes += size
         if self.expanded <= MAX_EXPANDED:
-            self.expanded += characters(value) // 100  # a long text weighs as much as many values
+            self.expanded += characters(value) // 100  # a long text counts as many values
         if self.expanded > MAX_EXPANDED:
-            what = f"aliases that expand to more than {MAX_EXPANDED:,} values or as much text"
-            self.refuse("BK106", what, "write the values out", event)
+            message = f"aliases that expand to more than {MAX_EXPANDED:,} values or as much text"
+            self.refuse("BK106", message, "write the values out", event)
         return value
 
-    def odd_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
-        """A key that is no text, a merge, or there already."""
+    def check_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
+        """Report a key that is no text, a merge key, or a repeated key."""
         if isinstance(value, dict | list):
             if name := _NAME_IN_BRACES.match(self.text, event.start_mark.index - 1):
-                what = f"{name[0]} without quotes is no text, but a mapping within a mapping"
-                self.refuse("BK107", what, f'put it in quotes: "{name[0]}"', event)
+                message = f"{name[0]} without quotes is no text, but a mapping within a mapping"
+                self.refuse("BK107", message, f'put it in quotes: "{name[0]}"', event)
             self.refuse("BK107", f"a key of type {json_type(value)}", "keys must be strings", event)
         if type(value) is int and stack and stack[-1][2] in self.numbered:
             value = str(value)
             if value not in box:
                 return str(value)
         if not isinstance(value, str):
-            what = f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys must be strings"
-            self.problems.append(Problem("BK107", what, "put it in quotes", self.at(event)))
+            message = (
+                f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys must be strings"
+            )
+            self.problems.append(Problem("BK107", message, "put it in quotes", self.at(event)))
             return str(value)
         if value == "<<" and value not in box:
             if not getattr(event, "style", ""):
-                what = "the key << is a YAML merge key, which is not supported"
+                message = "the key << is a YAML merge key, which is not supported"
                 hint = 'write the keys out, or quote it if it is meant as a string: "<<"'
-                self.problems.append(Problem("BK107", what, hint, self.at(event)))
+                self.problems.append(Problem("BK107", message, hint, self.at(event)))
             return value
         path = *(outer[2] if outer[1] else len(outer[0]) - 1 for outer in stack[1:]), value
         first = key_index(events(self.text), len(self.documents_read), path)
         self.problems.append(repeated_key(value, self.file, self.text, event.start_mark.index, first))
         return value
 
-    def bad_tag(self, event: Any) -> None:
+    def report_tag(self, event: Any) -> None:
         tag = event.tag.replace(_TAGS, "!!")
-        what = f"the tag {tag} is not supported" if tag[2:] not in _TYPES else f"{tag} on another type"
+        message = (
+            f"the tag {tag} is not supported" if tag[2:] not in _JSON_TYPES else f"{tag} on another type"
+        )
         self.problems.append(
-            Problem("BK107", what, "remove it; a string can be put in quotes", self.at(event))
+            Problem("BK107", message, "remove it; a string can be put in quotes", self.at(event))
         )
 
     def at(self, event: Any) -> Place:
         return place(self.file, self.text, event.start_mark.index)
 
-    def refuse(self, code: str, what: str, hint: str, event: Any) -> NoReturn:
-        raise InvalidInput(*self.problems, Problem(code, what, hint, self.at(event)))
+    def refuse(self, code: str, message: str, hint: str, event: Any) -> NoReturn:
+        raise InvalidInput(*self.problems, Problem(code, message, hint, self.at(event)))
 
 
-def _explained(error: yaml.YAMLError, body: str, file: str) -> Problem:
-    """libyaml's complaint with its place. The line itself is never quoted: it may hold a secret."""
+def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
+    """Return libyaml's error with its place. The line itself is never quoted: it may hold a secret."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     index = mark.index if mark else getattr(error, "position", 0)
-    words = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
+    reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
     start = body.rfind("\n", 0, index) + 1
     line = body[start : body.find("\n", start) if "\n" in body[start:] else None]
     if "\t" in line[: len(line) - len(line.lstrip())]:
         hint = "indent with spaces: YAML allows no tabs there"
-    elif "mapping values are not allowed" in words:
+    elif "mapping values are not allowed" in reason:
         hint = "put a string that contains `: ` in quotes, or fix the indentation"
-    elif "character" in words and "control" in words:
+    elif "character" in reason and "control" in reason:
         hint = "write it as an escape in double quotes"
     else:
         hint = "fix the line, or the one before it"
-    return Problem("BK101", f"not valid YAML: {words}", hint, place(file, body, index))
+    return Problem("BK101", f"not valid YAML: {reason}", hint, place(file, body, index))

@@ -1,4 +1,4 @@
-"""A value in a file replaced by another: what is equal keeps its bytes, its comments and its style."""
+"""Replaces a value in a file by another: parts that are equal keep their bytes, comments and style."""
 
 import re
 from collections import deque
@@ -40,33 +40,30 @@ from baselinekit.tree.changes import (
 from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at
 
-# The entries of a mapping or a list as text, in block and in flow style, and where a new one goes.
-
-
-# A new entry of a mapping or a list, written as its neighbours are.
+# New entries of a mapping or a list, written like their neighbours.
 
 
 def block_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json, column: int) -> str:
-    """Its lines in a collection in block style."""
+    """Write a new entry of a collection in block style."""
     key, quote = str(name), layout.body[node.first : node.first + 1]
-    written = f"{yaml_scalar(key)}:"
-    lead = f"{yaml_quoted(key, quote)}:" if quote in ("'", '"') else written
-    lead = "-" if node.kind == SEQUENCE else lead
+    key_text = f"{yaml_scalar(key)}:"
+    prefix = f"{yaml_quoted(key, quote)}:" if quote in ("'", '"') else key_text
+    prefix = "-" if node.kind == SEQUENCE else prefix
     text = yaml_flow(value) if layout.plainly else on_one_line(node, value)
-    if text is not None and len(lead) <= LONGEST_FLOW:
-        return f"{' ' * column}{lead} {text}{layout.newline}"
+    if text is not None and len(prefix) <= LONGEST_FLOW:
+        return f"{' ' * column}{prefix} {text}{layout.newline}"
     entry = [value] if node.kind == SEQUENCE else {key: value}
     lines = yaml_block(entry, column, style=layout.style)
-    if node.kind == MAPPING and lines[0].startswith(written):
-        lines[0] = lead + lines[0].removeprefix(written)
+    if node.kind == MAPPING and lines[0].startswith(key_text):
+        lines[0] = prefix + lines[0].removeprefix(key_text)
     return f"{' ' * column}{layout.newline.join(lines)}{layout.newline}"
 
 
 def flow_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json) -> str:
-    """Itself in a collection in flow style."""
+    """Write a new entry of a collection in flow style."""
     siblings = [child for child in node.children.values() if child.kind in (MAPPING, SEQUENCE) and child.size]
-    on_lines = [child for child in siblings if "\n" in layout.body[child.start : child.end]]
-    text = layout.nested(value, layout.indent_of(node.last) if on_lines or not siblings else None)
+    multi_line = [child for child in siblings if "\n" in layout.body[child.start : child.end]]
+    text = layout.nested(value, layout.indent_of(node.last) if multi_line or not siblings else None)
     if node.kind == SEQUENCE:
         return text
     quoted = layout.body[node.first : node.first + 1] in ("'", '"')
@@ -74,7 +71,7 @@ def flow_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json) -
 
 
 def on_one_line(node: MarkedNode, value: Json) -> str | None:
-    """In flow style or in quotes, where all the neighbours are; None: as it comes."""
+    """Write a value in flow style or in quotes, if all its neighbours are; None if they are not."""
     siblings = node.children.values()
     if isinstance(value, dict | list) and value:
         flows = {
@@ -88,24 +85,24 @@ def on_one_line(node: MarkedNode, value: Json) -> str | None:
         child.style
         for child in siblings
         if child.kind == SCALAR
-        and (child.style or isinstance(plain_scalar(child.value), str))  # no number or the like
+        and (child.style or isinstance(plain_scalar(child.value), str))  # not numbers and the like
     }
     if isinstance(value, str) and "\n" not in value and len(styles) == 1 and styles <= {"'", '"'}:
         return yaml_quoted(value, styles.pop())
     return None
 
 
-# The entries of a collection in block style as lines: each with the comments that belong to it.
+# The lines of the entries of a collection in block style, each with its comments.
 
-_DASH = lazy_pattern(r"(?:\s|#[^\r\n]*)*-")
+_NEXT_DASH = lazy_pattern(r"(?:\s|#[^\r\n]*)*-")
 _PROPERTIES = lazy_pattern(r"(?:[&!]\S*[ \t]*)*")
 _BLANK_LINES = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))*")
-_DEEPER = lazy_pattern(r"( *)#[^\r\n]*(?:\r\n?|\n|\Z)")
+_COMMENT_LINE = lazy_pattern(r"( *)#[^\r\n]*(?:\r\n?|\n|\Z)")
 
 
 class Lines(NamedTuple):
-    """Where an entry stands. `top`: with its comments above; `at`: its dash or key; `bottom`: behind its last
-    line end, with comments below that are indented deeper."""
+    """The position of an entry. `top`: the start of the comments above it; `at`: its dash or key; `bottom`:
+    after its last line end, including comments below that are indented deeper."""
 
     top: int
     at: int
@@ -113,45 +110,45 @@ class Lines(NamedTuple):
 
 
 def lines_of(body: str, node: MarkedNode, values: Sequence[Json]) -> list[Lines]:
-    """The entries of a mapping or a list in block style, whose values are these."""
+    """Return the lines of the entries of a mapping or a list in block style that has these values."""
     entries: list[Lines] = []
     end = -1
     for child, value in zip(node.children.values(), values, strict=True):
-        at = child.key if node.kind != SEQUENCE else _dash(body, node, end)
+        at = child.key if node.kind != SEQUENCE else _find_dash(body, node, end)
         start = line_start(body, at)
         top = at if body[start:at].strip() else above_comments(body, start, at - start, max(end, 0))
         if (top == at != start and entries) or body[start:at].rstrip().endswith("?"):
             raise Unplannable
-        end = _bottom(body, child, value, at - line_start(body, at))
+        end = _find_bottom(body, child, value, at - line_start(body, at))
         entries.append(Lines(top, at, end))
         end = child.end
     return entries
 
 
-def _dash(body: str, node: MarkedNode, end: int) -> int:
-    match = _DASH.match(body, _behind(_PROPERTIES, body, node.start) if end < 0 else end)
+def _find_dash(body: str, node: MarkedNode, end: int) -> int:
+    match = _NEXT_DASH.match(body, _match_end(_PROPERTIES, body, node.start) if end < 0 else end)
     if match is None:
         raise Unplannable
     return match.end() - 1
 
 
-def _bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
-    """Behind the last line of a value. The blank lines below a text block are no part of it, unless it keeps
-    them (`|+`)."""
+def _find_bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
+    """Return the index after the last line of a value. The blank lines below a text block are not part of it,
+    unless it keeps them (`|+`)."""
     end = node.end
     if node.style in ("|", ">") or node.ends_in_text_block:
         if keeps_line_ends(value):
             return end
         end = node.start + len(body[node.start : end].rstrip())
     end = line_end(body, end)[1]
-    while match := _DEEPER.match(body, _behind(_BLANK_LINES, body, end)):
+    while match := _COMMENT_LINE.match(body, _match_end(_BLANK_LINES, body, end)):
         if len(match[1]) <= column:
             break
         end = match.end()
     return end
 
 
-def _behind(pattern: re.Pattern[str], body: str, index: int) -> int:
+def _match_end(pattern: re.Pattern[str], body: str, index: int) -> int:
     match = pattern.match(body, index)
     return match.end() if match else index
 
@@ -162,18 +159,18 @@ def keeps_line_ends(value: Json) -> bool:
     return isinstance(value, str) and (value.endswith("\n\n") or value.strip("\n") == "")
 
 
-# The entries of a collection in flow style, `[1, 2]` or `{a: 1}` on one line or on several: each with
-# the blanks and comments around it, and without its comma.
+# The entries of a collection in flow style, `[1, 2]` or `{a: 1}` on one line or several: each with the blanks
+# and comments around it, and without its comma.
 
-_BETWEEN = lazy_pattern(
+_COMMA = lazy_pattern(
     r"(?P<before>(?:[ \t\r\n]|(?<=\s)#[^\r\n]*)*),(?P<tail>[ \t]*(?:#[^\r\n]*)?(?=[\r\n]))?"
 )
-_TAIL = lazy_pattern(r"[ \t]*#[^\r\n]*")
+_TRAILING_COMMENT = lazy_pattern(r"[ \t]*#[^\r\n]*")
 
 
 class EntryText(NamedTuple):
-    """`lead`: what stands before it since the entry before; `before_comma` and `tail`: what follows it on
-    its line."""
+    """An entry. `lead`: the text between the previous entry and this one; `before_comma` and `tail`: the text
+    after it on its line."""
 
     lead: str
     start: int
@@ -183,7 +180,7 @@ class EntryText(NamedTuple):
 
 
 class FlowEntries(NamedTuple):
-    """The whole: its entries, what ends it before the bracket, and whether its last entry has a comma."""
+    """All entries, the text before the closing bracket, and whether the last entry has a comma."""
 
     items: list[EntryText]
     close: str
@@ -203,39 +200,41 @@ def row_of(body: str, node: MarkedNode) -> FlowEntries:
         if number:
             lead = body[at:start]
         end = start + len(body[start : max(child.end, start)].rstrip())
-        match = _BETWEEN.match(body, end)
+        match = _COMMA.match(body, end)
         if match is not None:
             items.append(EntryText(lead, start, end, match["before"], match["tail"] or ""))
             at = match.end()
         else:
-            tail = _TAIL.match(body, end)
+            tail = _TRAILING_COMMENT.match(body, end)
             items.append(EntryText(lead, start, end, "", tail[0] if tail else ""))
             at = tail.end() if tail else end
-    comma = _BETWEEN.match(body, items[-1].end) is not None
+    comma = _COMMA.match(body, items[-1].end) is not None
     return FlowEntries(items, body[at : node.end - 1], comma)
 
 
-def joined(texts: Sequence[tuple[EntryText | None, str]], row: FlowEntries, newline: str, tight: bool) -> str:
-    """The entries in another order, or others (None: a new one), as they stand between the brackets."""
-    first, others = row.items[0].lead, usual_lead(row, newline, tight)
+def joined(
+    texts: Sequence[tuple[EntryText | None, str]], flow_entries: FlowEntries, newline: str, tight: bool
+) -> str:
+    """Join entries (None: a new one) in any order into the text between the brackets."""
+    first_lead, other_lead = flow_entries.items[0].lead, usual_lead(flow_entries, newline, tight)
     parts: list[str] = []
     for number, (item, text) in enumerate(texts):
-        lead = others if item is None or item is row.items[0] else item.lead
+        lead = other_lead if item is None or item is flow_entries.items[0] else item.lead
         if item is not None and "#" in item.lead:
             lead = item.lead
         elif not number:
-            lead = first if "#" not in first else newline + first.rpartition("\n")[2]
+            lead = first_lead if "#" not in first_lead else newline + first_lead.rpartition("\n")[2]
         if parts and "#" in parts[-1] and not lead.lstrip(" \t").startswith(("\r", "\n")):
             lead = newline + lead
         before_comma, tail = (item.before_comma, item.tail) if item else ("", "")
-        comma = "," if number + 1 < len(texts) or row.last_comma else ""
+        comma = "," if number + 1 < len(texts) or flow_entries.last_comma else ""
         parts += [lead, text, before_comma if comma or "#" in before_comma else "", comma, tail]
-    cut = "#" in parts[-1] and not row.close.lstrip(" \t").startswith(("\r", "\n"))
-    return "".join(parts) + (newline if cut else "") + row.close
+    needs_newline = "#" in parts[-1] and not flow_entries.close.lstrip(" \t").startswith(("\r", "\n"))
+    return "".join(parts) + (newline if needs_newline else "") + flow_entries.close
 
 
 def usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
-    """What stands before an entry that is not the first."""
+    """Return the text before an entry that is not the first."""
     if len(row.items) > 1:
         lead = row.items[1].lead
     else:
@@ -246,47 +245,47 @@ def usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
 _FIRST_LINE_END = lazy_pattern(r"\r\n?|\n")
 
 Chain = list[MarkedNode]
-"""The nodes from the root to one of them."""
+"""The nodes from the root to a node."""
 
 
-def paths_of(whole: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
-    """The places whose marks the splices need."""
+def paths_of(change: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
+    """Yield the paths whose marks the splices need."""
     yield at
-    if whole.entries is not None and whole.rebuilt:
+    if change.entries is not None and change.rebuilt:
         names = old if isinstance(old, dict) else range(len(old))
         yield from ((*at, name) for name in names)
-    for entry in whole.entries or ():
+    for entry in change.entries or ():
         if entry.rewrite is not None and entry.old is not None:
             yield from paths_of(entry.rewrite, old[entry.old], (*at, entry.old))
 
 
 class Rewriter:
-    """`besides`: splices that the changes call for elsewhere, as where an alias stands."""
+    """`extra_splices`: splices that the changes call for elsewhere, as where an alias stands."""
 
-    def __init__(self, layout: Layout, besides: Sequence[Splice] = ()):
+    def __init__(self, layout: Layout, extra_splices: Sequence[Splice] = ()):
         self.layout = layout
         self.body = layout.body
-        self.besides = list(besides)
+        self.extra_splices = list(extra_splices)
 
-    def text(self, whole: Rewrite, root: MarkedNode, old: Json) -> str:
-        return self.between(0, len(self.body), self.splices(whole, [root], old))
+    def text(self, change: Rewrite, root: MarkedNode, old: Json) -> str:
+        return self.between(0, len(self.body), self.splices(change, [root], old))
 
-    def splices(self, whole: Rewrite, chain: Chain, old: Json) -> list[Splice]:
+    def splices(self, change: Rewrite, chain: Chain, old: Json) -> list[Splice]:
         node = chain[-1]
         kind = MAPPING if isinstance(old, dict) else SEQUENCE
-        if whole.entries is None or node.kind != kind:
-            return [self.layout_of(whole).replace(chain, whole.value)]
-        if not whole.rebuilt:
-            inner = [self.inside(entry, chain, old) for entry in whole.entries]
+        if change.entries is None or node.kind != kind:
+            return [self.layout_of(change).replace(chain, change.value)]
+        if not change.rebuilt:
+            inner = [self.inside(entry, chain, old) for entry in change.entries]
             return [splice for splices in inner for splice in splices]
         if len(node.children) != node.size:
             raise Unplannable
         if node.in_flow or node.style == "flow":
-            return [self.in_flow(whole.entries, chain, old)]
-        return [self.in_block(whole.entries, chain, old, self.layout_of(whole))]
+            return [self.in_flow(change.entries, chain, old)]
+        return [self.in_block(change.entries, chain, old, self.layout_of(change))]
 
-    def layout_of(self, whole: Rewrite) -> Layout:
-        return self.layout.on_one_line() if whole.plainly else self.layout
+    def layout_of(self, change: Rewrite) -> Layout:
+        return self.layout.on_one_line() if change.plainly else self.layout
 
     def inside(self, entry: RewrittenEntry, chain: Chain, old: Json) -> list[Splice]:
         if entry.rewrite is None or entry.old is None:
@@ -297,22 +296,24 @@ class Rewriter:
         return self.splices(entry.rewrite, [*chain, child], old[entry.old])
 
     def between(self, start: int, end: int, inner: Sequence[Splice]) -> str:
-        """A part of the text, with its splices and those that fall into it from elsewhere."""
-        mine = [splice for splice in self.besides if start <= splice.start and splice.end <= end]
-        self.besides = [splice for splice in self.besides if splice not in mine]
-        moved = [Splice(splice.start - start, splice.end - start, splice.text) for splice in (*inner, *mine)]
-        return spliced(self.body[start:end], moved) if moved else self.body[start:end]
+        """Return a part of the text, with its own splices and with the extra splices in it."""
+        contained = [splice for splice in self.extra_splices if start <= splice.start and splice.end <= end]
+        self.extra_splices = [splice for splice in self.extra_splices if splice not in contained]
+        relative = [
+            Splice(splice.start - start, splice.end - start, splice.text) for splice in (*inner, *contained)
+        ]
+        return spliced(self.body[start:end], relative) if relative else self.body[start:end]
 
     def in_flow(self, entries: Sequence[RewrittenEntry], chain: Chain, old: Json) -> Splice:
         node = chain[-1]
         row = row_of(self.body, node)
-        places = {name: place for place, name in enumerate(node.children)}
+        indexes = {name: index for index, name in enumerate(node.children)}
         texts: list[tuple[EntryText | None, str]] = []
         for entry in entries:
             if entry.old is None:
                 texts.append((None, flow_entry(self.layout, node, entry.name, entry.value)))
             else:
-                item = row.items[places[entry.old]]
+                item = row.items[indexes[entry.old]]
                 texts.append((item, self.between(item.start, item.end, self.inside(entry, chain, old))))
         start = row.items[0].start - len(row.items[0].lead)
         text = joined(texts, row, self.layout.newline, self.layout.tight)
@@ -324,22 +325,22 @@ class Rewriter:
         lines = lines_of(self.body, node, values)
         column = lines[0].at - line_start(self.body, lines[0].at)
         on_parents_line = lines[0].top == lines[0].at and column > 0
-        places = {name: place for place, name in enumerate(node.children)}
-        order = [None if entry.old is None else places[entry.old] for entry in entries]
+        indexes = {name: index for index, name in enumerate(node.children)}
+        old_indexes = [None if entry.old is None else indexes[entry.old] for entry in entries]
         gaps = _Gaps(self.body, lines)
         parts: list[str] = []
-        for entry, place in zip(entries, order, strict=True):
-            gap = gaps.before(place, first=not parts)
-            kept_below = "".join(parts[-1:]).endswith(("\n\n", "\n\r\n"))  # `|+`: they are part of the text
-            parts.append("" if kept_below and not gap.strip() else gap)
-            if place is None:
+        for entry, index in zip(entries, old_indexes, strict=True):
+            gap = gaps.before(index, first=not parts)
+            ends_blank = "".join(parts[-1:]).endswith(("\n\n", "\n\r\n"))  # `|+`: they are part of the text
+            parts.append("" if ends_blank and not gap.strip() else gap)
+            if index is None:
                 parts.append(block_entry(layout, node, entry.name, entry.value, column))
             else:
-                part = self.between(lines[place].top, lines[place].bottom, self.inside(entry, chain, old))
-                if place == 0 and on_parents_line:
+                part = self.between(lines[index].top, lines[index].bottom, self.inside(entry, chain, old))
+                if index == 0 and on_parents_line:
                     part = " " * column + part
                 parts.append(part if part.endswith(("\n", "\r")) else part + self.layout.newline)
-        text = "".join(parts) + gaps.rest()
+        text = "".join(parts) + gaps.remaining()
         if on_parents_line:
             text = text.lstrip("\r\n")[column:]
         if not self.body[: lines[-1].bottom].endswith(("\n", "\r")):
@@ -348,49 +349,49 @@ class Rewriter:
 
 
 class _Gaps:
-    """What stands between the entries: blank lines, which go with an entry, and comments that belong to
-    none, which stay."""
+    """The text between entries: blank lines, which move with their entry, and comments that belong to no
+    entry, which stay."""
 
     def __init__(self, body: str, lines: Sequence[Lines]):
-        self.texts = ["", *(body[one.bottom : other.top] for one, other in pairwise(lines))]
-        usual = self.texts[1:]
-        self.usual = usual[0] if usual and all(text and not text.strip() for text in usual) else ""
-        self.left = deque(place for place, text in enumerate(self.texts) if text.strip())
+        self.texts = ["", *(body[previous.bottom : following.top] for previous, following in pairwise(lines))]
+        gaps = self.texts[1:]
+        self.usual_gap = gaps[0] if gaps and all(text and not text.strip() for text in gaps) else ""
+        self.comment_indexes = deque(index for index, text in enumerate(self.texts) if text.strip())
 
-    def before(self, place: int | None, *, first: bool) -> str:
-        """What goes before an entry that stood at a place; None: a new one."""
-        if place is None or place == 0:
-            return "" if first else self.usual
-        earlier = ""
-        while self.left and self.left[0] < place:
-            earlier += self.texts[self.left.popleft()]
-        if not self.texts[place].strip():
-            return earlier if first else earlier + self.texts[place]
-        if self.left and self.left[0] == place:
-            return earlier + self.texts[self.left.popleft()]
-        return earlier
+    def before(self, index: int | None, *, first: bool) -> str:
+        """Return the text before the entry that had this index; None: a new entry."""
+        if index is None or index == 0:
+            return "" if first else self.usual_gap
+        comments = ""
+        while self.comment_indexes and self.comment_indexes[0] < index:
+            comments += self.texts[self.comment_indexes.popleft()]
+        if not self.texts[index].strip():
+            return comments if first else comments + self.texts[index]
+        if self.comment_indexes and self.comment_indexes[0] == index:
+            return comments + self.texts[self.comment_indexes.popleft()]
+        return comments
 
-    def rest(self) -> str:
-        text = "".join(self.texts[place] for place in self.left)
+    def remaining(self) -> str:
+        text = "".join(self.texts[index] for index in self.comment_indexes)
         return text.rstrip() + _FIRST_LINE_END.findall(text)[0] if text else ""
 
 
-# The result is read again and must be the file with exactly this change. Where the nicest way to write it
-# fails that test, the parts on which it fails are found and written more plainly, and no others.
+# The result is parsed and must be the file with exactly this change. If the nicest way to write it fails that
+# test, the parts that cause the failure are found and written more plainly, and no others.
 
-_MOST_MENDED = 16
-"""Parts of one file that are written more plainly one by one, before all of it is."""
+_MAX_SIMPLIFIED = 16
+"""How many parts of a file are written more plainly one by one, before all of it is."""
 
-_MOST_READ = 20_000_000
-"""Characters that are read again in all, while such parts are looked for."""
+_MAX_REREAD_CHARS = 20_000_000
+"""How many characters may be parsed again in all, to find such parts."""
 
-_NOTHING = Hints()
+_NO_HINTS = Hints()
 
 
 def renewed(
-    body: str, document: int, language: Language, path: Path, new: Json, hints: Hints = _NOTHING
+    body: str, document: int, language: Language, path: Path, new: Json, hints: Hints = _NO_HINTS
 ) -> str:
-    """The text in which the value at a path is another. NotRecorded: that cannot be had."""
+    """Return the text with the value at a path replaced. NotRecorded if that is not possible."""
     documents = language.load(body, "")
     try:
         old = value_at(documents[document], path)
@@ -398,19 +399,19 @@ def renewed(
         return apply(body, [Edit(path, new)], document, language, hints.siblings)
     except IndexError:
         raise impossible(".".join(map(str, path)) or "the file") from None
-    inner = rewrite(old, new, hints)
-    if inner is None:
+    change = rewrite(old, new, hints)
+    if change is None:
         return body
-    work = _RenewalJob(body, language, document, documents, hints.ordered)
-    for plan in work.plans(rooted(inner, documents[document], path), path):
-        text = work.attempt(plan)
+    job = _RenewalJob(body, language, document, documents, hints.ordered)
+    for plan in job.plans(rooted(change, documents[document], path), path):
+        text = job.attempt(plan)
         if text is not None:
             return text
     raise impossible(".".join(map(str, path)) or "the file")
 
 
 class _RenewalJob:
-    """One file, and the ways to write a change into it."""
+    """The ways to write a change into one file."""
 
     def __init__(
         self, body: str, language: Language, document: int, documents: Sequence[Json], ordered: bool
@@ -421,72 +422,74 @@ class _RenewalJob:
         self.documents = list(documents)
         self.old = self.documents[document]
         self.ordered = ordered
-        self.tries = max(8, _MOST_READ // (len(body) + 1))
+        self.tries = max(8, _MAX_REREAD_CHARS // (len(body) + 1))
         self.shared: list[Shared] = shared(language.events(body), document) if "&" in body else []
 
-    def plans(self, whole: Rewrite, top: Path) -> Iterator[Rewrite]:
-        """The nicest first. What fails is made plainer, or the value around it is, up to the one at `top`."""
-        yield whole
-        for _ in range(_MOST_MENDED):
-            culprit = self.culprit(whole) if self.tries > 0 else None
-            plainer = None if culprit is None else _mended(whole, culprit, top)
-            if plainer is None:
+    def plans(self, change: Rewrite, top: Path) -> Iterator[Rewrite]:
+        """Yield ways to write a change, the nicest first. A site that fails is written more plainly, or its
+        parent is, up to the value at `top`."""
+        yield change
+        for _ in range(_MAX_SIMPLIFIED):
+            culprit = self.culprit(change) if self.tries > 0 else None
+            simplified = None if culprit is None else _simplify_site(change, culprit, top)
+            if simplified is None:
                 break
-            whole = plainer
-            yield whole
-        last = looked_up(whole, top) or whole
+            change = simplified
+            yield change
+        top_change = looked_up(change, top) or change
         for plainly in (False, True):
-            yield at_place(whole, top, Rewrite(last.value, plainly=plainly))
+            yield at_place(change, top, Rewrite(top_change.value, plainly=plainly))
 
-    def attempt(self, whole: Rewrite) -> str | None:
-        """The text with the change in it, if it reads back so."""
+    def attempt(self, change: Rewrite) -> str | None:
+        """Return the text with the change, if parsing it gives the expected value."""
         self.tries -= 1
         try:
-            text = self.text(whole)
-            after = self.language.load(text, "")
+            text = self.text(change)
+            reloaded = self.language.load(text, "")
         except (BaselinekitError, Unplannable):
             return None
-        wanted = [*self.documents[: self.document], whole.value, *self.documents[self.document + 1 :]]
-        return text if identical(after, wanted, self.ordered) else None
+        expected = [*self.documents[: self.document], change.value, *self.documents[self.document + 1 :]]
+        return text if identical(reloaded, expected, self.ordered) else None
 
-    def text(self, whole: Rewrite) -> str:
-        """The same change as a text, read back by nobody yet."""
-        whole, besides, freed = parted(whole, self.shared, self.old, self.language, self.body)
+    def text(self, change: Rewrite) -> str:
+        """Return the text with the change, without checking it."""
+        change, extra_splices, unanchored = parted(change, self.shared, self.old, self.language, self.body)
         layout = Layout(self.body, self.language, ())
-        layout.freed |= freed
-        marks = mark(self.language.events(self.body), self.document, paths_of(whole, self.old))
+        layout.unanchored |= unanchored
+        marks = mark(self.language.events(self.body), self.document, paths_of(change, self.old))
         if marks.root is None:
             raise Unplannable
-        return Rewriter(layout, besides).text(whole, marks.root, self.old)
+        return Rewriter(layout, extra_splices).text(change, marks.root, self.old)
 
-    def culprit(self, whole: Rewrite) -> Path | None:
-        """One of the sites on which it fails, or the place around several that fail together."""
-        left = list(sites(whole))
-        while len(left) > 1 and self.tries > 0:
-            halves = left[: len(left) // 2], left[len(left) // 2 :]
-            failing = next((half for half in halves if not self.works(whole, half)), None)
+    def culprit(self, change: Rewrite) -> Path | None:
+        """Return a site that makes the change fail, or the common parent of several that only fail
+        together."""
+        candidates = list(sites(change))
+        while len(candidates) > 1 and self.tries > 0:
+            halves = candidates[: len(candidates) // 2], candidates[len(candidates) // 2 :]
+            failing = next((half for half in halves if not self.works(change, half)), None)
             if failing is None:
-                return _around(left)
-            left = failing
-        return left[0] if len(left) == 1 else None
+                return _common_path(candidates)
+            candidates = failing
+        return candidates[0] if len(candidates) == 1 else None
 
-    def works(self, whole: Rewrite, at: Sequence[Path]) -> bool:
-        part = only(whole, self.old, {*at})
-        return part is None or self.attempt(part) is not None
+    def works(self, change: Rewrite, at: Sequence[Path]) -> bool:
+        partial_change = only(change, self.old, {*at})
+        return partial_change is None or self.attempt(partial_change) is not None
 
 
-def _mended(whole: Rewrite, at: Path, top: Path) -> Rewrite | None:
-    """The same with one site written more plainly; None: there is no plainer way."""
-    site = looked_up(whole, at)
+def _simplify_site(change: Rewrite, at: Path, top: Path) -> Rewrite | None:
+    """Return the change with one site written more plainly; None if there is no plainer way."""
+    site = looked_up(change, at)
     while site is None or (site.entries is None and site.plainly):
         if len(at) <= len(top):
             return None
         at = at[:-1]
-        site = looked_up(whole, at)
-    return at_place(whole, at, plainer(site))
+        site = looked_up(change, at)
+    return at_place(change, at, plainer(site))
 
 
-def _around(paths: Sequence[Path]) -> Path:
+def _common_path(paths: Sequence[Path]) -> Path:
     first, last = min(paths, key=repr), max(paths, key=repr)
     length = 0
     while length < min(len(first), len(last)) and all(

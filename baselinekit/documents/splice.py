@@ -1,4 +1,4 @@
-"""Edits, applied to the text of a file: only what changes is rewritten, every other byte stays."""
+"""Applies edits to the text of a file: only what changes is rewritten, every other byte stays."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
 from baselinekit.tree.equality import identical
 from baselinekit.tree.places import value_at, with_values
 
-# The plain case, one scalar for another, is exact by itself. Whatever is harder is read again and compared
-# with what it should be; when the nicest way to write it fails that test, a plainer one is tried.
+# The simple case, one scalar for another, is always exact. In all other cases the result is parsed and
+# compared with the expected value; if the nicest way to write it fails that test, a plainer one is tried.
 
 
 def apply(
@@ -38,12 +38,12 @@ def apply(
     siblings: Sequence[str] = (),
     marks: Marks | None = None,
 ) -> str:
-    """The text with the edits in it. A new key goes before the first of the `siblings` after it that is
-    there, else to the end of its mapping. `marks`: of these paths, if they are known already."""
+    """Return the text with the edits. A new key goes before the first existing key that follows it in
+    `siblings`, else to the end of its mapping. `marks`: those of these paths, if they are already known."""
     if marks is None:
-        boxes = {edit.path[:depth] for edit in edits for depth in range(len(edit.path))}
-        beside = [(*box, name) for box in boxes for name in siblings]
-        marks = mark(language.events(body), document, [*(edit.path for edit in edits), *beside])
+        parents = {edit.path[:depth] for edit in edits for depth in range(len(edit.path))}
+        sibling_paths = [(*parent, name) for parent in parents for name in siblings]
+        marks = mark(language.events(body), document, [*(edit.path for edit in edits), *sibling_paths])
     chains = [marks.reach(edit.path)[0] for edit in edits]
     if all(is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
         layout = Layout(body, language, siblings)
@@ -52,20 +52,20 @@ def apply(
     documents = language.load(body, "")
     for plainly in (False, True):
         layout = Layout(body, language, siblings, plainly)
-        text = _attempt(edits, documents, document, marks, layout)
+        text = _attempt_edit(edits, documents, document, marks, layout)
         if text is not None:
             return text
     raise impossible(", ".join(".".join(map(str, edit.path)) for edit in edits))
 
 
 def impossible(paths: str) -> NotRecorded:
-    what = f"{paths} cannot be changed without touching something else"
+    message = f"{paths} cannot be changed without touching something else"
     hint = "write that part of the file without anchors, tags or `?` keys"
-    return NotRecorded(Problem("BK122", what, hint))
+    return NotRecorded(Problem("BK122", message, hint))
 
 
 def is_simple(body: str, chain: list[MarkedNode], edit: Edit) -> bool:
-    """One scalar on one line for another, which nothing else in the file means."""
+    """Whether an edit replaces one scalar on one line by another, and no anchor is involved."""
     node = chain[-1]
     return (
         len(chain) == len(edit.path) + 1
@@ -79,79 +79,81 @@ def is_simple(body: str, chain: list[MarkedNode], edit: Edit) -> bool:
     )
 
 
-def _attempt(
+def _attempt_edit(
     edits: Sequence[Edit], documents: Sequence[Json], document: int, marks: Marks, layout: Layout
 ) -> str | None:
-    """The edited text, if it reads back as the file with exactly these edits."""
+    """Return the edited text, if parsing it gives the file with exactly these edits."""
     try:
-        wanted = documents[document]
+        new_document = documents[document]
         for edit in edits:
-            wanted = with_values(wanted, {edit.path: edit.value})
-        text = spliced(layout.body, _plan(marks, edits, documents[document], layout))
-        after = layout.language.load(text, "")
+            new_document = with_values(new_document, {edit.path: edit.value})
+        text = spliced(layout.body, _plan_splices(marks, edits, documents[document], layout))
+        reloaded = layout.language.load(text, "")
     except (BaselinekitError, LookupError, Unplannable):
         return None
-    expected = [*documents[:document], wanted, *documents[document + 1 :]]
-    return text if identical(after, expected, ordered=False) else None
+    expected = [*documents[:document], new_document, *documents[document + 1 :]]
+    return text if identical(reloaded, expected, ordered=False) else None
 
 
 @dataclass(slots=True)
-class _Growth:
-    """What several edits add below one node."""
+class _Additions:
+    """The values that several edits add below one node."""
 
     chain: list[MarkedNode]
     path: Path
     value: dict[str, Json] = field(default_factory=dict)
 
 
-def _plan(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layout) -> list[Splice]:
+def _plan_splices(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layout) -> list[Splice]:
     splices: list[Splice] = []
-    grown: dict[int, _Growth] = {}
+    additions_by_node: dict[int, _Additions] = {}
     for edit in edits:
-        chain, rest = marks.reach(edit.path)
-        splices.extend(_freed(marks, chain, edit.path, value, layout))
-        if not rest:
+        chain, missing = marks.reach(edit.path)
+        splices.extend(_move_anchors(marks, chain, edit.path, value, layout))
+        if not missing:
             splices.append(layout.replace(chain, edit.value))
             continue
-        path = edit.path[: len(edit.path) - len(rest)]
-        growth = grown.setdefault(id(chain[-1]), _Growth(chain, path))
-        growth.value = with_values(growth.value, {rest: edit.value})
-    # Where two mappings end on one line, what goes into the inner one stands first: `spliced` puts the later
-    # one of the same place before the others.
-    for growth in sorted(grown.values(), key=lambda growth: len(growth.chain)):
-        node = growth.chain[-1]
+        path = edit.path[: len(edit.path) - len(missing)]
+        additions = additions_by_node.setdefault(id(chain[-1]), _Additions(chain, path))
+        additions.value = with_values(additions.value, {missing: edit.value})
+    # If two mappings end on one line, additions to the inner one come first: of several splices at the same
+    # place, `spliced` puts the later one before the others.
+    for additions in sorted(additions_by_node.values(), key=lambda additions: len(additions.chain)):
+        node = additions.chain[-1]
         if node.kind == MAPPING:
-            splices.extend(layout.insert(node, growth.value))
+            splices.extend(layout.insert(node, additions.value))
         elif node.kind == ALIAS or node.is_null:
-            old = value_at(value, growth.path)
-            splices.append(layout.replace(growth.chain, {**(old or {}), **growth.value}))
+            old = value_at(value, additions.path)
+            splices.append(layout.replace(additions.chain, {**(old or {}), **additions.value}))
         else:
             raise Unplannable
     return splices
 
 
-def _freed(marks: Marks, chain: list[MarkedNode], path: Path, value: Json, layout: Layout) -> list[Splice]:
-    """An anchor on the way to the edit, when others mean the same value: the first of them gets the old
-    value and the anchor, so that the edit is seen by this one alone."""
+def _move_anchors(
+    marks: Marks, chain: list[MarkedNode], path: Path, value: Json, layout: Layout
+) -> list[Splice]:
+    """Move anchors along the path of an edit that aliases elsewhere refer to: the first alias gets the old
+    value and the anchor, so that the edit does not change the other uses."""
     splices = []
     for depth, node in enumerate(chain):
         inside = range(node.start, node.end)
-        others = [a for a in marks.aliases if a.value == node.anchor and a.start not in inside]
-        if node.anchor and others and node.start not in layout.freed:
-            layout.freed.add(node.start)
+        outside_aliases = [a for a in marks.aliases if a.value == node.anchor and a.start not in inside]
+        if node.anchor and outside_aliases and node.start not in layout.unanchored:
+            layout.unanchored.add(node.start)
             old = layout.language.flow(value_at(value, path[:depth]))
-            splices.append(Splice(others[0].start, others[0].end, f"&{node.anchor} {old}"))
+            splices.append(Splice(outside_aliases[0].start, outside_aliases[0].end, f"&{node.anchor} {old}"))
             if depth < len(path):
                 splices.append(without_anchor(layout.body, node.start))
     return splices
 
 
-# A change below one of several names of a value must not be seen under the others.
+# A change of a value with an anchor must not affect its aliases, and the other way round.
 
 
 @dataclass(slots=True)
 class Shared:
-    """A value with a name, and the places where only the name stands."""
+    """A value with an anchor, and its aliases."""
 
     path: Path
     name: str
@@ -160,25 +162,25 @@ class Shared:
 
 
 def shared(events: Iterator[Event], document: int) -> list[Shared]:
-    """The anchors of a document that are meant elsewhere too."""
+    """Return the anchors of a document that have aliases."""
     anchors: list[Shared] = []
-    named: dict[str, Shared] = {}
+    by_name: dict[str, Shared] = {}
     number = -1
-    for path, event in _placed(events):
+    for path, event in _iterate_values(events):
         kind, start, end, value, _, anchor = event
         if kind == DOCUMENT:
             number += 1
-            named.clear()
-        elif number == document and kind == ALIAS and value in named:
-            named[value].aliases.append((path, start, end))
+            by_name.clear()
+        elif number == document and kind == ALIAS and value in by_name:
+            by_name[value].aliases.append((path, start, end))
         elif number == document and anchor is not None:
-            named[anchor] = Shared(path, anchor, start)
-            anchors.append(named[anchor])
+            by_name[anchor] = Shared(path, anchor, start)
+            anchors.append(by_name[anchor])
     return [entry for entry in anchors if entry.aliases]
 
 
-def _placed(events: Iterator[Event]) -> Iterator[tuple[Path, Event]]:
-    """Every event that is a value, with its path."""
+def _iterate_values(events: Iterator[Event]) -> Iterator[tuple[Path, Event]]:
+    """Yield every event that is a value or a document, with its path."""
     path: list[str | int] = []
     stack: list[tuple[bool, int]] = []
     key: str | None = None
@@ -206,29 +208,33 @@ def _placed(events: Iterator[Event]) -> Iterator[tuple[Path, Event]]:
 
 
 def parted(
-    whole: Rewrite, anchors: Sequence[Shared], old: Json, language: Language, body: str
+    change: Rewrite, anchors: Sequence[Shared], old: Json, language: Language, body: str
 ) -> tuple[Rewrite, list[Splice], set[int]]:
-    """The change as it is to be written, and what it calls for elsewhere: where an anchored value changes and
-    another name of it does not, that other one gets the old value, and the anchor. Where all change alike,
-    the change is written once. Last come the starts of the values that lose their anchor."""
-    besides: list[Splice] = []
-    freed: set[int] = set()
+    """Adapt a change to anchors. If an anchored value changes but one of its aliases does not, the alias gets
+    the old value and the anchor. If all of them change alike, the change is written once. Returns the change
+    as it is to be written, splices elsewhere, and the starts of the values that lose their anchor."""
+    extra_splices: list[Splice] = []
+    unanchored: set[int] = set()
     for anchor in anchors:
-        here = looked_up(whole, anchor.path)
-        if here is None:
+        anchor_change = looked_up(change, anchor.path)
+        if anchor_change is None:
             continue
-        fates = [looked_up(whole, path) for path, _, _ in anchor.aliases]
-        if here is not GONE and all(fate == here for fate in fates):
+        alias_changes = [looked_up(change, path) for path, _, _ in anchor.aliases]
+        if anchor_change is not GONE and all(alias_change == anchor_change for alias_change in alias_changes):
             for path, _, _ in anchor.aliases:
-                whole = at_place(whole, path, None)
+                change = at_place(change, path, None)
             continue
-        left = [alias for alias, fate in zip(anchor.aliases, fates, strict=True) if fate is None]
-        if not left:
+        unchanged_aliases = [
+            alias
+            for alias, alias_change in zip(anchor.aliases, alias_changes, strict=True)
+            if alias_change is None
+        ]
+        if not unchanged_aliases:
             continue
-        _, start, end = left[0]
+        _, start, end = unchanged_aliases[0]
         value = language.flow(value_at(old, anchor.path))
-        besides.append(Splice(start, end, f"&{anchor.name} {value}"))
-        freed.add(anchor.start)
-        if here is not GONE and here.entries is not None:
-            besides.append(without_anchor(body, anchor.start))
-    return whole, besides, freed
+        extra_splices.append(Splice(start, end, f"&{anchor.name} {value}"))
+        unanchored.add(anchor.start)
+        if anchor_change is not GONE and anchor_change.entries is not None:
+            extra_splices.append(without_anchor(body, anchor.start))
+    return change, extra_splices, unanchored

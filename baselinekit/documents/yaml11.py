@@ -1,5 +1,5 @@
-"""YAML 1.1 as PyYAML reads it safely: files that other tools wrote. Its types become those of Python; a
-tag of any other type builds nothing, and stays beside its value for who asks for it."""
+"""Reads YAML 1.1 like PyYAML's safe loader, for files of other tools. Its types become those of Python. A tag
+of any other type builds nothing: it is kept beside its value."""
 
 import base64
 import binascii
@@ -17,12 +17,12 @@ from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 
 _TAGS = "tag:yaml.org,2002:"
-_MOST_NODES = 2_000_000
+_MAX_NODES = 2_000_000
 
 
 @frozen
 class OddNode:
-    """A value with a tag that says more than YAML does, such as `!!python/object/new:_io.BytesIO`."""
+    """A value with a tag that is not of YAML's own types, such as `!!python/object/new:_io.BytesIO`."""
 
     tag: str
     value: Any
@@ -53,12 +53,12 @@ _TIME = lazy_pattern(
 
 
 def load(body: str, file: str) -> list[Any]:
-    """The values of a file's documents."""
+    """Load the values of a file's documents."""
     return Yaml11Reader(body, file).documents()
 
 
 class Yaml11Reader:
-    """One file on its way to values."""
+    """Reads one file."""
 
     def __init__(self, body: str, file: str):
         self._file, self._nodes = file, nodes(body)
@@ -66,31 +66,31 @@ class Yaml11Reader:
         self._count = self._expanded = self._named = 0
 
     def documents(self) -> list[Any]:
-        found: list[Any] = []
+        documents: list[Any] = []
         try:
             for kind, *_ in self._nodes:
                 if kind == DOCUMENT:
                     self._anchors.clear()
-                    found.append(self._value(next(self._nodes), 0))
-        except InvalidInput as error:  # libyaml's own, which knows no file
+                    documents.append(self._value(next(self._nodes), 0))
+        except InvalidInput as error:  # from libyaml.py, without the file
             problem = error.problems[0]
             line = problem.place.line if problem.place is not None else None
             raise InvalidInput(replace(problem, place=Place(self._file, line))) from None
-        return found
+        return documents
 
-    def _refuse(self, what: str, hint: str, line: int, code: str = "BK106") -> NoReturn:
-        raise InvalidInput(Problem(code, what, hint, Place(self._file, line)))
+    def _refuse(self, message: str, hint: str, line: int, code: str = "BK106") -> NoReturn:
+        raise InvalidInput(Problem(code, message, hint, Place(self._file, line)))
 
     def _value(self, node: YamlNode, depth: int) -> Any:
         kind, line, text, tag, plain, anchor = node
         self._count += 1
-        if self._count > _MOST_NODES:
-            self._refuse(f"more than {_MOST_NODES:,} values", "split the file", line)
+        if self._count > _MAX_NODES:
+            self._refuse(f"more than {_MAX_NODES:,} values", "split the file", line)
         if depth > MAX_DEPTH:
             self._refuse(f"nested more than {MAX_DEPTH} levels deep", "leave the file out", line)
         if kind == ALIAS:
             return self._alias(text, line)
-        before = self._count
+        count_before = self._count
         if anchor is not None:
             self._anchors.pop(anchor, None)
         if kind == SCALAR:
@@ -103,7 +103,7 @@ class Yaml11Reader:
             self._named += 1
             if self._named > MAX_ANCHORS:
                 self._refuse(f"more than {MAX_ANCHORS:,} anchors", "write the values out", line)
-            self._anchors[anchor] = value, self._count - before + 1
+            self._anchors[anchor] = value, self._count - count_before + 1
         return value
 
     def _items(self, depth: int) -> Iterator[Any]:
@@ -124,17 +124,17 @@ class Yaml11Reader:
 
     def _mapping(self, items: list[Any], line: int) -> dict[Any, Any]:
         merged: dict[Any, Any] = {}
-        own: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in zip(items[::2], items[1::2], strict=True):
-            key = _hashable(key)
+            key = _to_hashable(key)
             if isinstance(key, dict | OddNode):
                 self._refuse("a key that is no text and no number", "write it as a text", line, "BK107")
             if key == "<<" and isinstance(value, dict | list):
-                for other in [value] if isinstance(value, dict) else reversed(value):
-                    merged |= other if isinstance(other, dict) else {}
+                for source in [value] if isinstance(value, dict) else reversed(value):
+                    merged |= source if isinstance(source, dict) else {}
             else:
-                own[key] = value
-        return {**merged, **own} if merged else own
+                entries[key] = value
+        return {**merged, **entries} if merged else entries
 
     def _scalar(self, text: str, tag: str | None, plain: bool, line: int) -> Any:
         if tag is None:
@@ -159,7 +159,7 @@ class Yaml11Reader:
         if name == "set" and isinstance(value, dict):
             return YamlSet(value)
         if name in ("omap", "pairs") and isinstance(value, list):
-            return {key: item for one in value if isinstance(one, dict) for key, item in one.items()}
+            return {key: item for entry in value if isinstance(entry, dict) for key, item in entry.items()}
         return OddNode(name, value, line)
 
     def _plain(self, text: str, line: int) -> Any:
@@ -170,23 +170,23 @@ class Yaml11Reader:
         first = text[0]
         if first not in "+-.0123456789":
             return text
-        for pattern, read in _READS.items():
+        for pattern, parse in _PARSERS.items():
             if pattern.fullmatch(text):
                 if len(text) > MAX_DIGITS:
                     self._refuse(f"a number of more than {MAX_DIGITS:,} digits", "write it as a text", line)
                 try:
-                    return read(text)
+                    return parse(text)
                 except ValueError:
                     return text
         return text
 
 
-def _hashable(key: Any) -> Any:
-    """A list in the place of a key, such as a tuple in a `!!set`."""
-    return tuple(map(_hashable, key)) if isinstance(key, list) else key
+def _to_hashable(key: Any) -> Any:
+    """Return a list as a tuple, so that it can be a key, as in a `!!set`."""
+    return tuple(map(_to_hashable, key)) if isinstance(key, list) else key
 
 
-def _whole(text: str) -> int:
+def _parse_int(text: str) -> int:
     text = text.replace("_", "")
     sign, digits = (-1 if text[0] == "-" else 1), text.lstrip("+-")
     if ":" in digits:
@@ -198,7 +198,7 @@ def _whole(text: str) -> int:
     return sign * int(digits[2:] if base in (2, 16) else digits, base)
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     text = text.replace("_", "").lower()
     if text.lstrip("+-") in (".inf", ".nan"):
         return float(text.replace(".", ""))
@@ -210,7 +210,7 @@ def _float(text: str) -> float:
     return -value if text[0] == "-" else value
 
 
-def _moment(text: str) -> datetime.date:
+def _parse_time(text: str) -> datetime.date:
     match = _TIME.fullmatch(text)
     assert match is not None
     year, month, day = (int(match[number]) for number in (1, 2, 3))
@@ -227,4 +227,8 @@ def _moment(text: str) -> datetime.date:
     return datetime.datetime(year, month, day, hour, minute, second, fraction, zone)
 
 
-_READS: Mapping["re.Pattern[str]", Callable[[str], Any]] = {_INT: _whole, _FLOAT: _float, _TIME: _moment}
+_PARSERS: Mapping["re.Pattern[str]", Callable[[str], Any]] = {
+    _INT: _parse_int,
+    _FLOAT: _parse_float,
+    _TIME: _parse_time,
+}

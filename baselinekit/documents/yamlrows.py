@@ -1,6 +1,6 @@
-"""Rows of a YAML list that are written alike, line for line: each of their lines is read in all rows at once,
-by what Python has in C, where a step for every line takes three times as long. The first row of each shape is
-read line by line; from its lines and its value follows how the others are read."""
+"""Reads rows of a YAML list that are written alike, line for line: the same line of all rows is read at once,
+by functions of Python that are written in C. A step for every line would take three times as long. The first
+row of each shape is read line by line; its lines and its value determine how the others are read."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, repeat
@@ -20,39 +20,42 @@ class YamlLines(Protocol):
     def parse(self, line: str) -> tuple[LineStart | None, str]: ...
 
     def extent(self, header: str, start: int, column: int) -> tuple[int, int]:
-        """Where the block ends whose lines begin here, and its indentation. `column`: of its entry."""
+        """Return where the block that starts on a line ends, and its indentation. `column` is that of its
+        entry."""
 
 
 Read = Callable[[Scalars, Sequence[str], int], Sequence[Json]]
-"""The values of so many rows, from what is behind the beginning of each of their lines, in all rows."""
+"""Returns the values of a number of rows. For each line of a row it gets the remainders of that line in all
+rows."""
 
 
 @frozen
 class _RowLine:
-    """A line of each row: what it begins with, or all of it. `leads`: it is the first one of a block, whose
-    indentation it tells."""
+    """A line that each row has: its first characters, or all of it. `is_block_start`: whether it is the first
+    line of a block, which determines the block's indentation."""
 
     text: str
     is_whole: bool = True
-    leads: bool = False
+    is_block_start: bool = False
 
-    def rest(self, lines: list[str]) -> str | None:
-        """What these lines have behind that, each on a line; None if one of them is another line."""
+    def remainders(self, lines: list[str]) -> str | None:
+        """Return what follows `text` in these lines, one per line; None if one of them is a different
+        line."""
         if self.is_whole:
             return "" if lines.count(self.text) == len(lines) else None
-        start = f"\n{self.text}"
-        whole = "\n" + "\n".join(lines)
-        if whole.count(start) != len(lines):
+        prefix = f"\n{self.text}"
+        text = "\n" + "\n".join(lines)
+        if text.count(prefix) != len(lines):
             return None
-        whole = whole.replace(start, "\n")
-        if self.leads and (whole[-1] == "\n" or any(map(whole.count, ("\n\n", "\n ", "\n\t")))):
+        text = text.replace(prefix, "\n")
+        if self.is_block_start and (text[-1] == "\n" or any(map(text.count, ("\n\n", "\n ", "\n\t")))):
             return None
-        return whole[1:]
+        return text[1:]
 
 
 @frozen
 class RowShape:
-    """Rows of as many lines. `nodes`: the values and keys of each; `keys`: those that are in it."""
+    """The shape of rows. `nodes`: how many values and keys each has; `keys`: the keys in it."""
 
     lines: tuple[_RowLine, ...]
     read: Read
@@ -60,59 +63,65 @@ class RowShape:
     keys: frozenset[str]
 
     def values(self, scalars: Scalars, lines: list[str]) -> Sequence[Json] | None:
-        """The rows that these are the lines of; None if any of them has another shape."""
+        """Return the values of the rows in these lines; None if any of them has another shape."""
         size = len(self.lines)
-        rests = []
+        remainders = []
         for number, line in enumerate(self.lines):
-            rest = line.rest(lines[number::size])
-            if rest is None:
+            remainder = line.remainders(lines[number::size])
+            if remainder is None:
                 return None
-            rests.append(rest)
-        return self.read(scalars, rests, len(lines) // size)
+            remainders.append(remainder)
+        return self.read(scalars, remainders, len(lines) // size)
 
     def fits(self, lines: list[str]) -> bool:
-        """Whether a row of as many lines may have this shape."""
+        """Whether a row with as many lines may have this shape."""
         pairs = zip(self.lines, lines, strict=True)
-        return all(line == one.text if one.is_whole else line.startswith(one.text) for one, line in pairs)
+        return all(line == part.text if part.is_whole else line.startswith(part.text) for part, line in pairs)
 
 
-_KNOWN: dict[int, list[RowShape]] = {}
-"""Shapes of rows that were met in any text, by their lines: the files of one API hold the same ones. Whatever
-rows begin with the same is read the same way."""
-_MOST_KNOWN, _MOST_KNOWN_SIZES = 4, 64
+_SHAPES: dict[int, list[RowShape]] = {}
+"""The latest shapes from all texts, by their number of lines: the files of one API have the same ones. Rows
+that start alike are read alike."""
+_MAX_SHAPES_PER_SIZE, _MAX_SIZES = 4, 64
 
 
 def shape_of(text: YamlLines, start: int, end: int, value: Json) -> RowShape | None:
-    """The shape of the row in these lines, which was read to this value."""
+    """Return the shape of the row in these lines, which has this value."""
     row = text.lines[start:end]
-    if found := next((shape for shape in _KNOWN.get(len(row), ()) if _is_surely(shape, row)), None):
-        return found
-    found = _shape_made(text, start, end, value)
-    if found is not None and len(found.lines) == len(row):
-        if len(_KNOWN) >= _MOST_KNOWN_SIZES:
-            _KNOWN.clear()
-        _KNOWN[len(row)] = [found, *_KNOWN.get(len(row), ())][:_MOST_KNOWN]
-    return found
+    if shape := next((known for known in _SHAPES.get(len(row), ()) if _certainly_fits(known, row)), None):
+        return shape
+    shape = _make_shape(text, start, end, value)
+    if shape is not None and len(shape.lines) == len(row):
+        if len(_SHAPES) >= _MAX_SIZES:
+            _SHAPES.clear()
+        _SHAPES[len(row)] = [shape, *_SHAPES.get(len(row), ())][:_MAX_SHAPES_PER_SIZE]
+    return shape
 
 
-def _is_surely(shape: RowShape, row: list[str]) -> bool:
-    """Whether these lines are a row of a shape that was met elsewhere: behind what they begin with is no more
-    than a scalar."""
+def _certainly_fits(shape: RowShape, row: list[str]) -> bool:
+    """Whether these lines certainly are a row of a shape from elsewhere: their remainders are just
+    scalars."""
     if not shape.fits(row):
         return False
-    rests = [line[len(one.text) :] for one, line in zip(shape.lines, row, strict=True) if not one.is_whole]
+    remainders = [
+        line[len(part.text) :] for part, line in zip(shape.lines, row, strict=True) if not part.is_whole
+    ]
     return not any(
-        rest[:1] in _NO_SCALAR or rest[:2] == "- " or rest[-1] == ":" or ": " in rest for rest in rests
+        remainder[:1] in _NOT_SCALAR_STARTS
+        or remainder[:2] == "- "
+        or remainder[-1] == ":"
+        or ": " in remainder
+        for remainder in remainders
     )
 
 
-_NO_SCALAR = ("", " ", "\t", "|")
+_NOT_SCALAR_STARTS = ("", " ", "\t", "|")
 
 
-def _shape_made(text: YamlLines, start: int, end: int, value: Json) -> RowShape | None:
+def _make_shape(text: YamlLines, start: int, end: int, value: Json) -> RowShape | None:
     try:
-        lines, sources = _lines_of(text, start, end)
-        maker = _Maker(iter(sources))
+        lines, sources = _split_row(text, start, end)
+        maker = _ReaderMaker(iter(sources))
         read = maker.reader(value)
     except (StopIteration, NotPlainYaml):
         return None
@@ -122,42 +131,42 @@ def _shape_made(text: YamlLines, start: int, end: int, value: Json) -> RowShape 
 
 
 _Source = tuple[str, list[int | str]]
-"""Where the value of an entry stands: behind it, on this line of its row; in a block with this header, of
-which are these lines, or blank ones as they are; or below it."""
-_BEHIND, _BELOW = "behind", "below"
+"""Where the value of an entry is: after it, on this line of the row; in a block with this header and these
+lines, or blank lines as they are; or below it."""
+_ON_LINE, _BELOW = "behind", "below"
 
 
-def _lines_of(text: YamlLines, start: int, end: int) -> tuple[list[_RowLine], list[_Source]]:
-    """The lines of a row, and the sources of its entries, in their order."""
+def _split_row(text: YamlLines, start: int, end: int) -> tuple[list[_RowLine], list[_Source]]:
+    """Return the lines of a row, and the sources of its entries, in order."""
     lines: list[_RowLine] = []
     sources: list[_Source] = []
     number = start
     while number < end:
         line = text.lines[number]
-        lead, scalar = text.parse(line)
+        head, scalar = text.parse(line)
         number += 1
-        if lead is None or not scalar:  # a comment or a blank line; a key
+        if head is None or not scalar:  # a comment or a blank line; a key
             lines.append(_RowLine(line))
-            sources += [(_BELOW, [])] if lead is not None else []
+            sources += [(_BELOW, [])] if head is not None else []
         elif scalar[0] != "|":
-            sources.append((_BEHIND, [len(lines)]))
+            sources.append((_ON_LINE, [len(lines)]))
             lines.append(_RowLine(line[: len(line) - len(scalar)], is_whole=False))
         else:
             lines.append(_RowLine(line))
-            stop, indent = text.extent(scalar, number, lead[2] + 2 * (len(lead[3]) - 1))
+            block_end, indent = text.extent(scalar, number, head[2] + 2 * (len(head[3]) - 1))
             parts: list[int | str] = []
-            for content in text.lines[number:stop]:
-                leads = not parts and not scalar[1:2].isdigit()
+            for content in text.lines[number:block_end]:
+                is_block_start = not parts and not scalar[1:2].isdigit()
                 is_blank = not content.strip(" ")
                 parts.append(content[indent:] if is_blank else len(lines))
-                lines.append(_RowLine(content) if is_blank else _RowLine(" " * indent, False, leads))
+                lines.append(_RowLine(content) if is_blank else _RowLine(" " * indent, False, is_block_start))
             sources.append((scalar, parts))
-            number = stop
+            number = block_end
     return lines, sources
 
 
-class _Maker:
-    """How rows are read that have the values of one, which takes them from its sources in their order."""
+class _ReaderMaker:
+    """Makes the function that reads rows like a given one, whose values come from its sources in order."""
 
     def __init__(self, sources: Iterator[_Source]):
         self.sources = sources
@@ -165,9 +174,9 @@ class _Maker:
         self.keys: set[str] = set()
 
     def reader(self, value: Json) -> Read:
-        """NotPlainYaml, StopIteration: they are not its sources."""
+        """NotPlainYaml or StopIteration if these are not the sources of the value."""
         if not value or not isinstance(value, dict | list):
-            return _leaf(next(self.sources), value)
+            return _leaf_reader(next(self.sources), value)
         if isinstance(value, list):
             self.nodes += len(value)
             return self.items(value)
@@ -178,61 +187,61 @@ class _Maker:
             if item and isinstance(item, dict | list) and next(self.sources)[0] != _BELOW:
                 raise NotPlainYaml
             parts.append(self.reader(item))
-        return _objects(tuple(value), parts)
+        return _mapping_reader(tuple(value), parts)
 
     def items(self, value: list[Json]) -> Read:
         if any(item and isinstance(item, dict | list) for item in value):
-            return _lists([*map(self.reader, value)])
+            return _list_reader([*map(self.reader, value)])
         sources = [next(self.sources) for _ in value]
-        if {kind for kind, _ in sources} == {_BEHIND}:
-            return _scalars([int(line) for _, (line,) in sources])
-        return _lists([*map(_leaf, sources, value)])
+        if {kind for kind, _ in sources} == {_ON_LINE}:
+            return _scalar_list_reader([int(line) for _, (line,) in sources])
+        return _list_reader([*map(_leaf_reader, sources, value)])
 
 
-def _leaf(source: _Source, value: Json) -> Read:
+def _leaf_reader(source: _Source, value: Json) -> Read:
     kind, parts = source
     if kind == _BELOW:
         if value is not None:
             raise NotPlainYaml
-        return lambda scalars, rests, count: [None] * count
-    if kind != _BEHIND:
-        return _blocks(kind, parts)
+        return lambda scalars, remainders, count: [None] * count
+    if kind != _ON_LINE:
+        return _block_reader(kind, parts)
     line = int(parts[0])
-    return lambda scalars, rests, count: scalars.column(rests[line])
+    return lambda scalars, remainders, count: scalars.column(remainders[line])
 
 
-def _scalars(lines: Sequence[int]) -> Read:
-    """Lists of scalars, most of which are of one type: a column together."""
+def _scalar_list_reader(lines: Sequence[int]) -> Read:
+    """Read lists of scalars as one column, since most are of one type."""
 
-    def read(scalars: Scalars, rests: Sequence[str], count: int) -> Sequence[Json]:
-        values = scalars.column("\n".join([rests[line] for line in lines]))
+    def read(scalars: Scalars, remainders: Sequence[str], count: int) -> Sequence[Json]:
+        values = scalars.column("\n".join([remainders[line] for line in lines]))
         columns = [values[number * count : (number + 1) * count] for number in range(len(lines))]
         return [*map(list, zip(*columns, strict=True))]
 
     return read
 
 
-def _objects(names: tuple[str, ...], parts: Sequence[Read]) -> Read:
-    def read(scalars: Scalars, rests: Sequence[str], count: int) -> Sequence[Json]:
-        columns = [part(scalars, rests, count) for part in parts]
+def _mapping_reader(names: tuple[str, ...], parts: Sequence[Read]) -> Read:
+    def read(scalars: Scalars, remainders: Sequence[str], count: int) -> Sequence[Json]:
+        columns = [part(scalars, remainders, count) for part in parts]
         return [*map(dict, map(zip, repeat(names), zip(*columns, strict=True)))]
 
     return read
 
 
-def _lists(parts: Sequence[Read]) -> Read:
-    def read(scalars: Scalars, rests: Sequence[str], count: int) -> Sequence[Json]:
-        return [*map(list, zip(*[part(scalars, rests, count) for part in parts], strict=True))]
+def _list_reader(parts: Sequence[Read]) -> Read:
+    def read(scalars: Scalars, remainders: Sequence[str], count: int) -> Sequence[Json]:
+        return [*map(list, zip(*[part(scalars, remainders, count) for part in parts], strict=True))]
 
     return read
 
 
-def _blocks(header: str, parts: Sequence[int | str]) -> Read:
+def _block_reader(header: str, parts: Sequence[int | str]) -> Read:
     if not parts or isinstance(parts[0], str):
         raise NotPlainYaml
 
-    def read(scalars: Scalars, rests: Sequence[str], count: int) -> Sequence[Json]:
-        lines = [[part] * count if isinstance(part, str) else rests[part].split("\n") for part in parts]
+    def read(scalars: Scalars, remainders: Sequence[str], count: int) -> Sequence[Json]:
+        lines = [[part] * count if isinstance(part, str) else remainders[part].split("\n") for part in parts]
         return [block_text(header, text) for text in map("\n".join, zip(*lines, strict=True))]
 
     return read
@@ -240,20 +249,21 @@ def _blocks(header: str, parts: Sequence[int | str]) -> Read:
 
 # The rows of one list, and the entries of one mapping.
 
-FEWEST = 8
-"""Fewer are read line by line."""
+MIN_ROWS = 8
+"""Fewer rows are read line by line."""
 _BATCH = 64
-"""Rows that are read first; then four times as many, for what follows may be no row of this list."""
-_FEWEST_LINES = 60
-_MOST_SHAPES = 8
-"""Of as many lines: each row is held against all of them."""
+"""Rows in the first batch. Each further one has four times as many: what follows may not belong to the
+list."""
+_MIN_LINES = 60
+_MAX_SHAPES = 8
+"""Of rows with the same number of lines: each row is compared with all of them."""
 _nodes_of = attrgetter("nodes")
 _MISSING: Any = object()
 
 
 class Rows:
-    """The rows of a list behind its first one, whose dashes stand in a column of a text. `position`: where a
-    line begins in it; `read_row` reads a row by itself, which has these lines, and finds its shape."""
+    """The rows of a list after the first one, with their dashes in one column. `position` returns where a
+    line starts in the text; `read_row` reads the row in some lines by itself, and finds its shape."""
 
     def __init__(
         self,
@@ -272,80 +282,82 @@ class Rows:
         self.values: list[Json] = []
         self.lines = 0
         self.nodes = 0
-        self.left = _MOST_SHAPES
+        self.remaining_shapes = _MAX_SHAPES
 
     @property
     def keys(self) -> set[str]:
         return {key for shapes in self.shapes.values() for shape in shapes for key in shape.keys}
 
-    def sizes(self, lines: list[str], line: int, most: int, usual: int) -> list[int]:
-        """How many lines the rows have that begin with this line, as far as they seem to belong to this list.
-        `usual`: those of the row before."""
-        starts = lines[line : line + usual * (most + 1) : usual]
-        if len(starts) > most and self.dash.rest(starts) is not None:
-            return [usual] * most
+    def sizes(self, lines: list[str], line: int, count: int, usual: int) -> list[int]:
+        """Return the numbers of lines of the rows from this line on that seem to belong to this list.
+        `usual`: the number of lines of the row before."""
+        starts = lines[line : line + usual * (count + 1) : usual]
+        if len(starts) > count and self.dash.remainders(starts) is not None:
+            return [usual] * count
         start, inner = f"\n{self.dash.text}", self.inner
-        alike = next((n for n, one in enumerate(starts) if not one.startswith(start[1:])), len(starts))
-        sizes = [usual] * min(alike - 1, most)  # where the last of them ends is to be seen
+        alike = next((n for n, text in enumerate(starts) if not text.startswith(start[1:])), len(starts))
+        sizes = [usual] * min(alike - 1, count)  # where the last one ends is still unknown
         line += sum(sizes)
-        seen, position = {*sizes}, self.position(line)
-        reach = 50 * len(lines[line]) + 5_000
-        while len(sizes) < most:
-            end = self.body.find(start, position, position + reach)
+        seen_sizes, position = {*sizes}, self.position(line)
+        search_length = 50 * len(lines[line]) + 5_000
+        while len(sizes) < count:
+            end = self.body.find(start, position, position + search_length)
             if end < 0:
                 break
             size = self.body.count("\n", position, end) + 1
-            if size not in seen:
-                if any(one and not one.startswith(inner) for one in lines[line + 1 : line + size]):
+            if size not in seen_sizes:
+                if any(text and not text.startswith(inner) for text in lines[line + 1 : line + size]):
                     break  # the list ends
-                seen.add(size)
+                seen_sizes.add(size)
             sizes.append(size)
             line += size
             position = end + 1
         return sizes
 
-    def read(self, lines: list[str], line: int, usual: int, first: Callable[[], RowShape | None]) -> None:
-        """Read the rows from this line on, if there are many. `usual`: how many lines the row before them
-        has, and `first`: its shape."""
-        most = _BATCH
+    def read(
+        self, lines: list[str], line: int, usual: int, find_shape: Callable[[], RowShape | None]
+    ) -> None:
+        """Read the rows from this line on, if there are many. `usual`: the number of lines of the row before;
+        `find_shape` returns its shape."""
+        batch_size = _BATCH
         while True:
-            sizes = self.sizes(lines, line, most, usual)
+            sizes = self.sizes(lines, line, batch_size, usual)
             if not self.shapes:
-                shape = first() if _are_worth_it(sizes) else None
+                shape = find_shape() if _are_worth_it(sizes) else None
                 if shape is None:
                     return
                 self.shapes[usual] = [shape]
-            done = self.read_batch(lines, line, sizes)
-            line += sum(sizes[:done])
-            if done < most:
+            count = self.read_batch(lines, line, sizes)
+            line += sum(sizes[:count])
+            if count < batch_size:
                 return
-            self.left += done // _MOST_SHAPES
-            most *= 4
+            self.remaining_shapes += count // _MAX_SHAPES
+            batch_size *= 4
 
     def read_batch(self, lines: list[str], line: int, sizes: list[int]) -> int:
-        """Read rows of these sizes from a line on. How many of them were rows of this list."""
+        """Read rows of these sizes from a line on. Returns how many of them could be read."""
         batch = _Batch(self, lines, [*accumulate(sizes, initial=line)])
-        of_size: dict[int, list[int]] = {}
+        numbers_by_size: dict[int, list[int]] = {}
         if len({*sizes}) == 1:
-            of_size[sizes[0]] = [*range(len(sizes))]
+            numbers_by_size[sizes[0]] = [*range(len(sizes))]
         else:
             for number, size in enumerate(sizes):
-                of_size.setdefault(size, []).append(number)
-        done = min([batch.read(size, numbers) for size, numbers in of_size.items()], default=0)
-        self.values += batch.values[:done]
-        self.nodes += sum(map(_nodes_of, batch.shapes[:done]))
-        self.lines += batch.starts[done] - line
-        return done
+                numbers_by_size.setdefault(size, []).append(number)
+        count = min([batch.read(size, numbers) for size, numbers in numbers_by_size.items()], default=0)
+        self.values += batch.values[:count]
+        self.nodes += sum(map(_nodes_of, batch.shapes[:count]))
+        self.lines += batch.starts[count] - line
+        return count
 
 
 def _are_worth_it(sizes: list[int]) -> bool:
-    """Whether rows of these sizes are many, and not too different."""
+    """Whether there are enough rows, and their sizes do not differ too much."""
     are_alike = len({*sizes}) <= 1 + len(sizes) // 32
-    return are_alike and len(sizes) >= FEWEST and sum(sizes) >= _FEWEST_LINES
+    return are_alike and len(sizes) >= MIN_ROWS and sum(sizes) >= _MIN_LINES
 
 
 class _Batch:
-    """Some rows, which begin at these lines."""
+    """Some rows, which start at these lines."""
 
     def __init__(self, rows: Rows, lines: list[str], starts: list[int]):
         self.rows = rows
@@ -355,16 +367,16 @@ class _Batch:
         self.shapes: list[Any] = [None] * (len(starts) - 1)
 
     def read(self, size: int, numbers: list[int]) -> int:
-        """Read these rows, which have so many lines. The first row that cannot be read so."""
+        """Read these rows, which have `size` lines. Returns the first row that cannot be read this way."""
         shapes = self.rows.shapes.setdefault(size, [])
-        tried = 0
+        attempt = 0
         while numbers:
             try:
-                if tried == len(shapes):
+                if attempt == len(shapes):
                     numbers = self.read_alone(size, numbers, shapes)
                     continue
-                shape = shapes[tried]
-                tried += 1
+                shape = shapes[attempt]
+                attempt += 1
                 if self.take(shape, numbers):
                     break
                 fitting = [n for n in numbers if shape.fits(self.lines_of(size, [n]))]
@@ -375,15 +387,15 @@ class _Batch:
         return len(self.values)
 
     def read_alone(self, size: int, numbers: list[int], shapes: list[RowShape]) -> list[int]:
-        """Read the first of these rows by itself, for its shape; those that are left."""
-        self.rows.left -= 1
-        if self.rows.left < 0 or len(shapes) == _MOST_SHAPES:
+        """Read the first of these rows by itself, for its shape. Returns the remaining ones."""
+        self.rows.remaining_shapes -= 1
+        if self.rows.remaining_shapes < 0 or len(shapes) == _MAX_SHAPES:
             raise NotPlainYaml
-        number, *rest = numbers
+        number, *remaining = numbers
         start = self.starts[number]
         self.values[number], self.shapes[number] = self.rows.read_row(start, start + size)
         shapes.append(self.shapes[number])
-        return rest
+        return remaining
 
     def take(self, shape: RowShape, numbers: list[int]) -> bool:
         """Read these rows, if they have this shape."""
@@ -406,62 +418,62 @@ class _Batch:
         return [*chain.from_iterable(self.lines[start : start + size] for start in starts)]
 
 
-# Entries of a line each.
+# Entries with one line each.
 
 
-_IN_NAMES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ -\n"
+_NAME_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ -\n"
 _NAME_STARTS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 
 
 def items_of(scalars: Scalars, lines: list[str], start: int, column: int) -> list[Json]:
-    """The items of a list from a line on, as far as they are scalars of a line each."""
-    dash, found = _RowLine(f"{' ' * column}- ", is_whole=False), list[Json]()
+    """Return the items of a list from a line on, as long as they are scalars with one line each."""
+    dash, items = _RowLine(f"{' ' * column}- ", is_whole=False), list[Json]()
 
     def take(batch: list[str]) -> None:
-        rest = dash.rest(batch)
-        if rest is None:
+        remainder = dash.remainders(batch)
+        if remainder is None:
             raise NotPlainYaml
-        found.extend(scalars.column(rest))
+        items.extend(scalars.column(remainder))
 
-    _take(lines, start, take)
-    return found
+    _take_lines(lines, start, take)
+    return items
 
 
 def entries_of(scalars: Scalars, lines: list[str], start: int, column: int) -> tuple[dict[str, Json], int]:
-    """The entries of a mapping from a line on, as far as their keys are simple ones and their values scalars
-    of a line each; and how many lines these are: more than entries, if a key is there twice."""
-    indent, found = _RowLine(" " * column, is_whole=False), dict[str, Json]()
+    """Return the entries of a mapping from a line on, as long as their keys are simple and their values
+    scalars on one line; and the number of lines, which is larger if a key occurs twice."""
+    indent, entries = _RowLine(" " * column, is_whole=False), dict[str, Json]()
 
     def take(batch: list[str]) -> None:
-        rest = indent.rest(batch) if column else "\n".join(batch)
-        if rest is None:
+        remainder = indent.remainders(batch) if column else "\n".join(batch)
+        if remainder is None:
             raise NotPlainYaml
-        names, texts = _split(rest, batch)
-        found.update(zip(names, scalars.column("\n".join(texts)), strict=True))
+        names, texts = _split_entries(remainder, batch)
+        entries.update(zip(names, scalars.column("\n".join(texts)), strict=True))
 
-    return found, _take(lines, start, take)
+    return entries, _take_lines(lines, start, take)
 
 
-def _take(lines: list[str], start: int, take: Callable[[list[str]], None]) -> int:
-    """Take lines from the first one on, many at once, until there are others. How many they are."""
-    line, most = start, 2 * FEWEST
-    while batch := lines[line : line + most]:
+def _take_lines(lines: list[str], start: int, take: Callable[[list[str]], None]) -> int:
+    """Call `take` with lines from the first one on, many at once, until it fails. Returns how many it
+    took."""
+    line, batch_size = start, 2 * MIN_ROWS
+    while batch := lines[line : line + batch_size]:
         try:
             take(batch)
         except NotPlainYaml:
-            if len(batch) <= FEWEST:
+            if len(batch) <= MIN_ROWS:
                 break
-            most = len(batch) // 2
+            batch_size = len(batch) // 2
             continue
         line += len(batch)
-        most *= 4
+        batch_size *= 4
     return line - start
 
 
-def _split(entries: str, lines: list[str]) -> tuple[list[str], list[str]]:
-    """The keys of entries, a line each, which are in these lines, and their texts. NotPlainYaml: they are not
-    simple."""
+def _split_entries(entries: str, lines: list[str]) -> tuple[list[str], list[str]]:
+    """Return the keys and the texts of entries with one line each. NotPlainYaml if they are not simple."""
     if any(": " not in line for line in lines):
         raise NotPlainYaml
     if entries.count(": ") > len(lines):
@@ -475,10 +487,10 @@ def _split(entries: str, lines: list[str]) -> tuple[list[str], list[str]]:
         joined[0] != "\n"
         and "\n\n" not in joined
         and {*map(itemgetter(0), names)} <= _NAME_STARTS
-        and not joined.encode().translate(None, _IN_NAMES)
+        and not joined.encode().translate(None, _NAME_CHARACTERS)
         and " \n" not in joined
         and "-\n" not in joined
-        and max(map(len, names)) <= _LONGEST_NAME
+        and max(map(len, names)) <= _MAX_NAME_LENGTH
     )
     if not is_simple or not NO_KEYS.isdisjoint(names):
         raise NotPlainYaml
