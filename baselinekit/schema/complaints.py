@@ -1,4 +1,5 @@
-"""What needs pydantic: why a value is not valid, in our own words, and the JSON Schema of a class."""
+"""Everything that needs pydantic: why a value is not valid, in our own words, and the JSON Schema of a
+class."""
 
 import json
 import re
@@ -15,41 +16,41 @@ from baselinekit.secrets.names import is_secret_header
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.places import value_at
 
-# Which keys a mapping may have is looked up in the JSON Schema of its class.
+# The keys that a mapping may have are looked up in the JSON Schema of its class.
 
 
 def keys_at(schema: dict[str, Any], loc: Path) -> list[str]:
-    """The keys that a mapping may have. The location names members of unions and tags too."""
-    parts = schema.get("$defs", {})
-    node = _resolved(schema, parts)
+    """Return the keys that a mapping may have. The location also contains members of unions and tags."""
+    definitions = schema.get("$defs", {})
+    node = _resolve(schema, definitions)
     for step in loc:
-        part = str(step).strip("<>")
+        name = str(step).strip("<>")
         if step in node.get("properties", {}):
             node = node["properties"][step]
-        elif part in parts:
-            node = parts[part]
+        elif name in definitions:
+            node = definitions[name]
         elif isinstance(step, int):
             node = node.get("items", {})
         else:
             node = node.get("additionalProperties") or {}
-        node = _resolved(node if isinstance(node, dict) else {}, parts)
+        node = _resolve(node if isinstance(node, dict) else {}, definitions)
     return list(node.get("properties", {}))
 
 
-def _resolved(node: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
-    """What a reference or an optional value stands for."""
+def _resolve(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema behind a reference or an optional value."""
     while True:
         if "$ref" in node:
-            node = parts[node["$ref"].rpartition("/")[2]]
+            node = definitions[node["$ref"].rpartition("/")[2]]
             continue
-        choices = [one for one in node.get("anyOf", ()) if one.get("type") != "null"]
+        choices = [choice for choice in node.get("anyOf", ()) if choice.get("type") != "null"]
         if len(choices) != 1:
             return node
         node = choices[0]
 
 
-# A complaint says where, what was expected, what is there and what was meant. Pydantic's locations name the
-# members of a union between the keys; the complaints of a union become one.
+# A problem says where, what was expected, what is there, and what may have been meant. Pydantic's locations
+# have the members of a union between the keys; the complaints of a union become one problem.
 
 _EXPECTED = {
     "string_type": "a string",
@@ -64,12 +65,12 @@ _EXPECTED = {
 _WORD = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _MAPPINGS = ("dict_type", "dataclass_type")
 _LONGEST_SHOWN = 40
-_MOST_KEYS = 6
-_MOST_TOLD = 50
+_MAX_KEYS = 6
+_MAX_REPORTED = 50
 
 
 class Complaint(NamedTuple):
-    """One complaint: its location, its type, what the type needs to be explained, and pydantic's words."""
+    """An error of pydantic: its location, its type, the context of that type, and pydantic's message."""
 
     loc: tuple[str | int, ...]
     kind: str
@@ -78,19 +79,19 @@ class Complaint(NamedTuple):
 
 
 def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, Any]) -> list[Problem]:
-    """Of a file that is wrong throughout the first ones say it: to explain thousands takes as long as nobody
-    waits for, and nobody would read them."""
-    problems = _Explainer(schema).explain(complaints[:_MOST_TOLD], (), (), raw)
-    more = len(complaints) - _MOST_TOLD
-    if more > 0:
-        what = f"… and {more:,} more problem{'s' * (more > 1)} in this record"
+    """Explain complaints, but only the first ones if a file is wrong throughout: explaining thousands would
+    take very long, and nobody would read them."""
+    problems = _Explainer(schema).explain(complaints[:_MAX_REPORTED], (), (), raw)
+    remaining = len(complaints) - _MAX_REPORTED
+    if remaining > 0:
+        message = f"… and {remaining:,} more problem{'s' * (remaining > 1)} in this record"
         hint = "fix the first ones, and look again"
-        problems.append(Problem("BK103", what, hint, at=(), counts=more))
+        problems.append(Problem("BK103", message, hint, at=(), counts=remaining))
     return problems
 
 
 def describe_value(value: Json, name: str | int = "") -> str:
-    """A value as a message shows it. What its name gives away as a secret is not shown."""
+    """Describe a value for a message. A value whose name says that it is a secret is not shown."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     if value is None:
@@ -104,8 +105,8 @@ def describe_value(value: Json, name: str | int = "") -> str:
     kind = kinds.get(type(value), "number")
     if is_secret_header(str(name)):
         return f"a {kind}" if kind != "integer" else "an integer"
-    shown = repr(value) if isinstance(value, str) else str(value).lower()
-    return f"{clipped(shown, _LONGEST_SHOWN, already_masked, counted=False)} ({kind})"
+    text = repr(value) if isinstance(value, str) else str(value).lower()
+    return f"{clipped(text, _LONGEST_SHOWN, already_masked, counted=False)} ({kind})"
 
 
 class _Explainer:
@@ -113,26 +114,26 @@ class _Explainer:
         self.schema = schema
 
     def explain(self, complaints: Sequence[Complaint], loc: Path, at: Path, value: Json) -> list[Problem]:
-        """Problems for complaints whose locations begin at `value`, which is at `at`; `loc` leads there
-        through the schema."""
+        """Return problems for complaints whose locations start at `value`, which is at `at`; `loc` is its
+        location in the schema."""
         problems: list[Problem] = []
         unions: dict[tuple[Path, Path], list[Complaint]] = {}
         for complaint in complaints:
             depth, path, item = _follow(complaint, value)
             if depth == len(complaint.loc):
-                problems += self.one(complaint, (*loc, *complaint.loc), (*at, *path), item)
+                problems += self.explain_one(complaint, (*loc, *complaint.loc), (*at, *path), item)
             else:
                 key = ((*loc, *complaint.loc[:depth]), (*at, *path))
                 unions.setdefault(key, []).append(complaint._replace(loc=complaint.loc[depth:]))
         for (union_loc, path), members in unions.items():
-            problems += self.union(members, union_loc, path, value_at(value, path[len(at) :]))
+            problems += self.explain_union(members, union_loc, path, value_at(value, path[len(at) :]))
         return problems
 
-    def one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
+    def explain_one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
         if complaint.kind in ("unexpected_keyword_argument", "extra_forbidden"):
-            known = keys_at(self.schema, loc[:-1])
-            hint = self.below(str(at[-1]), loc[:-1], known)
-            hint = hint or nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
+            known_keys = keys_at(self.schema, loc[:-1])
+            hint = self.find_parent(str(at[-1]), loc[:-1], known_keys)
+            hint = hint or nearest(str(at[-1]), known_keys) or f"known here: {', '.join(known_keys)}"
             return [Problem("BK103", f"unknown key {at[-1]!r}", hint, at=at)]
         if complaint.kind == "missing":
             return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
@@ -142,27 +143,27 @@ class _Explainer:
         if complaint.kind == "list_type" and isinstance(value, str) and _WORD.fullmatch(value):
             return [replace(problem, hint=f"write [{value}]")]
         keys = keys_at(self.schema, loc) if complaint.kind in _MAPPINGS and not problem.hint else ()
-        more = ", …" if len(keys) > _MOST_KEYS else ""
-        return [replace(problem, hint=f"with {', '.join(keys[:_MOST_KEYS])}{more}") if keys else problem]
+        ellipsis = ", …" if len(keys) > _MAX_KEYS else ""
+        return [replace(problem, hint=f"with {', '.join(keys[:_MAX_KEYS])}{ellipsis}") if keys else problem]
 
-    def below(self, key: str, loc: Path, known: Sequence[str]) -> str:
-        """Where a key belongs that stands one level too high."""
-        found = [name for name in known if key in keys_at(self.schema, (*loc, name))]
-        return f"it belongs below `{found[0]}:`" if len(found) == 1 else ""
+    def find_parent(self, key: str, loc: Path, known_keys: Sequence[str]) -> str:
+        """Return a hint for a key that is one level too high: the key that it belongs below."""
+        parents = [name for name in known_keys if key in keys_at(self.schema, (*loc, name))]
+        return f"it belongs below `{parents[0]}:`" if len(parents) == 1 else ""
 
-    def union(self, members: list[Complaint], loc: Path, at: Path, value: Json) -> list[Problem]:
-        """Of a value that is none of several things: the complaints of the one that it is most like."""
-        inner: dict[str | int, list[Complaint]] = {}
+    def explain_union(self, members: list[Complaint], loc: Path, at: Path, value: Json) -> list[Problem]:
+        """Explain a value that matches no member of a union, by the complaints of the most similar member."""
+        complaints_by_member: dict[str | int, list[Complaint]] = {}
         for member in members:
             if isinstance(value, dict | list) and (len(member.loc) > 1 or member.kind == "missing"):
-                inner.setdefault(member.loc[0], []).append(member._replace(loc=member.loc[1:]))
-        for label, complaints in inner.items():
+                complaints_by_member.setdefault(member.loc[0], []).append(member._replace(loc=member.loc[1:]))
+        for label, complaints in complaints_by_member.items():
             return self.explain(complaints, (*loc, label), at, value)
         return [_mismatch(members, at, value)]
 
 
 def kind_problem(current: Json, at: Path, kinds: str) -> Problem:
-    """Why a `current:` is of no kind that can be replayed."""
+    """Return the problem of a `current:` that is of no known kind."""
     if not isinstance(current, dict):
         return Problem(
             "BK105",
@@ -179,19 +180,20 @@ def kind_problem(current: Json, at: Path, kinds: str) -> Problem:
                 "add `execution: {type: http}`",
                 at=(*at, "execution"),
             )
-        what = f"expected a mapping, found {describe_value(execution)}"
-        return Problem("BK105", what, "such as {type: http}", at=(*at, "execution"))
-    where = (*at, "execution", "type")
+        message = f"expected a mapping, found {describe_value(execution)}"
+        return Problem("BK105", message, "such as {type: http}", at=(*at, "execution"))
+    type_path = (*at, "execution", "type")
     kind = execution.get("type")
-    known = f"one of {kinds}"
+    hint_kinds = f"one of {kinds}"
     if kind is None:
-        return Problem("BK104", "the key 'type' is missing", known, at=where)
-    hint = nearest(str(kind), kinds.split(", ")) or known
-    return Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=where)
+        return Problem("BK104", "the key 'type' is missing", hint_kinds, at=type_path)
+    hint = nearest(str(kind), kinds.split(", ")) or hint_kinds
+    return Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=type_path)
 
 
 def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
-    """How far a location leads through the value itself, tags aside."""
+    """Follow a location through a value as far as possible, ignoring tags. Returns the depth, path and
+    value."""
     path: list[str | int] = []
     for depth, step in enumerate(complaint.loc):
         in_list = isinstance(value, list) and isinstance(step, int) and step < len(value)
@@ -209,45 +211,47 @@ def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
 
 def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem:
     choices = [
-        choice for each in complaints for choice in re.findall(r"'([^']*)'", each.context.get("expected", ""))
+        choice
+        for complaint in complaints
+        for choice in re.findall(r"'([^']*)'", complaint.context.get("expected", ""))
     ]
-    expected = list(dict.fromkeys(_EXPECTED.get(each.kind, "") for each in complaints))
+    expected = list(dict.fromkeys(_EXPECTED.get(complaint.kind, "") for complaint in complaints))
     if "a number" in expected and "an integer" in expected:
         expected.remove("an integer")
     if choices:
         expected = [f"one of {', '.join(choices)}", *(word for word in expected if word)]
-    if not choices and complaints[0].kind == "literal_error":  # one value alone, and no text
+    if not choices and complaints[0].kind == "literal_error":  # a single value that is not a text
         expected = [complaints[0].context["expected"]]
-    words = " or ".join(word for word in expected if word) or complaints[0].words.lower()
+    description = " or ".join(word for word in expected if word) or complaints[0].words.lower()
     hint = nearest(value, choices) if isinstance(value, str) and choices else ""
     if at[-2:-1] == ("tolerance",) and type(value) in (int, float, Decimal):
-        hint = f"write {{abs: {value}}}"  # as the command line takes it
+        hint = f"write {{abs: {value}}}"  # the form on the command line
     return Problem(
-        "BK105", f"expected {words}, found {describe_value(value, at[-1] if at else '')}", hint, at=at
+        "BK105", f"expected {description}, found {describe_value(value, at[-1] if at else '')}", hint, at=at
     )
 
 
-# Pydantic is imported only when a value is not plainly right, or when somebody asks for the schema.
+# Pydantic is imported only if a value is not plainly valid, or if the schema is needed.
 
 
 def validated(kind: Any, raw: Json) -> tuple[Any, list[Problem]]:
-    """A value of a class, or what pydantic finds wrong with it."""
+    """Return a value of a class, or the problems that pydantic finds."""
     from pydantic_core import ValidationError
 
     try:
         return _validator(kind).validate_python(raw), []
     except ValidationError as error:
         complaints = [
-            Complaint(tuple(each["loc"]), each["type"], each.get("ctx", {}), each["msg"])
-            for each in error.errors(include_url=False, include_input=False)
+            Complaint(tuple(details["loc"]), details["type"], details.get("ctx", {}), details["msg"])
+            for details in error.errors(include_url=False, include_input=False)
         ]
         return None, problems_of(complaints, raw, schema_of(kind))
 
 
 @cache
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of a class, its parts under `$defs`: no titles, which repeat the names, and no default
-    where it means: not there."""
+    """Return the JSON Schema of a class, with its parts under `$defs`, without titles, which only repeat the
+    names, and without defaults that mean "missing"."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Schema(GenerateJsonSchema):
@@ -259,22 +263,23 @@ def schema_of(kind: Any) -> dict[str, Any]:
         def field_title_should_be_set(self, schema: Any) -> bool:
             return False
 
-    stated: dict[str, Any] = _adapter(kind).json_schema(schema_generator=Schema)
-    return stated
+    json_schema: dict[str, Any] = _adapter(kind).json_schema(schema_generator=Schema)
+    return json_schema
 
 
 _CONFIG = "__pydantic_config__"
-_STRICT: Any = {"extra": "forbid", "strict": True}
+_STRICT_CONFIG: Any = {"extra": "forbid", "strict": True}
 
 
 @cache
 def _adapter(kind: Any) -> Any:
-    """Without unknown keys and coercion: what a dataclass says of that holds for those in its fields too."""
+    """Return an adapter that allows no unknown keys and no coercion. The configuration of a dataclass also
+    applies to the dataclasses in its fields."""
     from pydantic import TypeAdapter
 
     if not is_dataclass(kind):
-        return TypeAdapter(kind, config=_STRICT)
-    setattr(kind, _CONFIG, _STRICT)
+        return TypeAdapter(kind, config=_STRICT_CONFIG)
+    setattr(kind, _CONFIG, _STRICT_CONFIG)
     return TypeAdapter(kind)
 
 
@@ -282,39 +287,39 @@ def _adapter(kind: Any) -> Any:
 def _validator(kind: Any) -> Any:
     from pydantic_core import SchemaValidator
 
-    return SchemaValidator(_open(_adapter(kind).core_schema))
+    return SchemaValidator(_accept_mappings(_adapter(kind).core_schema))
 
 
-def _open(schema: Any) -> Any:
-    """The schema with its dataclasses open for mappings. Being strict, they would take instances only; what
-    stands in their fields stays strict."""
+def _accept_mappings(schema: Any) -> Any:
+    """Return the schema with dataclasses that accept mappings. Strict ones would accept only instances. Their
+    fields stay strict."""
     if isinstance(schema, dict):
-        opened = {key: _open(value) for key, value in schema.items()}
-        return {**opened, "strict": False} if schema.get("type") == "dataclass" else opened
-    return [_open(item) for item in schema] if isinstance(schema, list) else schema
+        accepting = {key: _accept_mappings(value) for key, value in schema.items()}
+        return {**accepting, "strict": False} if schema.get("type") == "dataclass" else accepting
+    return [_accept_mappings(item) for item in schema] if isinstance(schema, list) else schema
 
 
-# Pieces of a JSON Schema, put together from the classes that read the files.
+# Parts of a JSON Schema, made from the classes that read the files.
 
 Schema = dict[str, Any]
 Parts = dict[str, Schema]
 
 
 def add_part(parts: Parts, name: str, kind: Any, **other: Schema) -> None:
-    """What a class states, under a name, with some of its keys as they are really written. A key with nothing
-    behind it is as good as none."""
-    stated = dict(schema_of(kind))
-    for inner, raw in stated.pop("$defs", {}).items():
+    """Add the schema of a class under a name. `other` replaces the schemas of keys that are written
+    differently in files."""
+    schema = dict(schema_of(kind))
+    for part_name, raw in schema.pop("$defs", {}).items():
         part = {key: value for key, value in raw.items() if key != "title"}
-        assert parts.setdefault(inner, part) == part, inner
-    stated.pop("title", None)
-    known = stated["properties"]
-    stated["properties"] = {key: other.get(key, known[key]) for key in known}
-    assert parts.setdefault(name, stated) == stated, name
+        assert parts.setdefault(part_name, part) == part, part_name
+    schema.pop("title", None)
+    properties = schema["properties"]
+    schema["properties"] = {key: other.get(key, properties[key]) for key in properties}
+    assert parts.setdefault(name, schema) == schema, name
 
 
 def written_out(schema: Schema) -> str:
-    """As it stands in a file."""
+    """Write a schema as the text of a file."""
     return json.dumps(schema, indent=1) + "\n"
 
 
