@@ -1,5 +1,5 @@
-"""Names of headers, keys and elements that say what stands there: a secret, or something random that is
-none."""
+"""Names of headers, keys and elements that say what their value is: a secret, or something random that is no
+secret."""
 
 from functools import lru_cache
 
@@ -31,35 +31,34 @@ _PICTURES = lazy_pattern(
 
 @lru_cache(1024)
 def is_secret_header(name: str) -> bool:
-    """Whether a header carries credentials by what it is called."""
+    """Whether a header carries credentials, by its name."""
     return bool(_SECRET_HEADERS.search(name))
 
 
 @lru_cache(1024)
 def is_secret_key(name: str) -> bool:
-    """Whether what stands under a key is a secret by what the key is called; a page token is none."""
+    """Whether the value of a key is a secret, by the key's name. A page token is none."""
     return bool(_SECRET_KEYS.search(name)) and not _PAGING.search(name)
 
 
 @lru_cache(1024)
 def may_be_random(name: str) -> bool:
-    """Whether what stands under a key is often random and no secret: an id, a checksum, a picture, a page
+    """Whether the value of a key is often random and no secret: an id, a checksum, a picture, a page
     token."""
     if is_secret_key(name):
         return False
     words = [word.lower() for word in _WORD.findall(name)]
-    ends_so = any(_IDENTIFIERS.fullmatch(word) for word in (*words[-1:], name.lower()))
-    return ends_so or any(map(_PICTURES.fullmatch, words))
+    is_identifier = any(_IDENTIFIERS.fullmatch(word) for word in (*words[-1:], name.lower()))
+    return is_identifier or any(map(_PICTURES.fullmatch, words))
 
 
 _MARKUP_NAME = lazy_pattern(
     r"(?:<(?:[\w-]{1,40}:)?([\w.-]{1,80})(?: [^<>\n]{0,200})?>|([\w-]{1,80})\\?[\"']?[=:] ?\\?[\"'])\Z"
 )
-_FURTHEST = 330
+_MAX_CONTEXT = 330
 
 
 def name_before(text: str, start: int) -> str:
-    """What a place within a text is called: by the element, the attribute or the quoted key right before
-    it."""
-    match = _MARKUP_NAME.search(text, max(0, start - _FURTHEST), start)
+    """Return the name of a place in a text: that of the element, attribute or quoted key right before it."""
+    match = _MARKUP_NAME.search(text, max(0, start - _MAX_CONTEXT), start)
     return (match[1] or match[2]) if match else ""

@@ -1,5 +1,5 @@
-"""Declared secrets of few characters: found only where one of them is a whole value, because inside of longer
-texts they occur by chance."""
+"""Finds declared secrets of few characters, but only as whole values, because inside of longer texts they
+occur by chance."""
 
 import base64
 import binascii
@@ -13,20 +13,20 @@ from urllib.parse import quote, quote_plus
 from baselinekit.lazy import lazy_pattern
 from baselinekit.secrets.declared import SHORTEST_WITHIN, Found, merged
 
-_FURTHEST = 200
+_MAX_CONTEXT = 200
 _NAME = r"[\w.%$\[\]-]{1,80}"
 _QUOTE = r"\\{0,3}[\"']"
 _QUOTES = rf"(?:{_QUOTE})?"
 _LINE = r"(?:\A|\n|\\[nr])"
 _LINE_END = r"[ \t\r]{0,40}(?:\n|\\{1,3}[nr]|\Z)"
-"""Also where it is written as an escape."""
+"""The end of a line, also if it is written as an escape."""
 _BEFORE_VALUE = r"(?:(?<![^\s=:\"'@/<>\[,(])|(?<=\\[nrt]))"
-_BEHIND_VALUE = r"(?![^\s&;,)\]}#<\"'\\@:])"
-"""What stands right beside any whole value: the first look, which most places do not pass."""
+_AFTER_VALUE = r"(?![^\s&;,)\]}#<\"'\\@:])"
+"""What is directly beside any whole value: a first check that most places fail."""
 
-_PLACES = tuple(
-    (last, lazy_pattern(rf"(?:{before})\Z"), lazy_pattern(after))
-    for last, before, after in (
+_CONTEXTS = tuple(
+    (last_characters, lazy_pattern(rf"(?:{before})\Z"), lazy_pattern(after))
+    for last_characters, before, after in (
         # a pair of a query, a form or a cookie; a word of a command line
         (
             "=",
@@ -44,7 +44,7 @@ _PLACES = tuple(
             rf"|\bauthorization{_QUOTES}\s?[:=]\s?{_QUOTES}[\w-]{{1,40}})\s+",
             r"(?=[\s,;\"'\\<>)]|\Z)",
         ),
-        # a scalar of a JSON text, but no key of one
+        # a scalar in JSON, but not a key
         (":[,", rf"[:\[,]\s{{0,40}}{_QUOTE}", rf"{_QUOTE}\s{{0,40}}(?:[,\]}}]|\Z)"),
         (":", rf"{_QUOTE}\s?:\s{{0,40}}", r"\s{0,40}(?:[,}\n]|\Z)"),
         # a line of YAML, or a header
@@ -53,20 +53,20 @@ _PLACES = tuple(
             rf"(?:{_LINE}|[\"'])[\s>|+-]{{0,40}}{_QUOTES}[\w.-]{{1,80}}{_QUOTES}:\s{{1,40}}{_QUOTES}",
             rf"(?:{_QUOTES}{_LINE_END}|{_QUOTE})",
         ),
-        # a line alone, an item of a list in YAML among them
+        # a whole line, including an item of a YAML list
         ("\nnr>|+-", rf"{_LINE}[\s>|+-]{{0,40}}{_QUOTES}", rf"{_QUOTES}{_LINE_END}"),
         # an element or an attribute
         (">", r"<[\w:.-]{1,80}(?:\s[^<>]{0,100})?>", r"</"),
     )
 )
-"""Where a value is whole: the last character before it (blanks and quotes left out), what stands before it,
-and what follows."""
-_ALONE = lazy_pattern(rf"\s*{_QUOTES}\s*")
+"""The contexts of whole values: the last character before it (ignoring blanks and quotes), a pattern for the
+text before it, and one for the text after it."""
+_ONLY_QUOTES = lazy_pattern(rf"\s*{_QUOTES}\s*")
 _ENCODED_PAIR = lazy_pattern(r"(?i:\bbasic)\s+([A-Za-z0-9+/_-]{2,400}={0,2})(?![A-Za-z0-9+/_=-])")
 
 
 class ShortSecrets:
-    """The declared secrets of few characters, each in the spellings in which a whole value may come back."""
+    """The declared secrets of few characters, each in the spellings that it may have as a whole value."""
 
     def __init__(self, secrets: Mapping[str, str], others: "ShortSecrets | None" = None):
         self._names: dict[str, str] = dict(others._names) if others else {}
@@ -74,28 +74,28 @@ class ShortSecrets:
             if value and len(value) < SHORTEST_WITHIN:
                 self._names |= dict.fromkeys(_spellings(value), name)
         longest_first = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
-        pattern = f"{_BEFORE_VALUE}(?:{longest_first}){_BEHIND_VALUE}"
+        pattern = f"{_BEFORE_VALUE}(?:{longest_first}){_AFTER_VALUE}"
         self._pattern = re.compile(pattern) if longest_first else None
 
     def __bool__(self) -> bool:
         return self._pattern is not None
 
     def name_of(self, text: str) -> str | None:
-        """The secret that a whole value is."""
+        """Return the name of the secret that a whole value is."""
         return self._names.get(text) or self._names.get(text.strip())
 
     def find(self, text: str) -> list[Found]:
-        """Every whole value in a text that is such a secret, the text itself among them."""
+        """Return every whole value in a text that is such a secret, including the text itself."""
         if self._pattern is None:
             return []
-        found = list(self._in_pairs(text)) if "asic" in text.lower() else []
+        places = list(self._in_pairs(text)) if "asic" in text.lower() else []
         for match in self._pattern.finditer(text):
             if _is_whole(text, *match.span()):
-                found.append((*match.span(), self._names[match[0]]))
-        return merged(found)
+                places.append((*match.span(), self._names[match[0]]))
+        return merged(places)
 
     def _in_pairs(self, text: str) -> Iterator[Found]:
-        """The user or the password in credentials that are encoded as one."""
+        """Yield encoded credentials whose user or password is such a secret."""
         for match in _ENCODED_PAIR.finditer(text):
             raw = match[1].rstrip("=").replace("-", "+").replace("_", "/")
             try:
@@ -109,21 +109,21 @@ class ShortSecrets:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    before = text[max(0, start - _FURTHEST) : start]
-    if len(before) == start and _ALONE.fullmatch(before) and _ALONE.fullmatch(text, end):
+    before = text[max(0, start - _MAX_CONTEXT) : start]
+    if len(before) == start and _ONLY_QUOTES.fullmatch(before) and _ONLY_QUOTES.fullmatch(text, end):
         return True
     line = before.rstrip(" \t\r\"'\\")
-    ends = (line[-1:], line.rstrip()[-1:])
+    line_ends = (line[-1:], line.rstrip()[-1:])
     return any(
-        right.match(text, end) and left.search(before)
-        for last, left, right in _PLACES
-        if ends[0] in last or ends[1] in last
+        after_pattern.match(text, end) and before_pattern.search(before)
+        for last_characters, before_pattern, after_pattern in _CONTEXTS
+        if line_ends[0] in last_characters or line_ends[1] in last_characters
     )
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """As it is, and as it comes back as a value of a URL, a form, a JSON or XML text, or in base64."""
-    from html import escape  # which most runs have no use for
+    """Yield the secret as it is, and as a value in a URL, a form, JSON, XML or base64."""
+    from html import escape  # imported on demand: most runs do not need it
 
     encoded = base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode()
     for text in (
@@ -141,41 +141,42 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 class KnownValues:
-    """Where the values of variables stand in a text, as they are. Those of secrets of few characters count
-    only as whole values."""
+    """Finds the values of variables in a text. Secrets of few characters count only as whole values."""
 
     def __init__(self, values: Mapping[str, str], secrets: Mapping[str, str]):
-        secret = {value: name for name, value in secrets.items() if value}
-        short = {value: name for value, name in secret.items() if len(value) < SHORTEST_WITHIN}
-        self._names = {**{value: name for name, value in values.items()}, **secret}
-        self._short = ShortSecrets({name: value for value, name in short.items()})
-        longest_first = sorted(self._names.keys() - short.keys(), key=lambda value: (-len(value), value))
+        secret_names = {value: name for name, value in secrets.items() if value}
+        short_names = {value: name for value, name in secret_names.items() if len(value) < SHORTEST_WITHIN}
+        self._names = {**{value: name for name, value in values.items()}, **secret_names}
+        self._short = ShortSecrets({name: value for value, name in short_names.items()})
+        longest_first = sorted(
+            self._names.keys() - short_names.keys(), key=lambda value: (-len(value), value)
+        )
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def may_be_in(self, data: bytes) -> bool:
-        """Whether any of them may stand in texts of which these are the bytes, in UTF-8, among others."""
-        long = (value.encode("utf-8", "surrogatepass") for value in self._names)
-        return bool(self._short) or any(value in data for value in long)
+        """Whether any of the values may be in texts that are part of these UTF-8 bytes."""
+        encoded_values = (value.encode("utf-8", "surrogatepass") for value in self._names)
+        return bool(self._short) or any(value in data for value in encoded_values)
 
     def find(self, text: str) -> list[Found]:
         if not self._short and not (self._pattern and self._pattern.search(text)):
             return []
         matches = self._pattern.finditer(text) if self._pattern else ()
-        short = (one for one in self._short.find(text) if text[one[0] : one[1]] in self._names)
-        return merged((*((*match.span(), self._names[match[0]]) for match in matches), *short))
+        short_places = (place for place in self._short.find(text) if text[place[0] : place[1]] in self._names)
+        return merged((*((*match.span(), self._names[match[0]]) for match in matches), *short_places))
 
 
 def with_variables(value: Any, known: KnownValues, name: str = "") -> Any:
-    """A recipe with `{{name}}` wherever such a value was typed. `name`: of what stands there."""
+    """Return a recipe with such values replaced by `{{name}}`. `name`: the key of the value."""
     if isinstance(value, str):
-        lead = (
+        prefix = (
             "authorization: " if name.lower().endswith("authorization") else ""
-        )  # any scheme goes before it
-        text, written, position = lead + value, "", 0
+        )  # so that a scheme may be before the secret
+        text, result, position = prefix + value, "", 0
         for start, end, variable in known.find(text):
-            written += f"{text[position:start]}{{{{{variable}}}}}"
+            result += f"{text[position:start]}{{{{{variable}}}}}"
             position = end
-        return (written + text[position:]).removeprefix(lead)
+        return (result + text[position:]).removeprefix(prefix)
     if isinstance(value, list):
         return [with_variables(item, known) for item in value]
     if isinstance(value, dict):

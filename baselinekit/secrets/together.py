@@ -1,4 +1,4 @@
-"""All texts of a value looked through together for secrets: what holds none costs next to nothing a text."""
+"""Searches all texts of a value together for secrets, which costs almost nothing for texts without any."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,49 +11,49 @@ from baselinekit.secrets.finding import SHORTEST_RUN, shapeless, shapes_in, span
 from baselinekit.secrets.names import is_secret_header, is_secret_key
 from baselinekit.secrets.scan import TextScan
 
-_BETWEEN, _HOLDERS = "\n", (dict, list, tuple)
+_SEPARATOR, _CONTAINERS = "\n", (dict, list, tuple)
 _SCALARS = frozenset((str, int, float, bool, type(None)))
-_LONG = 10_000  # a text of this length is worth a look of its own
+_LONG_TEXT = 10_000  # longer texts are searched separately
 
 
 def texts_in(value: Any) -> tuple[list[str], set[str]]:
-    """All texts of a value, its keys among them, and the keys alone."""
+    """Return all texts of a value, including its keys, and the keys alone."""
     texts: list[str] = []
     keys: set[str] = set()
 
-    def gather(value: Any) -> None:
+    def collect(value: Any) -> None:
         if isinstance(value, dict):
             keys.update(value)
             value = value.values()
         for item in value:
             if isinstance(item, str):
                 texts.append(item)
-            elif isinstance(item, _HOLDERS):
-                gather(item)
+            elif isinstance(item, _CONTAINERS):
+                collect(item)
 
-    gather(value)
+    collect(value)
     texts += keys
     return texts, keys
 
 
 def keys_in(value: Any) -> set[str]:
-    """All keys of a value."""
+    """Return all keys of a value."""
     keys: set[str] = set()
 
-    def gather(value: Any) -> None:
+    def collect(value: Any) -> None:
         if isinstance(value, dict):
             keys.update(value)
             value = value.values()
         for item in value:
-            if item.__class__ not in _SCALARS and isinstance(item, _HOLDERS):
-                gather(item)
+            if item.__class__ not in _SCALARS and isinstance(item, _CONTAINERS):
+                collect(item)
 
-    gather(value)
+    collect(value)
     return keys
 
 
 def numbers_in(value: Any) -> Iterator[str]:
-    """All numbers of a value."""
+    """Yield all numbers of a value."""
     if isinstance(value, dict | list | tuple):
         for item in value.values() if isinstance(value, dict) else value:
             yield from numbers_in(item)
@@ -62,52 +62,53 @@ def numbers_in(value: Any) -> Iterator[str]:
 
 
 def says_secrets(keys: Iterable[str | int]) -> bool:
-    """Whether any of some keys is called like a secret."""
+    """Whether any of the keys is named like a secret."""
     return any(isinstance(key, str) and (is_secret_key(key) or is_secret_header(key)) for key in keys)
 
 
 def suspects(texts: Iterable[str]) -> set[str]:
-    """The texts in which something looks like a secret, wherever they stand. All of them are looked through
-    together, each once, and only a few more closely."""
+    """Return the texts in which something looks like a secret, regardless of their paths. All of them are
+    searched together, each once, and only candidates are searched again by themselves."""
     texts = set(texts)
-    found = {text for text in texts if len(text) > _LONG and next(spans(text), None)}
-    short = [text for text in texts if len(text) <= _LONG]
-    look, ends = TextScan(_BETWEEN.join(short)), _ends(short)
-    near = _numbers(sorted(shapes_in(look)), ends)
-    if b"-----BEGIN " in look.data:  # what it begins would hide what stands in the texts behind it
-        near |= _numbers(((start, start + 1) for start, _ in look.runs(SHORTEST_RUN)), ends)
-        near |= _numbers(look.escaped_urls(), ends)
+    suspicious = {text for text in texts if len(text) > _LONG_TEXT and next(spans(text), None)}
+    short = [text for text in texts if len(text) <= _LONG_TEXT]
+    scan, text_ends = TextScan(_SEPARATOR.join(short)), _text_ends(short)
+    candidates = _text_numbers(sorted(shapes_in(scan)), text_ends)
+    if b"-----BEGIN " in scan.data:  # a key that starts there would hide what is in the following texts
+        candidates |= _text_numbers(((start, start + 1) for start, _ in scan.runs(SHORTEST_RUN)), text_ends)
+        candidates |= _text_numbers(scan.escaped_urls(), text_ends)
     else:
-        near |= _numbers(sorted(shapeless(look)), ends)
-    return found | {text for text in {short[number] for number in near} if next(spans(text), None)}
+        candidates |= _text_numbers(sorted(shapeless(scan)), text_ends)
+    return suspicious | {text for text in {short[number] for number in candidates} if next(spans(text), None)}
 
 
 def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
-    """Which texts hold a declared secret, or a part of one that lies across several, and where in them."""
-    ends = _ends(texts)
+    """Return the texts that contain a declared secret, or a part of one that extends over several texts, with
+    the places in them."""
+    text_ends = _text_ends(texts)
     places: dict[str, list[Found]] = {}
-    for start, end, name in declared.find(_BETWEEN.join(texts)):
-        for number in sorted(_numbers([(start, end)], ends)):
-            first = ends[number] - 1 - len(texts[number])
-            place = max(0, start - first), min(len(texts[number]), end - first), name
+    for start, end, name in declared.find(_SEPARATOR.join(texts)):
+        for number in sorted(_text_numbers([(start, end)], text_ends)):
+            text_start = text_ends[number] - 1 - len(texts[number])
+            place = max(0, start - text_start), min(len(texts[number]), end - text_start), name
             if place[0] < place[1]:
                 places.setdefault(texts[number], []).append(place)
-    return {text: merged(found) for text, found in places.items()}
+    return {text: merged(text_places) for text, text_places in places.items()}
 
 
-def _ends(texts: Sequence[str]) -> list[int]:
+def _text_ends(texts: Sequence[str]) -> list[int]:
     return list(accumulate(map((1).__add__, map(len, texts))))
 
 
-def _numbers(found: Iterable[tuple[Any, ...]], ends: list[int]) -> set[int]:
-    """Which texts some places are in. One that lies across several (a blank in it is the end of a line) is
-    in all of them."""
+def _text_numbers(places: Iterable[tuple[Any, ...]], text_ends: list[int]) -> set[int]:
+    """Return the numbers of the texts that the places are in. A place that extends over several texts (its
+    blanks may be line ends) is in all of them."""
     numbers: set[int] = set()
     number = 0
-    for start, end, *_ in found:
-        if start >= ends[number]:
-            number = bisect_right(ends, start, number)
+    for start, end, *_ in places:
+        if start >= text_ends[number]:
+            number = bisect_right(text_ends, start, number)
         numbers.add(number)
-        if end > ends[number]:
-            numbers.update(range(number, bisect_right(ends, end - 1) + 1))
+        if end > text_ends[number]:
+            numbers.update(range(number, bisect_right(text_ends, end - 1) + 1))
     return numbers

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.secrets.declared import Declared, merged
-from baselinekit.secrets.finding import _EACH, shapes_in, spans
+from baselinekit.secrets.finding import _COMPILED_SHAPES, shapes_in, spans
 from baselinekit.secrets.scan import TextScan
 from baselinekit.secrets.together import holding, suspects
 from baselinekit.variables import Redactor, Secret
@@ -65,7 +65,9 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=7).map("".join)
 @example("paſſword=hunter2hunter2")
 def test_shapes_are_found_by_their_words_as_without_them(text: str) -> None:
     found = sorted(shapes_in(TextScan(text)))
-    assert found == sorted((*m.span(), what) for what, *_, pattern in _EACH for m in pattern.finditer(text))
+    assert found == sorted(
+        (*m.span(), what) for what, *_, pattern in _COMPILED_SHAPES for m in pattern.finditer(text)
+    )
 
 
 @settings(max_examples=400)
