@@ -1,2 +1,2 @@
-"""Texts that hold values, YAML and JSON: read strictly and with places, written for the reader of a git diff,
-edited in place without a byte more. Text in, values or text out; no file is opened here."""
+"""YAML and JSON texts: read strictly and with places, written for readers of a git diff, edited in place
+without changing any other byte. Text in, values or text out; no file is opened here."""

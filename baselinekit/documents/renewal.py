@@ -260,7 +260,7 @@ def paths_of(change: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
 
 
 class Rewriter:
-    """`extra_splices`: splices that the changes call for elsewhere, as where an alias stands."""
+    """Turns a change into splices. `extra_splices`: splices that it needs elsewhere, such as for aliases."""
 
     def __init__(self, layout: Layout, extra_splices: Sequence[Splice] = ()):
         self.layout = layout

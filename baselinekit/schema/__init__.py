@@ -1,1 +1,1 @@
-"""The files that we write and read back: dataclasses, one reader that places its errors, one writer."""
+"""Dataclasses for the files that we write and read back: one reader with the places of errors, one writer."""

@@ -1,1 +1,1 @@
-"""Secrets: those that are declared, found in every spelling; and those that only look like secrets."""
+"""Secrets: declared ones, found in every spelling; and texts that only look like secrets."""

@@ -399,11 +399,11 @@ class Declared:
             yield start + is_torn, end
 
 
-def covering(text: str, found: Iterable[Found], mask: str) -> str:
+def covering(text: str, places: Iterable[Found], mask: str) -> str:
     """Return the text with a mask in each place."""
     parts: list[str] = []
     position = 0
-    for start, end, _ in found:
+    for start, end, _ in places:
         parts += (text[position:start], mask)
         position = end
     return "".join((*parts, text[position:])) if position else text

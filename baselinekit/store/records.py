@@ -111,12 +111,12 @@ def case_digest(digest: str) -> str:
     return digest.partition("-")[2]
 
 
-def current_sources(wanted: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
+def current_sources(old_sources: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
     """Return the current sources of the cases in a file, by their digests. An unchanged file is not parsed
     again."""
     file_digest, sources_by_case = bytes_digest(data), dict[str, Source]()
-    if wanted and all(source.digest.startswith(f"{file_digest}-") for source in wanted):
-        return {case_digest(source.digest): source for source in wanted}
+    if old_sources and all(source.digest.startswith(f"{file_digest}-") for source in old_sources):
+        return {case_digest(source.digest): source for source in old_sources}
     with suppress(NotABaselineError):
         for source, _ in sources(data, body, file):
             sources_by_case[case_digest(source.digest)] = source

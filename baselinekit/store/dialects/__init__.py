@@ -1,1 +1,1 @@
-"""Other ways to write the same record, one file each: read into the model, recorded in place."""
+"""The forms in which a record may be written, one module each: read into the model, edited in place."""
