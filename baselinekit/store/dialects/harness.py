@@ -19,7 +19,7 @@ from baselinekit.store.dialects.native import check_lists
 
 @frozen
 class Description:
-    """The `metadata`: the description of the case, and its record."""
+    """Its `metadata`: what is known of the case, and its record."""
 
     id: str
     name: str | None = None
@@ -36,7 +36,7 @@ class Description:
 
 @frozen
 class HarnessResponse:
-    """The `baseline`: the known-good response."""
+    """Its `baseline`: the known-good response."""
 
     version: str | None = None
     captured_at: str | None = None
@@ -50,7 +50,7 @@ class HarnessResponse:
 
 @frozen
 class TestCase:
-    """The `test_case`: the request, and the rules of the comparison."""
+    """Its `test_case`: what is asked, and what counts as the same."""
 
     input: HttpRequest
     comparison: Rules = field(default_factory=Rules)
