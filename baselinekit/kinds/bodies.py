@@ -118,6 +118,13 @@ def _data_value(text: str) -> Json:
     return text
 
 
+def _metrics(text: str) -> Body:
+    """Read what `parse: prometheus` states. No media type means it, since texts stored before would fail."""
+    from baselinekit.kinds.metrics_text import read_metrics
+
+    return Body(read_metrics(text))
+
+
 _JSON_MEDIA = lazy_pattern(
     r"[a-z]+/(.*\+|x-)?json|application/(x-amz-json-[0-9.]+|csp-report|json-?rpc|jsonrequest|x-json-.*)"
 )
@@ -144,6 +151,7 @@ FORMS: dict[str, BodyForm] = {
             row=_event_value,
             ends=(b"\r\n\r\n", b"\n\n", b"\r\r"),
         ),
+        BodyForm("prometheus", "Prometheus metrics", read=_metrics),
         BodyForm("json", "JSON", _JSON_MEDIA, read=_read_json),
         BodyForm("text", "text", _TEXT_MEDIA),
         BodyForm("bytes", "bytes"),

@@ -230,7 +230,8 @@ class HttpKind(RecipeKind):
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
 
     def form_found(self, recipe: Recipe, output: Json) -> FoundForm | None:
-        """Recognise JSON sent as plain text, as CouchDB and others do if a request asks for no media type."""
+        """Recognise metrics, and JSON sent as plain text, as CouchDB and others do if a request asks for no
+        media type."""
         http_input, body = recipe.input, output.get("body") if isinstance(output, dict) else None
         if (
             isinstance(http_input, HttpFlow)
@@ -240,11 +241,13 @@ class HttpKind(RecipeKind):
         ):
             return None
         kind = str(output["headers"].get("content-type", "")).partition(";")[0].strip().lower()
-        value = json_in(body) if kind == "text/plain" else ABSENT
-        if value is ABSENT:
+        if kind not in ("text/plain", "application/openmetrics-text"):
             return None
+        value = json_in(body)
+        if value is ABSENT:
+            return _metrics_found(output, body)
         note = "the body is JSON, sent as text/plain: it is compared as JSON (--parse text compares the text)"
-        return FoundForm({**output, "body": value}, {"parse": "json"}, note)
+        return FoundForm({**output, "body": value}, {"parse": "json"}, (note,))
 
     def only_reads(self, recipe: Recipe) -> bool:
         return all(step.method in SAFE for step, _ in step_places(recipe))
@@ -264,6 +267,22 @@ class HttpKind(RecipeKind):
 
 
 KIND = HttpKind()
+
+
+def _metrics_found(output: dict[str, Json], body: str) -> FoundForm | None:
+    if "\n" not in body:
+        return None
+    from baselinekit.kinds.metrics_text import SAMPLES, looks_like_metrics, read_metrics
+
+    if not looks_like_metrics(body):
+        return None
+    notes = (
+        "the body is Prometheus metrics: their names, types, help and labels are compared (--parse text"
+        " compares the text)",
+        "their numbers are ignored, and further metrics may come: `comparison` states both",
+    )
+    ignored = (f"body.*.{SAMPLES}",)
+    return FoundForm({**output, "body": read_metrics(body)}, {"parse": "prometheus"}, notes, ignored)
 
 
 def _collected_places(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:

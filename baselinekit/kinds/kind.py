@@ -29,11 +29,18 @@ ALONE = ""
 @frozen
 class FoundForm:
     """The form recognised in a response: the output read in that form, the settings that the execution needs
-    so that it is always read so, and a note for the user."""
+    so that it is always read so, and notes for the user. `ignore_values`: what varies by nature; where it is
+    stated, further keys are allowed as well."""
 
     output: Json
     execution: Mapping[str, Json]
-    note: str
+    notes: Sequence[str]
+    ignore_values: Sequence[str] = ()
+
+    @property
+    def options(self) -> dict[str, bool]:
+        """The options of a comparison that go with it."""
+        return {"allow_additional_fields": True} if self.ignore_values else {}
 
 
 @frozen

@@ -176,7 +176,7 @@ class Spent:
 
 Scalar = str | int | float | bool
 Seconds = int | float
-Parse = Literal["json", "ndjson", "sse", "text", "bytes"]
+Parse = Literal["json", "ndjson", "sse", "prometheus", "text", "bytes"]
 """How a body is parsed (kinds/bodies.py)."""
 
 

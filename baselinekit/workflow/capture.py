@@ -167,9 +167,12 @@ def completed_record(
     is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     if is_text and draft.comparison.type is None and "judge" in project.models:
         notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
-    current = record["current"]
-    if known_good.execution:
-        current = {**current, "execution": {**current["execution"], **known_good.execution}}
+    current, form = record["current"], known_good.form
+    if form is not None:
+        current = {**current, "execution": {**current["execution"], **form.execution}}
+    if form is not None and form.ignore_values:
+        comparison["options"] = {**form.options, **comparison.get("options", {})}
+        comparison["ignore_values"] = [*form.ignore_values, *comparison.get("ignore_values", [])]
     return {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": version} if version else {}),

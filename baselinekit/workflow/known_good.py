@@ -8,7 +8,7 @@ from baselinekit.frozen import frozen
 from baselinekit.kinds.kind import Flag, FoundForm, RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
-from baselinekit.model.baselines import Baseline, Comparison, Known
+from baselinekit.model.baselines import Baseline, Comparison, Known, Options
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import Token, escape, has_marker, split
@@ -179,8 +179,8 @@ class KnownGood:
     notes: tuple[str, ...]
     replays: int
     lesson: CaptureLesson
-    execution: Mapping[str, Json] = field(default_factory=dict)
-    """What the recipe must state in its `execution` in addition."""
+    form: FoundForm | None = None
+    """The form recognised in the answers: what the recipe and its rules must state in addition."""
 
 
 @frozen
@@ -192,7 +192,7 @@ class Learnable:
     observations: Sequence[Observation]
     lesson: CaptureLesson
     notes: tuple[str, ...]
-    execution: Mapping[str, Json]
+    form: FoundForm | None
 
 
 def observe_known_good(
@@ -269,7 +269,7 @@ def _learn_from(
         raise replays
     for observation in replays:
         refuse_troubles(draft, observation, options)
-    draft, observations, form = _with_form_found(draft, replays)
+    draft, observations, form = _with_form_found(draft, replays, options)
     templating = Templating(project.words_of(draft).scope)
     output = templating.template(observations[0].output)
     for text, placeholder in options.placeholders.items():
@@ -293,21 +293,22 @@ def _learn_from(
     formats = [f"{many(count, 'placeholder')} by the formats of its schema"] if count else []
     notes = (
         *remarks_on(draft, observations),
-        *([form.note] if form else []),
+        *(form.notes if form else ()),
         *_describe_single_write(draft, len(observations), lesson),
         *templating.notes(),
         *formats,
         *describe_hidden(hidden),
         *(report.what for report in accepted.reports if report.kind == "stale"),
     )
-    return Learnable(draft, folder, observations, lesson, notes, form.execution if form else {})
+    return Learnable(draft, folder, observations, lesson, notes, form)
 
 
 def _with_form_found(
-    draft: Baseline, replays: Sequence[Observation]
+    draft: Baseline, replays: Sequence[Observation], options: CaptureOptions
 ) -> tuple[Baseline, Sequence[Observation], FoundForm | None]:
-    """Give a new recipe the form (`parse`) that its answers have but do not declare, and read the answers
-    again in that form. The recipe of a file stays as it is."""
+    """Give a new recipe the form (`parse`) that its answers have but do not declare, with its rules unless
+    the comparison is an exact one, and read the answers again in that form. The recipe of a file stays as
+    it is."""
     kind = kind_of(draft.current)
     forms_found = [
         None if draft.source.file else kind.form_found(draft.current, observation.output)
@@ -316,11 +317,20 @@ def _with_form_found(
     forms = [form for form in forms_found if form is not None]
     if len(forms) < len(replays):
         return draft, replays, None
-    execution = replace(draft.current.execution, **forms[0].execution)
+    form, rules = forms[0], draft.comparison
+    if options.exact or rules.type not in (None, "structural"):
+        form = replace(form, ignore_values=(), notes=form.notes[:1])
+    if form.ignore_values:
+        flags = rules.options or Options()
+        if flags.allow_additional_fields is None:
+            flags = replace(flags, allow_additional_fields=True)
+        rules = replace(rules, options=flags, ignore_values=[*form.ignore_values, *rules.ignore_values])
+    execution = replace(draft.current.execution, **form.execution)
     reread = [
         replace(observation, output=form.output) for observation, form in zip(replays, forms, strict=True)
     ]
-    return replace(draft, current=replace(draft.current, execution=execution)), reread, forms[0]
+    draft = replace(draft, current=replace(draft.current, execution=execution), comparison=rules)
+    return draft, reread, form
 
 
 def _describe_single_write(draft: Baseline, replays: int, lesson: CaptureLesson) -> Iterator[str]:
@@ -359,7 +369,7 @@ def _make_known_good(
         mapping["learnt"] = dict(evidence)
     notes = (*learnable.notes, *describe_hidden(hidden))
     count = len(learnable.observations)
-    return KnownGood(mapping, observation.seconds, notes, count, lesson, learnable.execution)
+    return KnownGood(mapping, observation.seconds, notes, count, lesson, learnable.form)
 
 
 def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:

@@ -1,0 +1,164 @@
+"""Prometheus metrics as a value: each kind of family, labels, escapes, OpenMetrics; what is no metrics."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.documents.jsontext import NotJson
+from baselinekit.kinds.metrics_text import looks_like_metrics, read_metrics
+
+GAUGE = "# HELP up Whether it is up.\n# TYPE up gauge\nup 1\n"
+HISTOGRAM = """\
+# TYPE took_seconds histogram
+took_seconds_bucket{handler="/",le="0.1"} 3
+took_seconds_bucket{handler="/",le="+Inf"} 4
+took_seconds_sum{handler="/"} 1.5
+took_seconds_count{handler="/"} 4
+"""
+SUMMARY = '# TYPE gc summary\ngc{quantile="0"} 1e-05\ngc{quantile="1"} 0.5\ngc_sum 2\ngc_count 7\n'
+OPEN_METRICS = """\
+# TYPE reads counter
+# UNIT reads bytes
+# HELP reads Bytes that were read.
+reads_total{disk="a"} 17 1700000000.5 # {trace="x"} 1 1700000000
+reads_created{disk="a"} 1700000000
+# TYPE build info
+build_info{version="1.2"} 1
+# EOF
+"""
+
+
+def untyped(samples: Any) -> dict[str, Any]:
+    return {"type": "untyped", "samples": samples}
+
+
+@pytest.mark.parametrize(
+    ("text", "families"),
+    [
+        (GAUGE, {"up": {"type": "gauge", "help": "Whether it is up.", "samples": 1}}),
+        ("up 1\nup_time 2.5 1700000000000\n", {"up": untyped(1), "up_time": untyped(2.5)}),
+        (
+            HISTOGRAM,
+            {
+                "took_seconds": {
+                    "type": "histogram",
+                    "labels": ["handler"],
+                    "samples": [
+                        {
+                            "labels": {"handler": "/"},
+                            "buckets": {"0.1": 3, "+Inf": 4},
+                            "sum": 1.5,
+                            "count": 4,
+                        }
+                    ],
+                }
+            },
+        ),
+        (
+            SUMMARY,
+            {
+                "gc": {
+                    "type": "summary",
+                    "samples": {"quantiles": {"0": 1e-05, "1": 0.5}, "sum": 2, "count": 7},
+                }
+            },
+        ),
+        (
+            OPEN_METRICS,
+            {
+                "reads": {
+                    "type": "counter",
+                    "unit": "bytes",
+                    "help": "Bytes that were read.",
+                    "labels": ["disk"],
+                    "samples": [{"labels": {"disk": "a"}, "total": 17, "created": 1700000000}],
+                },
+                "build": {"type": "info", "info": [{"version": "1.2"}]},
+            },
+        ),
+        (
+            '# TYPE go_info gauge\ngo_info{version="go1.19"} 1\n',
+            {"go_info": {"type": "gauge", "info": [{"version": "go1.19"}]}},
+        ),
+        (
+            'x{ a="q\\"u\\\\o\\nte" , b="}{" } NaN\n',
+            {
+                "x": {
+                    "type": "untyped",
+                    "labels": ["a", "b"],
+                    "samples": [{"labels": {"a": 'q"u\\o\nte', "b": "}{"}, "value": "NaN"}],
+                }
+            },
+        ),
+        ("x +Inf\n\n# a comment\n", {"x": {"type": "untyped", "samples": "+Inf"}}),
+        ("# TYPE never counter\n", {"never": {"type": "counter"}}),
+        ("", {}),
+    ],
+    ids=[
+        "gauge",
+        "untyped",
+        "histogram",
+        "summary",
+        "openmetrics",
+        "info",
+        "labels",
+        "infinite",
+        "empty",
+        "none",
+    ],
+)
+def test_each_kind_of_family(text: str, families: dict[str, Any]) -> None:
+    assert read_metrics(text) == families
+
+
+def test_the_order_of_families_and_of_their_rows_is_theirs() -> None:
+    """Servers write labels in the order of a hash: rows are sorted, so that a diff shows what changed."""
+    rows = ['b{x="2"} 1', 'b{x="1"} 2']
+    first, second = (read_metrics("\n".join(["a 1", *lines])) for lines in (rows, rows[::-1]))
+    assert first == second
+    assert list(first) == ["a", "b"]
+
+
+@pytest.mark.parametrize("line", ["up", "up one", "<html>", "up{x=1} 2", 'up{x="1" 2', "1up 2", "up 1 2 3"])
+def test_a_line_of_another_kind_is_named(line: str) -> None:
+    with pytest.raises(NotJson, match="line 4 is no sample"):
+        read_metrics(f"{GAUGE}{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_metrics"),
+    [
+        (GAUGE, True),
+        (HISTOGRAM, True),
+        ('up 1\nrequests{code="200"} 3\nerrors 0\n', True),
+        ("visits 5\nprice 12\nleft 3\n", False),
+        ("# HELP wanted Please write.\n# TYPE here\n", False),
+        ("# TYPE up gauge\nup 1\nand then some words\n", False),
+        ("# Heading\nup 1\n", False),
+        ("", False),
+        ("{}", False),
+    ],
+)
+def test_which_texts_are_metrics(text: str, is_metrics: bool) -> None:
+    assert looks_like_metrics(text) == is_metrics
+
+
+NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda name: name not in ("le", "quantile"))
+
+
+@given(
+    st.dictionaries(NAMES, st.text(max_size=12), min_size=1, max_size=3),
+    st.one_of(st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False)),
+)
+def test_whatever_a_label_holds_is_read_as_it_was(labels: dict[str, str], number: float) -> None:
+    def quoted(text: str) -> str:
+        return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+    line = ",".join(f'{name}="{quoted(text)}"' for name, text in labels.items())
+    (family,) = read_metrics(f"metric{{{line}}} {number!r}\n").values()
+    assert family == {
+        "type": "untyped",
+        "labels": sorted(labels),
+        "samples": [{"labels": dict(sorted(labels.items())), "value": number}],
+    }
