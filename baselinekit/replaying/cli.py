@@ -1,7 +1,7 @@
-"""Replays a target that is a program: its command line is filled in, and what it writes is the answer.
+"""Replays a target that is a program: its command line is filled in, and its output is the answer.
 
-A command line without anything that only a shell understands is run without one, so that nothing in a
-question can be taken for a command. Otherwise `/bin/sh` reads it, with every value quoted."""
+A command line without shell syntax is run without a shell, so that nothing in a question can be taken for
+a command. Otherwise `/bin/sh` reads it, with every value quoted."""
 
 import os
 import re
@@ -41,25 +41,25 @@ from baselinekit.replaying.files import inside, read_if_there
 from baselinekit.replaying.http import replay_http
 from baselinekit.replaying.post import question_as_json
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid, is_named
-from baselinekit.replaying.traces import answer_of_text, answer_of_value, is_told
+from baselinekit.replaying.traces import answer_of_text, answer_of_value, is_structured
 from baselinekit.variables import Scope, as_text, with_places
 
 _TIMEOUT = 120.0
 _HEALTH_TIMEOUT = 30.0
-_MOST_ANSWERED = 10_000_000
+_MAX_ANSWER = 10_000_000
 _LONGEST_WORD = 131_071
-"""Bytes of one word of a command line: a system takes no longer one."""
+"""The bytes of one word of a command line: the operating system accepts no longer one."""
 
-_TOO_LATE = "BK321"
-_FIRST_PLACE = lazy_pattern(r"\s*\{(_+)\}(?=\s|$)")
+_TIMED_OUT = "BK321"
+_LEADING_PLACEHOLDER = lazy_pattern(r"\s*\{(_+)\}(?=\s|$)")
 _HARMLESS = lazy_pattern(r"[\w@%+=:,./ -]*", re.ASCII)
-"""What means the same between quotes of any kind."""
+"""A text that means the same within quotes of either kind."""
 
 
 @frozen
 class CommandLine:
-    """A command line before anything is filled in. `argv`: its words, where no shell is needed; `text`: all
-    of it, for a shell; `variables`: what stands for the places of its variables."""
+    """A command line before its placeholders are filled in. `argv`: its words, where no shell is needed;
+    `text`: the whole line, for a shell; `variables`: the values of its variables, by placeholder."""
 
     argv: tuple[str, ...] = ()
     text: str = ""
@@ -68,97 +68,100 @@ class CommandLine:
 
 def replay_cli(recipe: Recipe, setting: Setting) -> Observation:
     execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
-    asked: ConversationInput = setting.scope.expand(recipe.input, INPUT)
-    start = _Start(recipe, execution, setting)
+    conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
+    target = _ProgramTarget(recipe, execution, setting)
     if (health := execution.healthcheck) is not None:
-        seen = ("healthcheck", repr(health), start.is_named, setting.surroundings.folder)
-        setting.clients.once.get(seen, lambda: check_health(health, start))
+        health_key = ("healthcheck", repr(health), target.is_named, setting.surroundings.folder)
+        setting.clients.once.get(health_key, lambda: check_health(health, target))
     if not execution.batch:
-        return ask_alone(asked, start)
-    together = tuple(name for name, _ in setting.clients.batches.get(batch_key(recipe) or "", ()))
-    about = (start.is_named, setting.surroundings.folder, setting.turn)
-    key = ("batch", repr(execution), *about, together)
-    answers: Mapping[str, Observation | Problem] = setting.clients.once.get(key, lambda: ask_together(start))
-    name = asked.case or setting.asker
-    found = answers.get(name, answers.get(setting.asker))
-    if found is None:
-        raise cannot("BK796", f"{start.who} gave no answer for {name}", "it writes a line for each id")
-    if isinstance(found, Problem):
-        raise CannotReplay(found)
-    return found
+        return ask_alone(conversation, target)
+    case_ids = tuple(name for name, _ in setting.clients.batches.get(batch_key(recipe) or "", ()))
+    where = (target.is_named, setting.surroundings.folder, setting.turn)
+    key = ("batch", repr(execution), *where, case_ids)
+    answers: Mapping[str, Observation | Problem] = setting.clients.once.get(key, lambda: ask_together(target))
+    name = conversation.case or setting.asker
+    answer = answers.get(name, answers.get(setting.asker))
+    if answer is None:
+        raise cannot("BK796", f"{target.source} gave no answer for {name}", "it writes a line for each id")
+    if isinstance(answer, Problem):
+        raise CannotReplay(answer)
+    return answer
 
 
 def check_cli(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, a command line that cannot be filled in safely, a program that may not run."""
+    """Refuse undefined variables, unsafe command lines, and programs that may not run."""
     check_defined(recipe, setting)
     execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
-    start = _Start(recipe, execution, setting)
-    start.words(recipe.execution.command, (*EXECUTION, "command"), start.folder(execution.cwd))
+    target = _ProgramTarget(recipe, execution, setting)
+    folder = target.working_folder(execution.cwd)
+    target.command_line(recipe.execution.command, (*EXECUTION, "command"), folder)
     health = recipe.execution.healthcheck
     if health is not None and health.command is not None:
         at = (*EXECUTION, "healthcheck", "command")
         cwd = setting.scope.expand(health.cwd) or execution.cwd
-        start.words(health.command, at, start.folder(cwd))
+        target.command_line(health.command, at, target.working_folder(cwd))
 
 
-# How it is started: by whom it is allowed, where, with what environment.
+# How the program is started: whether it is allowed, in which folder, with which environment.
 
 
 @frozen
-class _Start:
-    """A target on its way to a process. `recipe`: as it is written, which tells whose it is."""
+class _ProgramTarget:
+    """A target that is a program. `recipe`: unexpanded, to tell whether the operator states the target."""
 
     recipe: Recipe
     execution: CliExecution
     setting: Setting
 
     @property
-    def who(self) -> str:
+    def source(self) -> str:
         return KIND.whom(self.recipe)
 
     @property
     def is_named(self) -> bool:
         return is_named(self.recipe, self.setting)
 
-    def folder(self, stated: str | None) -> str:
-        """Where it is started: the folder of the file that asks, or one from there. Only the operator and the
-        configuration lead out of the project."""
-        around = self.setting.surroundings
-        path = os.path.join(around.folder, stated or ".")
-        path = os.path.realpath(path) if self.is_named else inside(around, stated or ".")
+    def working_folder(self, cwd: str | None) -> str:
+        """Return where the program is started: `cwd`, relative to the folder of the baseline's file. Only the
+        operator and the configuration may name a folder outside the project."""
+        surroundings = self.setting.surroundings
+        path = os.path.join(surroundings.folder, cwd or ".")
+        path = os.path.realpath(path) if self.is_named else inside(surroundings, cwd or ".")
         if not os.path.isdir(path):
             raise invalid(
-                "BK320", f"the working folder {stated!r} does not exist", "correct `cwd`", (*EXECUTION, "cwd")
+                "BK320", f"the working folder {cwd!r} does not exist", "correct `cwd`", (*EXECUTION, "cwd")
             )
         return path
 
-    def words(self, command: str | Sequence[str], at: Path, cwd: str) -> CommandLine:
-        """The command line with the whole path of its program; Refused where nobody allows it."""
+    def command_line(self, command: str | Sequence[str], at: Path, cwd: str) -> CommandLine:
+        """Return the command line with its program's full path; Refused where that is not allowed."""
         line = read_command(command, self.setting.scope, at)
-        around = self.setting.surroundings
+        surroundings = self.setting.surroundings
         if line.text:
             if not self.is_named:
-                self.refuse(SHELL, at)
+                self.check_allowed(SHELL, at)
             return line
         first = PLACEHOLDER.sub(lambda match: line.variables.get(match[1], match[0]), line.argv[0])
-        known = None if self.is_named else around.commands.get(first)
-        if known is not None:
+        configured = None if self.is_named else surroundings.commands.get(first)
+        if configured is not None:
             hint = f"correct `commands: {first}:` in baselinekit.yaml, or install it"
-            missing = [name for name in self.execution.env if name not in known.env]
+            missing = [name for name in self.execution.env if name not in configured.env]
             if missing and not self.setting.trust.allow_exec:
-                what = f"the configuration does not allow files to hand {', '.join(missing)} to this program"
-                raise Refused(Problem("BK340", what, "list it under `env:` of its command", at=at))
-            return replace(line, argv=(*configured_argv(known.argv, around.root, hint), *line.argv[1:]))
+                names = ", ".join(missing)
+                message = f"the configuration does not allow files to hand {names} to this program"
+                raise Refused(Problem("BK340", message, "list it under `env:` of its command", at=at))
+            program_argv = configured_argv(configured.argv, surroundings.root, hint)
+            return replace(line, argv=(*program_argv, *line.argv[1:]))
         if not self.is_named:
-            self.refuse(first, at)
+            self.check_allowed(first, at)
         try:
             program = program_at(first, cwd, "install it, or correct its name")
         except BaselinekitError as error:
-            raise InvalidInput(*(replace(one, at=at) for one in error.problems)) from None
+            raise InvalidInput(*(replace(problem, at=at) for problem in error.problems)) from None
         return replace(line, argv=(program, *line.argv[1:]))
 
-    def refuse(self, program: str, at: Path) -> None:
-        """Unless the operator allows everything."""
+    def check_allowed(self, program: str, at: Path) -> None:
+        """Refuse the program, unless the operator allows everything."""
         try:
             self.setting.trust.check_program(program)
         except Refused:
@@ -166,9 +169,9 @@ class _Start:
                 "name the file of the targets yourself (--targets FILE, or `targets: FILE` in "
                 "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"
             )
-            whose = f"the target {self.execution.target}" if self.execution.target else "the target"
-            what = f"{whose} runs {program!r}, which is not named in the configuration"
-            raise Refused(Problem("BK403", what, hint, at=at)) from None
+            owner = f"the target {self.execution.target}" if self.execution.target else "the target"
+            message = f"{owner} runs {program!r}, which is not named in the configuration"
+            raise Refused(Problem("BK403", message, hint, at=at)) from None
 
     def run(
         self, line: CommandLine, values: "Values", cwd: str, timeout: float, stdin: bytes = b""
@@ -177,12 +180,13 @@ class _Start:
         argv = (SHELL, "-c", values.in_shell(line.text)) if line.text else tuple(values.in_words(line.argv))
         longest = max(argv, key=lambda word: len(word.encode("utf-8", "surrogatepass")))
         if len(longest.encode("utf-8", "surrogatepass")) > _LONGEST_WORD:
-            what = f"{self.who}: the question is too long for a command line ({len(longest):,} characters)"
-            raise cannot("BK793", what, "let it read {PROMPT_FILE} instead of {PROMPT}")
-        if any("\0" in word for word in argv):
-            raise cannot(
-                "BK793", f"{self.who}: the question holds a NUL character", "remove it, or use {PROMPT_FILE}"
+            message = (
+                f"{self.source}: the question is too long for a command line ({len(longest):,} characters)"
             )
+            raise cannot("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
+        if any("\0" in word for word in argv):
+            message = f"{self.source}: the question holds a NUL character"
+            raise cannot("BK793", message, "remove it, or use {PROMPT_FILE}")
         return self.setting.clients.execute(
             ProcessSpec(
                 argv=argv,
@@ -190,80 +194,81 @@ class _Start:
                 env=child_environment(self.execution.env),
                 cwd=cwd,
                 timeout=timeout,
-                max_stdout=_MOST_ANSWERED,
+                max_stdout=_MAX_ANSWER,
                 mask=self.setting.redactor.mask,
             )
         )
 
 
-# A command line, and what is filled in.
+# A command line, and the values that are filled in.
 
 
 def read_command(command: str | Sequence[str], scope: Scope, at: Path) -> CommandLine:
-    """A command line with a place for each of its variables: what one holds is one word, and is not looked at
-    again. Only one that the line begins with may be a program with its words."""
+    """Read a command line with a placeholder for each of its variables. The value of a variable is one word
+    and is not expanded again. Only a variable at the start may hold a program with its arguments."""
     names, values = dict[str, str](), dict[str, str]()
 
-    def place(name: str, value: str | None = None) -> str:
-        own = "_" * (len(values) + 1)
-        names[own] = name
-        values[own] = as_text(scope.lookup(name, at)) if value is None else value
-        return f"{{{own}}}"
+    def add_placeholder(name: str, value: str | None = None) -> str:
+        key = "_" * (len(values) + 1)
+        names[key] = name
+        values[key] = as_text(scope.lookup(name, at)) if value is None else value
+        return f"{{{key}}}"
 
     if not isinstance(command, str):
-        return CommandLine(tuple(with_places(word, place) for word in command), variables=values)
-    text = with_places(command, place)
-    if first := _FIRST_PLACE.match(text):
-        with suppress(ValueError):  # quotes in it do not end: then it is one word
+        return CommandLine(tuple(with_places(word, add_placeholder) for word in command), variables=values)
+    text = with_places(command, add_placeholder)
+    if first := _LEADING_PLACEHOLDER.match(text):
+        with suppress(ValueError):  # an unclosed quote: then it is one word
             words = shlex.split(values[first[1]])
             if words:
-                text = " ".join(place(names[first[1]], word) for word in words) + text[first.end() :]
-    for inner in PLACEHOLDER.finditer(split_quotes(text, at)[1]):
-        if inner[1] in values and _HARMLESS.fullmatch(values[inner[1]]):
-            text = text.replace(inner[0], values[inner[1]])
+                placeholders = " ".join(add_placeholder(names[first[1]], word) for word in words)
+                text = placeholders + text[first.end() :]
+    for placeholder in PLACEHOLDER.finditer(split_quotes(text, at)[1]):
+        if placeholder[1] in values and _HARMLESS.fullmatch(values[placeholder[1]]):
+            text = text.replace(placeholder[0], values[placeholder[1]])
     try:
         return replace(read_line(text, at), variables=values)
     except InvalidInput as error:
-        said = [replace(one, message=_with_names(one.message, names)) for one in error.problems]
-        raise InvalidInput(*(replace(one, hint=_with_names(one.hint, names)) for one in said)) from None
+        problems = [replace(p, message=_restore_names(p.message, names)) for p in error.problems]
+        raise InvalidInput(*(replace(p, hint=_restore_names(p.hint, names)) for p in problems)) from None
 
 
-def _with_names(text: str, names: Mapping[str, str]) -> str:
-    """A text with the variables as they are written."""
+def _restore_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with the placeholders of variables as `{{name}}` again, for messages."""
     return PLACEHOLDER.sub(
         lambda match: f"{{{{{names[match[1]]}}}}}" if match[1] in names else match[0], text
     )
 
 
 def read_line(command: str | Sequence[str], at: Path) -> CommandLine:
-    """InvalidInput where it ends within quotes, or where a value would be put between quotes of a shell,
-    which it could end."""
+    """Read a command line. InvalidInput where it ends within quotes, or where a value would be put between
+    quotes of a shell, which the value could close."""
     if not isinstance(command, str):
         return CommandLine(tuple(command))
     bare, quoted = split_quotes(command, at)
     if not needs_shell(PLACEHOLDER.sub("", bare)):
         return CommandLine(tuple(shlex.split(command)))
-    if inner := PLACEHOLDER.search(quoted):
-        hint = f"write {inner[0]} without quotes: it is quoted when it is filled in"
-        raise invalid("BK791", f"{inner[0]} stands between quotes of a shell", hint, at)
+    if placeholder := PLACEHOLDER.search(quoted):
+        hint = f"write {placeholder[0]} without quotes: it is quoted when it is filled in"
+        raise invalid("BK791", f"{placeholder[0]} stands between quotes of a shell", hint, at)
     return CommandLine(text=command)
 
 
 def split_quotes(command: str, at: Path) -> tuple[str, str]:
-    """What stands outside of quotes, with the signs that double quotes do not take their meaning, and what
-    stands within them."""
+    """Return the text outside of quotes, and the text within them. Characters that keep their meaning within
+    double quotes are in both."""
     bare, quoted, quote = [], [], ""
-    for sign in command:
+    for char in command:
         if quote:
-            if sign == quote:
+            if char == quote:
                 quote = ""
             else:
-                quoted.append(sign)
-                bare += [sign] if quote == '"' and sign in "$`\\" else []
-        elif sign in "'\"":
-            quote = sign
+                quoted.append(char)
+                bare += [char] if quote == '"' and char in "$`\\" else []
+        elif char in "'\"":
+            quote = char
         else:
-            bare.append(sign)
+            bare.append(char)
     if quote:
         raise invalid("BK791", "the command line ends within quotes", "close them", at)
     return "".join(bare), "".join(quoted)
@@ -271,7 +276,7 @@ def split_quotes(command: str, at: Path) -> tuple[str, str]:
 
 @frozen
 class Values:
-    """What stands for the placeholders, each filled in once: what a question holds is not looked at again."""
+    """The values of the placeholders. Each is filled in once; placeholders within a question stay."""
 
     texts: Mapping[str, str]
     files: Sequence[str]
@@ -282,7 +287,7 @@ class Values:
             if word == "{FILES}":
                 for path in self.files:
                     for part in shlex.split(self.files_format):
-                        yield _of_file(part, path, str)
+                        yield _format_file(part, path, str)
             else:
                 yield PLACEHOLDER.sub(lambda match: self._text(match, str), word)
 
@@ -291,98 +296,101 @@ class Values:
 
     def _text(self, match: re.Match[str], quote: Callable[[str], str]) -> str:
         if match[1] == "FILES":
-            return " ".join(_of_file(self.files_format, path, quote) for path in self.files)
+            return " ".join(_format_file(self.files_format, path, quote) for path in self.files)
         return quote(self.texts[match[1]]) if match[1] in self.texts else match[0]
 
 
-def _of_file(form: str, path: str, quote: Callable[[str], str]) -> str:
-    known = {"{path}": path, "{basename}": os.path.basename(path)}
-    return re.sub(r"\{path\}|\{basename\}", lambda match: quote(known[match[0]]), form)
+def _format_file(template: str, path: str, quote: Callable[[str], str]) -> str:
+    values = {"{path}": path, "{basename}": os.path.basename(path)}
+    return re.sub(r"\{path\}|\{basename\}", lambda match: quote(values[match[0]]), template)
 
 
-def values_for(asked: ConversationInput, start: _Start, folder: str, output: str) -> Values:
-    """What stands for each placeholder of a command line; the question is written into `folder`."""
-    question = prompt_of(without_given_files(asked, start.recipe.execution.command))
+def values_for(conversation: ConversationInput, target: _ProgramTarget, folder: str, output: str) -> Values:
+    """Return the value of each placeholder of a command line; the question is written into `folder`."""
+    question = prompt_of(with_given_files_by_name(conversation, target.recipe.execution.command))
     prompt_file = os.path.join(folder, "prompt.txt")
     with open(prompt_file, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         file.write(question)
     texts = {
         "PROMPT": question,
         "PROMPT_FILE": prompt_file,
-        "GUIDELINES": guidelines_of(asked),
-        "EVAL_ID": asked.case or start.setting.asker,
-        "ATTEMPT": str(start.setting.turn),
+        "GUIDELINES": guidelines_of(conversation),
+        "EVAL_ID": conversation.case or target.setting.asker,
+        "ATTEMPT": str(target.setting.turn),
         "OUTPUT_FILE": output,
     }
-    return Values(texts, [*dict.fromkeys(asked.input_files)], start.execution.files_format)
+    return Values(texts, [*dict.fromkeys(conversation.input_files)], target.execution.files_format)
 
 
-def without_given_files(asked: ConversationInput, command: str | Sequence[str]) -> ConversationInput:
-    """The question with those files by their names alone that the command line hands over in another way."""
+def with_given_files_by_name(
+    conversation: ConversationInput, command: str | Sequence[str]
+) -> ConversationInput:
+    """Return the question with only the names of those files that the command line passes in another way."""
     line = command if isinstance(command, str) else " ".join(command)
-    given = {*(asked.input_files if "{FILES}" in line else ())}
-    given |= {*(asked.guideline_files if "{GUIDELINES}" in line else ())}
-    if not given:
-        return asked
+    given_files = {*(conversation.input_files if "{FILES}" in line else ())}
+    given_files |= {*(conversation.guideline_files if "{GUIDELINES}" in line else ())}
+    if not given_files:
+        return conversation
 
-    def named(part: Any) -> Any:
-        is_given = isinstance(part, dict) and part.get("path") in given
+    def name_only(part: Any) -> Any:
+        is_given = isinstance(part, dict) and part.get("path") in given_files
         return {"type": "text", "value": f"<file: {part.get('value')}>"} if is_given else part
 
     messages = [
-        replace(one, content=[named(part) for part in one.content]) if isinstance(one.content, list) else one
-        for one in asked.messages
+        replace(message, content=[name_only(part) for part in message.content])
+        if isinstance(message.content, list)
+        else message
+        for message in conversation.messages
     ]
-    return replace(asked, messages=messages)
+    return replace(conversation, messages=messages)
 
 
-def guidelines_of(asked: ConversationInput) -> str:
-    """What stands in the files with rules for the answer that its messages name."""
-    wanted = set(asked.guideline_files)
-    parts = [
-        part for message in asked.messages if isinstance(message.content, list) for part in message.content
-    ]
-    rules = [part for part in parts if isinstance(part, dict) and part.get("path") in wanted]
+def guidelines_of(conversation: ConversationInput) -> str:
+    """Return the texts of the guideline files that the messages name."""
+    guideline_files = set(conversation.guideline_files)
+    contents = [message.content for message in conversation.messages]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    rules = [part for part in parts if isinstance(part, dict) and part.get("path") in guideline_files]
     return plain_text([*rules]) if rules else ""
 
 
 # One question, or all of them at once.
 
 
-def ask_alone(asked: ConversationInput, start: _Start) -> Observation:
-    """Asked again where it took too long, as often as the target says."""
-    for tried in range(1, (start.execution.retries or 0) + 2):
+def ask_alone(conversation: ConversationInput, target: _ProgramTarget) -> Observation:
+    """Ask one question, again after a timeout, as often as `retries` of the target says."""
+    for attempt in range(1, (target.execution.retries or 0) + 2):
         try:
-            text, seconds = answer_written(asked, start, ".json")
+            text, seconds = read_written_answer(conversation, target, ".json")
         except CannotReplay as error:
-            if tried > (start.execution.retries or 0) or error.problems[0].code != _TOO_LATE:
+            if attempt > (target.execution.retries or 0) or error.problems[0].code != _TIMED_OUT:
                 raise
         else:
-            return replace(answer_of_text(text, seconds, start.who), attempts=tried)
+            return replace(answer_of_text(text, seconds, target.source), attempts=attempt)
     raise AssertionError("the last try returns or raises")
 
 
-def ask_together(start: _Start) -> dict[str, Observation | Problem]:
-    """What it answers to all cases, by their ids. A line that is none is an error of them all."""
-    asked: list[tuple[str, ConversationInput]] = list(
-        start.setting.clients.batches.get(batch_key(start.recipe) or "", ())
+def ask_together(target: _ProgramTarget) -> dict[str, Observation | Problem]:
+    """Ask about all cases in one run; return the answers by case id. An unusable line fails all cases."""
+    questions: list[tuple[str, ConversationInput]] = list(
+        target.setting.clients.batches.get(batch_key(target.recipe) or "", ())
     )
-    scope = start.setting.scope
-    cases = [(name, scope.expand(one)) for name, one in asked]
-    files = [path for _, one in cases for path in one.input_files]
-    lines = [to_bytes(question_as_json(one, replace(start.setting, asker=name))) for name, one in cases]
-    whole = ConversationInput([], [], files, "batch")
-    text, seconds = answer_written(whole, start, ".jsonl", b"".join(line + b"\n" for line in lines))
-    return answers_of_lines(text, seconds / max(len(cases), 1), start.who)
+    scope = target.setting.scope
+    cases = [(name, scope.expand(conversation)) for name, conversation in questions]
+    files = [path for _, conversation in cases for path in conversation.input_files]
+    lines = [to_bytes(question_as_json(case, replace(target.setting, asker=name))) for name, case in cases]
+    batch = ConversationInput([], [], files, "batch")
+    text, seconds = read_written_answer(batch, target, ".jsonl", b"".join(line + b"\n" for line in lines))
+    return answers_of_lines(text, seconds / max(len(cases), 1), target.source)
 
 
 def batch_key(recipe: Recipe) -> str | None:
-    """The same for all recipes that one start of a program answers; None where each has its own."""
+    """Return a key shared by all recipes that one run of the program answers; None without `batch`."""
     return repr(replace(recipe.execution, timeout=None)) if recipe.execution.batch else None
 
 
-def answers_of_lines(text: str, seconds: float, who: str) -> dict[str, Observation | Problem]:
-    """JSON Lines by their ids. `seconds`: for an answer that does not say how long it took."""
+def answers_of_lines(text: str, seconds: float, source: str) -> dict[str, Observation | Problem]:
+    """Read answers in JSON Lines, by id. `seconds`: the time for answers that do not state their own."""
     answers: dict[str, Observation | Problem] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -390,99 +398,93 @@ def answers_of_lines(text: str, seconds: float, who: str) -> dict[str, Observati
         try:
             row: Any = decode(line)
         except NotJson as error:
-            raise cannot("BK796", f"{who}: line {number} of its answer is not JSON: {error}") from None
+            raise cannot("BK796", f"{source}: line {number} of its answer is not JSON: {error}") from None
         name = row.get("id") if isinstance(row, dict) else None
         if not isinstance(name, str) or not name.strip():
-            raise cannot(
-                "BK796", f"{who}: line {number} of its answer has no `id`", "write {id, text} for each case"
-            )
+            message = f"{source}: line {number} of its answer has no `id`"
+            raise cannot("BK796", message, "write {id, text} for each case")
         if name in answers:
-            answers[name] = Problem("BK796", f"{who} answered {name} twice", "write one line for each case")
+            answers[name] = Problem(
+                "BK796", f"{source} answered {name} twice", "write one line for each case"
+            )
             continue
-        if not is_told(row):
-            what = f"{who} gave {name} neither a `text` nor `output_messages`"
-            answers[name] = Problem("BK796", what, "write {id, text} or {id, output_messages}")
+        if not is_structured(row):
+            message = f"{source} gave {name} neither a `text` nor `output_messages`"
+            answers[name] = Problem("BK796", message, "write {id, text} or {id, output_messages}")
             continue
         try:
-            answers[name] = answer_of_value(row, seconds, who)
+            answers[name] = answer_of_value(row, seconds, source)
         except CannotReplay as error:
             answers[name] = error.problems[0]
     return answers
 
 
-def answer_written(
-    asked: ConversationInput, start: _Start, ending: str, stdin: bytes = b""
+def read_written_answer(
+    conversation: ConversationInput, target: _ProgramTarget, suffix: str, stdin: bytes = b""
 ) -> tuple[str, float]:
-    """What it wrote to its file, or to its standard output where its command line names no file."""
-    execution = start.execution
-    cwd = start.folder(execution.cwd)
-    line = start.words(start.recipe.execution.command, (*EXECUTION, "command"), cwd)
+    """Run the program; return what it wrote to {OUTPUT_FILE} if its command line has that, else to stdout."""
+    execution = target.execution
+    cwd = target.working_folder(execution.cwd)
+    line = target.command_line(target.recipe.execution.command, (*EXECUTION, "command"), cwd)
     timeout = float(_TIMEOUT if execution.timeout is None else execution.timeout)
-    with _folder_of_its_own() as folder:
-        output = os.path.join(folder, f"output{ending}")
-        finished = start.run(line, values_for(asked, start, folder, output), cwd, timeout, stdin)
-        mask = start.setting.redactor.mask
+    with _temporary_folder() as folder:
+        output = os.path.join(folder, f"output{suffix}")
+        finished = target.run(line, values_for(conversation, target, folder, output), cwd, timeout, stdin)
+        mask = target.setting.redactor.mask
         if finished.exit_code:
-            said = said_last(finished.stderr.strip() or finished.stdout, mask)
-            raise cannot(
-                "BK790", f"{start.who} {how_ended(finished.exit_code)}{said}", "run its command line by hand"
-            )
+            last_words = said_last(finished.stderr.strip() or finished.stdout, mask)
+            message = f"{target.source} {how_ended(finished.exit_code)}{last_words}"
+            raise cannot("BK790", message, "run its command line by hand")
         content = finished.stdout
         if "{OUTPUT_FILE}" in (line.text or "\0".join(line.argv)):
-            around = replace(start.setting.surroundings, root=folder, folder=folder, within="")
-            found = read_if_there(around, os.path.basename(output))
-            if found is None:
-                said = said_last(finished.stderr, mask)
-                raise cannot(
-                    "BK790",
-                    f"{start.who} wrote nothing into {{OUTPUT_FILE}}{said}",
-                    "let it write its answer there",
-                )
-            content = found
+            surroundings = replace(target.setting.surroundings, root=folder, folder=folder, within="")
+            written = read_if_there(surroundings, os.path.basename(output))
+            if written is None:
+                last_words = said_last(finished.stderr, mask)
+                message = f"{target.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
+                raise cannot("BK790", message, "let it write its answer there")
+            content = written
     try:
         return content.decode("utf-8-sig"), finished.seconds
     except UnicodeDecodeError:
-        raise cannot(
-            "BK790", f"{start.who} did not answer in UTF-8 text", "let it write text or JSON"
-        ) from None
+        message = f"{target.source} did not answer in UTF-8 text"
+        raise cannot("BK790", message, "let it write text or JSON") from None
 
 
-def _folder_of_its_own() -> AbstractContextManager[str]:
-    from tempfile import TemporaryDirectory  # which brings every archive format along
+def _temporary_folder() -> AbstractContextManager[str]:
+    from tempfile import TemporaryDirectory  # slow to import: it loads every archive format
 
     return TemporaryDirectory(prefix="baselinekit-")
 
 
-# Whether it works, looked at once in a run.
+# The healthcheck, once in a run.
 
 
-def check_health(health: Healthcheck, start: _Start) -> None:
-    """CannotReplay where it does not."""
-    timeout = float(health.timeout or start.execution.timeout or _HEALTH_TIMEOUT)
-    what = f"{start.who} does not work: its healthcheck"
+def check_health(health: Healthcheck, target: _ProgramTarget) -> None:
+    """CannotReplay where the healthcheck fails."""
+    timeout = float(health.timeout or target.execution.timeout or _HEALTH_TIMEOUT)
+    failing = f"{target.source} does not work: its healthcheck"
     if health.url is not None:
         request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
         try:
-            status = replay_http(request, start.setting).output["status"]
+            status = replay_http(request, target.setting).output["status"]
         except CannotReplay as error:
-            raise cannot(
-                "BK797", f"{what} failed: {error.problems[0].message}", "start what it needs"
-            ) from None
+            message = f"{failing} failed: {error.problems[0].message}"
+            raise cannot("BK797", message, "start what it needs") from None
         if not 200 <= status < 300:
-            raise cannot("BK797", f"{what} was answered with status {status}", "start what it needs")
+            raise cannot("BK797", f"{failing} was answered with status {status}", "start what it needs")
         return
-    cwd = start.folder(health.cwd or start.execution.cwd)
-    written = start.recipe.execution.healthcheck.command or []
-    line = start.words(written, (*EXECUTION, "healthcheck", "command"), cwd)
-    with _folder_of_its_own() as folder:
+    cwd = target.working_folder(health.cwd or target.execution.cwd)
+    command = target.recipe.execution.healthcheck.command or []
+    line = target.command_line(command, (*EXECUTION, "healthcheck", "command"), cwd)
+    with _temporary_folder() as folder:
         empty = ConversationInput([], case="healthcheck")
-        values = values_for(empty, start, folder, os.path.join(folder, "output.json"))
-        finished = start.run(line, values, cwd, timeout)
+        values = values_for(empty, target, folder, os.path.join(folder, "output.json"))
+        finished = target.run(line, values, cwd, timeout)
     if finished.exit_code:
-        said = said_last(finished.stderr.strip() or finished.stdout, start.setting.redactor.mask)
-        raise cannot(
-            "BK797", f"{what} ended with exit code {finished.exit_code}{said}", "start what it needs"
-        )
+        last_words = said_last(finished.stderr.strip() or finished.stdout, target.setting.redactor.mask)
+        message = f"{failing} ended with exit code {finished.exit_code}{last_words}"
+        raise cannot("BK797", message, "start what it needs")
 
 
 ROW = Row(check_cli, replay_cli, batch=batch_key)

@@ -1,7 +1,7 @@
-"""The HTTP client: a whole request is held to one time limit, and can be cut off from another thread.
+"""The HTTP client: one time limit for a whole request, which can be cut off from another thread.
 
-Most requests go over connections of our own (wire.py); those through a proxy or over HTTP/2 go through
-httpcore's (pooled.py). Of httpx come the certificates and the digest authentication."""
+Most requests use the connections in wire.py; those through a proxy or over HTTP/2 use httpcore's (pooled.py).
+httpx provides the certificates and the digest authentication."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from urllib.parse import SplitResult, urlsplit
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replaying.answer import Answer, Broken, Headers
+from baselinekit.replaying.answer import Answer, BrokenAnswer, Headers
 from baselinekit.replaying.http import IDEMPOTENT
-from baselinekit.replaying.settings import shown
-from baselinekit.replaying.wire import NoConnection, Resolve, Transport, Wire, addresses, dial, looked_up
+from baselinekit.replaying.settings import url_for_message
+from baselinekit.replaying.wire import NoConnection, Resolve, Transport, Wire, addresses, dial, resolve_within
 from baselinekit.trust import Trust
 
 
 def new_context(
     verify: bool | str, cert: str | None, http2: bool, usual: Callable[[], ssl.SSLContext]
 ) -> ssl.SSLContext:
-    """What a TLS connection trusts and shows. `verify`: whether to, or a file or folder of authorities;
-    `cert`: a file with our own certificate."""
-    import ssl  # which most runs have no use for
+    """Return the TLS settings of a connection. `verify`: whether to check certificates, or a file or folder
+    of authorities; `cert`: a file with the client's certificate."""
+    import ssl  # not needed by most runs
 
     if http2 and importlib.util.find_spec("h2") is None:
         raise cannot("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
@@ -51,23 +51,23 @@ def new_context(
         if cert:
             context.load_cert_chain(cert)
     except OSError as error:
-        which = " and ".join(filter(None, (verify if isinstance(verify, str) else "", cert)))
-        why = error.strerror or str(error)
-        raise cannot("BK302", f"no certificates can be read from {which}: {why}") from None
+        paths = " and ".join(filter(None, (verify if isinstance(verify, str) else "", cert)))
+        reason = error.strerror or str(error)
+        raise cannot("BK302", f"no certificates can be read from {paths}: {reason}") from None
     return context
 
 
 def proxies_of_environment() -> dict[str, str]:
-    """HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in small letters or capitals."""
+    """Return HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in lower or upper case."""
     names = ("http", "https", "all", "no")
-    stated = {key: os.environ.get(f"{key}_proxy") or os.environ.get(f"{key.upper()}_PROXY") for key in names}
-    return {key: value for key, value in stated.items() if value}
+    values = {key: os.environ.get(f"{key}_proxy") or os.environ.get(f"{key.upper()}_PROXY") for key in names}
+    return {key: value for key, value in values.items() if value}
 
 
 def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
-    """Which proxy a request goes through; never one for this machine itself."""
+    """Return the proxy that a request goes through; None for this machine itself."""
     proxy = proxies.get(scheme) or proxies.get("all")
-    if not proxy or host in _OWN or host.startswith("127."):
+    if not proxy or host in _LOCAL_HOSTS or host.startswith("127."):
         return None
     for entry in proxies.get("no", "").replace(",", " ").split():
         name = entry.lower().rsplit("://", 1)[-1].lstrip("*").lstrip(".")
@@ -82,9 +82,9 @@ if TYPE_CHECKING:
 
     from baselinekit.replaying.pooled import ConnectionPool
 
-_OWN = frozenset(("localhost", "::1"))
+_LOCAL_HOSTS = frozenset(("localhost", "::1"))
 _IDLE_CONNECTIONS = 8
-_LOOK = 1.0  # seconds for a name that a proxy looks up anyway
+_LOOKUP_SECONDS = 1.0  # seconds for a name that a proxy looks up anyway
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 _PORTS = {"http": 80, "https": 443}
 
@@ -92,19 +92,20 @@ _Tls = tuple[bool | str, str | None, bool]
 
 
 @cache
-def quieten() -> None:
-    """These log URLs and headers, credentials included (F49). Before the first of them is imported."""
+def quiet_loggers() -> None:
+    """Stop these from logging URLs and headers, credentials included (F49); called before they are
+    imported."""
     import logging
 
     for name in ("httpx", "httpcore", "hpack"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-class _Own:
-    """What a thread has to itself: its line, and its connections by where and how they lead."""
+class _ThreadState:
+    """The state of one thread: its transport, and its connections by address, proxy and TLS settings."""
 
-    def __init__(self, line: Transport):
-        self.line = line
+    def __init__(self, transport: Transport):
+        self.transport = transport
         self.wires: dict[tuple[str, str, int, _Tls], Wire] = {}
         self.pools: dict[tuple[str, str | None, _Tls], ConnectionPool] = {}
 
@@ -117,30 +118,30 @@ class Client:
         self._resolve = resolve
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._lines: list[Transport] = []
+        self._transports: list[Transport] = []
         self._pools: list[ConnectionPool] = []
         self._contexts: dict[_Tls, ssl.SSLContext] = {}
         self._cancelled = threading.Event()
-        self._looked_up: dict[tuple[str, int], Sequence[str]] = {}
+        self._resolved: dict[tuple[str, int], Sequence[str]] = {}
 
     def send(self, request: Request) -> Response:
-        """The answer to one request, or CannotReplay. No redirect is followed."""
+        """Return the answer to one request, or raise CannotReplay. No redirect is followed."""
         started = time.monotonic()
-        own: _Own | None = getattr(self._local, "own", None)
-        if own is None:
-            own = self._local.own = _Own(Transport(self._cancelled))
+        state: _ThreadState | None = getattr(self._local, "state", None)
+        if state is None:
+            state = self._local.state = _ThreadState(Transport(self._cancelled))
             with self._lock:
-                self._lines.append(own.line)
-        own.line.start(request.timeout, request.admit or partial(Trust().check_address, request.url))
+                self._transports.append(state.transport)
+        state.transport.start(request.timeout, request.admit or partial(Trust().check_address, request.url))
         try:
-            status, headers, body = self._exchange(request, own)
-            again = with_digest(request, headers) if status == 401 and request.digest else None
-            if again:
-                status, headers, body = self._exchange(again, own)
+            status, headers, body = self._exchange(request, state)
+            authorized = with_digest(request, headers) if status == 401 and request.digest else None
+            if authorized:
+                status, headers, body = self._exchange(authorized, state)
         except BaselinekitError:
             raise
-        except Exception as error:  # a server can provoke any error of a library: none is passed on
-            raise _why(error, request, own.line) from None
+        except Exception as error:  # a server can provoke any error of a library: all become CannotReplay
+            raise _as_cannot_replay(error, request, state.transport) from None
         texts = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
         return Response(status, texts, body, time.monotonic() - started)
 
@@ -149,38 +150,38 @@ class Client:
         self._cancelled.wait(seconds)
 
     def cancel(self) -> None:
-        """Cut every request off, from another thread; from now on each one fails."""
+        """Cut off every request, from another thread; from now on all requests fail."""
         self._cancelled.set()
         with self._lock:
-            for line in self._lines:
-                line.cut()
+            for transport in self._transports:
+                transport.cut()
 
     def close(self) -> None:
-        """Close every connection, once no thread sends any more."""
+        """Close every connection; to be called when no thread sends any more."""
         with self._lock:
-            pools, self._pools, lines, self._lines = self._pools, [], self._lines, []
+            pools, self._pools, transports, self._transports = self._pools, [], self._transports, []
         self._local = threading.local()
         for pool in pools:
             pool.close()
-        for line in lines:
-            line.hang_up()
+        for transport in transports:
+            transport.close_sockets()
 
-    def _exchange(self, request: Request, own: _Own) -> Answer:
-        line = own.line
+    def _exchange(self, request: Request, state: _ThreadState) -> Answer:
+        transport = state.transport
         try:
-            return self._once(request, own)
-        except Broken as error:
-            # A server may close an idle connection at the moment in which it is used again.
-            if line.connected or line.received:
+            return self._send_once(request, state)
+        except BrokenAnswer as error:
+            # A server may close an idle connection just when it is used again.
+            if transport.connected or transport.received:
                 raise
             if request.method not in IDEMPOTENT:
-                again = f"{error}; a {request.method} is not sent twice by itself"
-                raise Broken(again) from None
-        return self._once(request, own)
+                message = f"{error}; a {request.method} is not sent twice by itself"
+                raise BrokenAnswer(message) from None
+        return self._send_once(request, state)
 
-    def _once(self, request: Request, own: _Own) -> Answer:
-        own.line.begin()
-        own.line.left()
+    def _send_once(self, request: Request, state: _ThreadState) -> Answer:
+        state.transport.begin()
+        state.transport.remaining()
         url = urlsplit(request.url)
         target = f"{url.path}?{url.query}" if url.query else url.path
         headers = [(b"Host", url.netloc.encode())]
@@ -189,55 +190,60 @@ class Client:
             headers.append((b"Content-Length", b"%d" % len(request.content)))
         proxy = proxy_for(url.scheme, url.hostname or "", self._proxies) if self._proxies else None
         if proxy:
-            self._admit_by_proxy(url, own.line)
+            self._admit_by_proxy(url, state.transport)
         if proxy or request.http2:
-            return self._pool(url.scheme, proxy, request, own).ask(request, url, target, headers)
-        return self._wire(url, request, own).ask(request, target, headers)
+            return self._pool(url.scheme, proxy, request, state).ask(request, url, target, headers)
+        return self._wire(url, request, state).ask(request, target, headers)
 
-    def _admit_by_proxy(self, url: SplitResult, line: Transport) -> None:
-        """A proxy looks the name up by itself, and where it leads there nobody can see from here. What the
-        URL says is judged, and where the name leads for us, as far as it does."""
-        line.admit(None)
+    def _admit_by_proxy(self, url: SplitResult, transport: Transport) -> None:
+        """Check a request through a proxy. The proxy resolves the name itself, and its result is not visible
+        here: the host of the URL is checked, and the addresses that the name has here, if any."""
+        transport.admit(None)
         host, port = url.hostname or "", url.port or _PORTS[url.scheme]
-        if (host, port) not in self._looked_up:
-            seconds = min(_LOOK, line.left())
-            self._looked_up[host, port] = looked_up(self._resolve, host, port, seconds, line.cancelled)
-        for address in self._looked_up[host, port]:
-            line.admit(address)
+        if (host, port) not in self._resolved:
+            seconds = min(_LOOKUP_SECONDS, transport.remaining())
+            self._resolved[host, port] = resolve_within(
+                self._resolve, host, port, seconds, transport.cancelled
+            )
+        for address in self._resolved[host, port]:
+            transport.admit(address)
 
-    def _wire(self, url: SplitResult, request: Request, own: _Own) -> Wire:
-        """The connection of the last request to the same place, if it can be used again, else a new one."""
+    def _wire(self, url: SplitResult, request: Request, state: _ThreadState) -> Wire:
+        """Return the connection of the last request to the same place if it can be reused, else a new one."""
         tls, host = _tls(url.scheme, request), url.hostname or ""
         key = (url.scheme, host, url.port or _PORTS[url.scheme], tls)
-        wire = own.wires.pop(key, None)
+        wire = state.wires.pop(key, None)
         if wire is None or not wire.is_usable(request.method in IDEMPOTENT):
             if wire is not None:
                 wire.close()
-            if len(own.wires) >= _IDLE_CONNECTIONS:
-                own.wires.pop(next(iter(own.wires))).close()
+            if len(state.wires) >= _IDLE_CONNECTIONS:
+                state.wires.pop(next(iter(state.wires))).close()
             context = self._context(tls) if url.scheme == "https" else None
-            wire = dial(host, key[2], context, own.line, self._resolve)
+            wire = dial(host, key[2], context, state.transport, self._resolve)
         else:
-            own.line.admit(wire.address)  # opened for another request, perhaps with other rights
-        own.wires[key] = wire  # the last one used is the last
+            state.transport.admit(
+                wire.address
+            )  # opened for another request, which may have been allowed more
+        state.wires[key] = wire  # moved to the end: the dictionary is in order of last use
         return wire
 
-    def _pool(self, scheme: str, proxy: str | None, request: Request, own: _Own) -> ConnectionPool:
-        quieten()
-        from baselinekit.replaying.pooled import ConnectionPool  # which brings httpcore along
+    def _pool(self, scheme: str, proxy: str | None, request: Request, state: _ThreadState) -> ConnectionPool:
+        quiet_loggers()
+        from baselinekit.replaying.pooled import ConnectionPool  # slow to import: it loads httpcore
 
         tls = _tls(scheme, request)
         key = (scheme, proxy, tls)
-        if key not in own.pools:
+        if key not in state.pools:
             context = self._context(tls) if scheme == "https" else None
-            own.pools[key] = ConnectionPool(proxy, context, request.http2, own.line, self._resolve)
+            state.pools[key] = ConnectionPool(proxy, context, request.http2, state.transport, self._resolve)
             with self._lock:
-                self._pools.append(own.pools[key])
-        return own.pools[key]
+                self._pools.append(state.pools[key])
+        return state.pools[key]
 
     def _context(self, tls: _Tls) -> ssl.SSLContext:
-        """One for all threads: reading the certificates takes longer than a request."""
-        quieten()
+        """Return the TLS context, shared by all threads: reading the certificates takes longer than a
+        request."""
+        quiet_loggers()
         from httpx import create_ssl_context
 
         with self._lock:
@@ -247,8 +253,8 @@ class Client:
 
 
 def addresses_soon(host: str, port: int) -> Sequence[str]:
-    """Where a name leads from here, as far as that is known within a moment."""
-    return looked_up(addresses, host, port, _LOOK, threading.Event())
+    """Return the addresses of a name, as far as it can be resolved within a second."""
+    return resolve_within(addresses, host, port, _LOOKUP_SECONDS, threading.Event())
 
 
 def _tls(scheme: str, request: Request) -> _Tls:
@@ -256,29 +262,31 @@ def _tls(scheme: str, request: Request) -> _Tls:
 
 
 def with_digest(request: Request, headers: Headers) -> Request | None:
-    """The request once more, with what the challenge asks for; None when it is no challenge for digest."""
-    quieten()
-    from httpx import DigestAuth, Request as Asked, Response as Answered
+    """Return the request with the answer to a digest challenge; None when there is no such challenge."""
+    quiet_loggers()
+    from httpx import DigestAuth, Request as HttpxRequest, Response as HttpxResponse
 
     assert request.digest is not None
-    asked = Asked(request.method, request.url)
-    steps = DigestAuth(request.digest.username or "", request.digest.password or "").auth_flow(asked)
+    httpx_request = HttpxRequest(request.method, request.url)
+    steps = DigestAuth(request.digest.username or "", request.digest.password or "").auth_flow(httpx_request)
     next(steps)
     try:
-        again = steps.send(Answered(401, headers=headers, request=asked))
+        authorized = steps.send(HttpxResponse(401, headers=headers, request=httpx_request))
     except StopIteration:
         return None
     return replace(
-        request, headers=(*request.headers, ("Authorization", again.headers["Authorization"])), digest=None
+        request,
+        headers=(*request.headers, ("Authorization", authorized.headers["Authorization"])),
+        digest=None,
     )
 
 
-def _why(error: Exception, request: Request, line: Transport) -> CannotReplay:
-    where = f"{request.method} {shown(request.url)}"
-    if line.cancelled.is_set():
+def _as_cannot_replay(error: Exception, request: Request, transport: Transport) -> CannotReplay:
+    where = f"{request.method} {url_for_message(request.url)}"
+    if transport.cancelled.is_set():
         interrupted = Problem("BK330", f"{where}: interrupted")
-        return CannotReplay(interrupted) if line.sent else NeverSent(interrupted)
-    import ssl  # which most runs have no use for
+        return CannotReplay(interrupted) if transport.sent else NeverSent(interrupted)
+    import ssl  # not needed by most runs
 
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
@@ -291,8 +299,8 @@ def _why(error: Exception, request: Request, line: Transport) -> CannotReplay:
     if isinstance(error, NoConnection):
         return cannot("BK301", f"{where}: {error}", "start the service, or correct its base_url")
     if isinstance(error, TimeoutError):
-        what = "no complete answer" if line.received else "no answer"
-        limit = f"{what} within {request.timeout:.3g} s"
+        missing = "no complete answer" if transport.received else "no answer"
+        limit = f"{missing} within {request.timeout:.3g} s"
         return cannot("BK303", f"{where}: {limit}", "raise `timeout` if it may take longer")
-    said = str(error) if isinstance(error, Broken) else f"the answer is not understood: {error!r}"
-    return cannot("BK304", f"{where}: {said}", "try again, or correct the service")
+    detail = str(error) if isinstance(error, BrokenAnswer) else f"the answer is not understood: {error!r}"
+    return cannot("BK304", f"{where}: {detail}", "try again, or correct the service")

@@ -1,4 +1,4 @@
-"""Replays a command: a program that the configuration names, run to its end; what it wrote is the output."""
+"""Replays a command: a program that the configuration names is run, and what it wrote is the output."""
 
 import os
 
@@ -19,10 +19,10 @@ _TIMEOUT = 60.0
 
 
 def replay_command(recipe: Recipe, setting: Setting) -> Observation:
-    """`{exit_code, stdout, stderr}`, and `files` when the recipe names some."""
-    asked: CommandInput = setting.scope.expand(recipe.input, INPUT)
+    """Return `{exit_code, stdout, stderr}`, and `files` where the recipe names some."""
+    command_input: CommandInput = setting.scope.expand(recipe.input, INPUT)
     execution: CommandExecution = recipe.execution
-    run = process_of(asked, execution, setting)
+    run = process_of(command_input, execution, setting)
     finished = setting.clients.execute(run)
     if execution.parse != "json":
         stdout = text_or_hash(finished.stdout)
@@ -31,18 +31,18 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
             stdout = decode(finished.stdout.decode())
         except (NotJson, UnicodeDecodeError) as error:
             if isinstance(error, NotJson) and error.is_beyond_limits:
-                what = f"{as_text(asked.argv[0])} wrote more than is read as JSON here: {error}"
-                raise cannot("BK307", what, "leave out `parse: json` to compare it as text") from None
-            ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
-            what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, run.mask)}"
-            raise cannot("BK307", what, "leave out `parse: json` if it writes text") from None
+                message = f"{as_text(command_input.argv[0])} wrote more than is read as JSON here: {error}"
+                raise cannot("BK307", message, "leave out `parse: json` to compare it as text") from None
+            program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
+            message = f"{program} did not write JSON: {error}{said_last(finished.stderr, run.mask)}"
+            raise cannot("BK307", message, "leave out `parse: json` if it writes text") from None
     output: dict[str, Json] = {
         "exit_code": finished.exit_code,
         "stdout": stdout,
         "stderr": text_or_hash(finished.stderr),
     }
-    if asked.files:
-        contents = {path: read_if_there(setting.surroundings, path, run.cwd) for path in asked.files}
+    if command_input.files:
+        contents = {path: read_if_there(setting.surroundings, path, run.cwd) for path in command_input.files}
         output["files"] = {
             path: None if content is None else text_or_hash(content) for path, content in contents.items()
         }
@@ -50,62 +50,62 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def check_command(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, and a program that may not run or does not exist."""
+    """Refuse undefined variables, and a program that may not run or does not exist."""
     problems = list(undefined_in(recipe.input, setting.scope, INPUT))
     if problems:
         raise InvalidInput(*problems)
     process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 
-def process_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
+def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
     surroundings = setting.surroundings
-    argv = [as_text(word) for word in asked.argv]
+    argv = [as_text(word) for word in command_input.argv]
     if not argv or not argv[0]:
         raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
     if "\0" in "".join(argv):
         raise invalid("BK331", "a NUL character in `argv`", "remove it", (*INPUT, "argv"))
-    cwd = inside(surroundings, as_text(asked.cwd or "."))
+    cwd = inside(surroundings, as_text(command_input.cwd or "."))
     if not os.path.isdir(cwd):
-        raise cannot("BK320", f"the working folder {asked.cwd!r} does not exist", "correct `cwd`")
-    known = surroundings.commands.get(argv[0])
-    if known:
+        raise cannot("BK320", f"the working folder {command_input.cwd!r} does not exist", "correct `cwd`")
+    configured = surroundings.commands.get(argv[0])
+    if configured:
         hint = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
-        words = configured_argv(known.argv, surroundings.root, hint)
+        words = configured_argv(configured.argv, surroundings.root, hint)
     else:
         setting.trust.check_program(argv[0])
         words = [program_at(argv[0], cwd, "install it, or correct its name")]
-    stdin = b"" if asked.stdin is ABSENT else to_bytes(asked.stdin)
-    if isinstance(asked.stdin, str):
-        stdin = asked.stdin.encode("utf-8", "replace")
-    passed = known.env if known else []
-    own = {name: as_text(value) for name, value in asked.env.items()}
-    check_env(own, argv[0], passed, setting.trust)
+    stdin = b"" if command_input.stdin is ABSENT else to_bytes(command_input.stdin)
+    if isinstance(command_input.stdin, str):
+        stdin = command_input.stdin.encode("utf-8", "replace")
+    allowed_names = configured.env if configured else []
+    own_env = {name: as_text(value) for name, value in command_input.env.items()}
+    check_env(own_env, argv[0], allowed_names, setting.trust)
     return ProcessSpec(
         argv=(*words, *argv[1:]),
         stdin=stdin,
-        env=child_environment(passed, own),
+        env=child_environment(allowed_names, own_env),
         cwd=cwd,
         timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
         mask=setting.redactor.mask,
     )
 
 
-def check_env(own: dict[str, str], command: str, listed: list[str], trust: Trust) -> None:
-    """A file sets those variables of a program that the configuration lists for it, and no other: for each
-    list of dangerous names there is a program with one more (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
+def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust: Trust) -> None:
+    """Refuse environment variables that the configuration does not list for this program. A list of dangerous
+    names would never be complete (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
     problems = []
-    for name, value in own.items():
+    for name, value in env.items():
         if not name or "=" in name or "\0" in name + value:
-            what = f"{name!r} cannot be a variable of a program"
-            raise invalid("BK331", what, "a name without `=`, and no NUL character", (*INPUT, "env", name))
-        if name not in listed and not trust.allow_exec:
-            names = ", ".join(dict.fromkeys([*listed, *own]))
-            what = f"the configuration does not allow files to set {name} for the command {command!r}"
+            message = f"{name!r} cannot be a variable of a program"
+            raise invalid("BK331", message, "a name without `=`, and no NUL character", (*INPUT, "env", name))
+        if name not in allowed_names and not trust.allow_exec:
+            names = ", ".join(dict.fromkeys([*allowed_names, *env]))
+            message = f"the configuration does not allow files to set {name} for the command {command!r}"
             hint = (
                 f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
                 "or pass --allow-exec, which allows programs and their variables"
             )
-            problems.append(Problem("BK340", what, hint, at=(*INPUT, "env", name)))
+            problems.append(Problem("BK340", message, hint, at=(*INPUT, "env", name)))
     if problems:
         raise Refused(*problems)
 

@@ -1,5 +1,5 @@
-"""Replay: Recipe -> Observation. The module of a kind has a ROW: what checks a recipe before anybody
-is asked, what replays it, what reads the files that it asks with. And the hashes of a recipe and of its
+"""Replay: Recipe -> Observation. The module of each kind has a ROW with its functions: one checks a recipe
+before any request, one replays it, one reads the files that it sends. Also the hashes of a recipe and of its
 files."""
 
 import dataclasses
@@ -21,36 +21,37 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
 def recipe_hash(recipe: Recipe) -> str:
-    """16 hex digits over the recipe as it is written, variables unexpanded: a result says what it ran."""
+    """Return 16 hex digits over the recipe as written, variables unexpanded, for results to state what was
+    run."""
     return digest(recipe)
 
 
 def digest(value: Any) -> str:
-    """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
-    that a new one leaves old hashes alone."""
-    text = _ENCODER.encode(_stated(value))
+    """Return 16 hex digits over the fields of dataclasses. Fields at their defaults do not count, so that a
+    new field does not change old hashes."""
+    text = _ENCODER.encode(_without_defaults(value))
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _stated(value: Any) -> Any:
+def _without_defaults(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, dict):
-        return {str(key): _stated(item) for key, item in value.items()}
+        return {str(key): _without_defaults(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_stated(item) for item in value]
+        return [_without_defaults(item) for item in value]
     if (defaults := _defaults(value.__class__)) is None:
         return value
     return {
-        name: _stated(stated)
+        name: _without_defaults(field_value)
         for name, default in defaults
-        if (stated := getattr(value, name)) is not default and stated != default
+        if (field_value := getattr(value, name)) is not default and field_value != default
     }
 
 
 @cache
 def _defaults(kind: type[Any]) -> list[tuple[str, Any]] | None:
-    """Each field of a dataclass with its default; None for what is none."""
+    """Return each field of a dataclass with its default; None for any other class."""
     if not dataclasses.is_dataclass(kind):
         return None
     missing = dataclasses.MISSING
@@ -76,7 +77,7 @@ def replay(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def check(recipe: Recipe, setting: Setting) -> None:
-    """Raise what a replay would raise before it asks anyone anything, every problem at once."""
+    """Raise what a replay would raise before its first request, all problems at once."""
     try:
         refuse_above(recipe, setting.ceilings)
         row_of(recipe.kind).check(recipe, setting)
@@ -85,17 +86,17 @@ def check(recipe: Recipe, setting: Setting) -> None:
 
 
 def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, Any]]]:
-    """What is asked of each target that answers many cases at a time, by the id of the case that asks."""
-    found: dict[str, list[tuple[str, Any]]] = {}
+    """Group the inputs by target, for targets that answer many cases at once; each with its case id."""
+    grouped: dict[str, list[tuple[str, Any]]] = {}
     for name, recipe in recipes:
         key = row_of(recipe.kind).batch(recipe)
         if key is not None:
-            found.setdefault(key, []).append((name, recipe.input))
-    return found
+            grouped.setdefault(key, []).append((name, recipe.input))
+    return grouped
 
 
 def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
-    """What a recipe is given by name, expanded, and the names that it asks for."""
+    """Return the inputs of a recipe by name, expanded, and the names that it uses."""
     try:
         return row_of(recipe.kind).inputs(recipe, setting)
     except BaselinekitError as error:
@@ -103,8 +104,8 @@ def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozen
 
 
 def files_hash(recipe: Recipe, setting: Setting) -> str:
-    """16 hex digits over what stands in the files that a recipe asks with, which its own hash leaves out;
-    "" where it names none. One that cannot be read is told when it is replayed."""
+    """Return 16 hex digits over the contents of the files that a recipe sends, which its own hash leaves out;
+    "" where it names none. An unreadable file is reported when the recipe is replayed."""
     scores = recipe.scores
     try:
         contents = list(row_of(recipe.kind).files(recipe, setting))

@@ -11,7 +11,7 @@ def replay_echo(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def check_echo(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables."""
+    """Refuse undefined variables."""
     problems = list(undefined_in(recipe.input, setting.scope, INPUT))
     if problems:
         raise InvalidInput(*problems)

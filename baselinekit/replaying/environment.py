@@ -1,4 +1,4 @@
-"""Where a baseline was captured: the tool, the platform, the commit; and the recipe's hash."""
+"""Where a baseline was captured: the tool, the platform and the commit."""
 
 import platform
 import sys
@@ -19,18 +19,18 @@ _TIMEOUT = 20.0
 def capture_environment(
     root: str, declared: Mapping[str, Json], execute: Execute, baselines: Iterable[str] = ()
 ) -> dict[str, Json]:
-    """`baselines` are the folders, from the root, whose own changes do not make the checkout dirty."""
-    found: dict[str, Json] = {
+    """`baselines`: the folders, relative to the root, in which changes do not make the checkout dirty."""
+    environment: dict[str, Json] = {
         "tool": f"baselinekit {__version__}",
         "platform": f"{sys.platform}-{platform.machine()}",
     }
-    git = _git(root, execute, baselines)
+    git = _git_state(root, execute, baselines)
     if git:
-        found["git"] = git
-    return found | {name: _declared(name, value, root, execute) for name, value in declared.items()}
+        environment["git"] = git
+    return environment | {name: _evaluate(name, value, root, execute) for name, value in declared.items()}
 
 
-def _git(root: str, execute: Execute, baselines: Iterable[str]) -> dict[str, Json]:
+def _git_state(root: str, execute: Execute, baselines: Iterable[str]) -> dict[str, Json]:
     excluded = [f":(exclude){folder}" for folder in baselines]
     try:
         text = Git(execute, root).looked(*_STATUS, "--", ".", *excluded).decode("utf-8", "replace")
@@ -41,12 +41,12 @@ def _git(root: str, execute: Execute, baselines: Iterable[str]) -> dict[str, Jso
     commit, branch = facts.get("branch.oid", "(initial)"), facts.get("branch.head", "(detached)")
     if commit == "(initial)":
         return {}
-    dirty = any(not line.startswith("#") for line in lines)
-    return {"commit": commit, **({} if branch == "(detached)" else {"branch": branch}), "dirty": dirty}
+    is_dirty = any(not line.startswith("#") for line in lines)
+    return {"commit": commit, **({} if branch == "(detached)" else {"branch": branch}), "dirty": is_dirty}
 
 
-def _declared(name: str, value: Json, root: str, execute: Execute) -> Json:
-    """A value, or the first line of what `{command: [argv]}` prints."""
+def _evaluate(name: str, value: Json, root: str, execute: Execute) -> Json:
+    """Return a value, or the first line that `{command: [argv]}` prints."""
     if not (isinstance(value, dict) and value.keys() == {"command"}):
         return value
     argv = value["command"] if isinstance(value["command"], list) else str(value["command"]).split()
@@ -57,5 +57,5 @@ def _declared(name: str, value: Json, root: str, execute: Execute) -> Json:
             raise cannot("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
         return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
     except CannotReplay as error:
-        why = error.problems[0].message
-        raise cannot("BK320", f"environment.{name}: {why}", "correct it in baselinekit.yaml") from None
+        reason = error.problems[0].message
+        raise cannot("BK320", f"environment.{name}: {reason}", "correct it in baselinekit.yaml") from None

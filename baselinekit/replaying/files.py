@@ -1,4 +1,4 @@
-"""Files that a recipe names: inside the project, regular, of a bounded size; read as they are."""
+"""Reads the files that a recipe names: regular files inside the project, of a bounded size."""
 
 import os
 import stat
@@ -19,12 +19,12 @@ _LARGEST = 10_000_000
 
 
 def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
-    """Where a path leads that starts at a folder, else at the baseline's own, links followed; Refused outside
-    the project."""
+    """Resolve a path, relative to `folder` or else to the baseline's folder, with links followed; Refused
+    outside the project."""
     root = os.path.realpath(surroundings.within or surroundings.root)
 
     def link_at(path: str) -> str | None:
-        """What a link holds; None where there is none."""
+        """Return the target of a link; None where there is no link."""
         try:
             return os.readlink(path)
         except OSError:
@@ -34,12 +34,13 @@ def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
+    """Return the contents of a file; None where it does not exist."""
 
-    def open_at_once(path: str, flags: int) -> int:  # a pipe or a device would never end (F42)
+    def open_without_waiting(path: str, flags: int) -> int:  # a pipe or a device would never end (F42)
         return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
     try:
-        with open(inside(surroundings, path, folder), "rb", opener=open_at_once) as file:
+        with open(inside(surroundings, path, folder), "rb", opener=open_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable(path, "it is not a regular file")
             content = file.read(_LARGEST + 1)
@@ -62,7 +63,7 @@ def read_bytes(surroundings: Surroundings, path: str) -> bytes:
 
 
 def with_files(value: Json, surroundings: Surroundings) -> Json:
-    """A value with each `{file: path}` in it replaced by what is in that file."""
+    """Return a value with each `{file: path}` in it replaced by the text of that file."""
     if isinstance(value, dict):
         if value.keys() == {"file"} and isinstance(value["file"], str):
             return read_text(surroundings, value["file"])
@@ -71,7 +72,7 @@ def with_files(value: Json, surroundings: Surroundings) -> Json:
 
 
 def texts_in(value: Json, surroundings: Surroundings) -> Iterator[str]:
-    """What is in the files that a value names so."""
+    """Yield the texts of the files that a value names as `{file: path}`."""
     if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
         yield read_text(surroundings, value["file"])
     elif isinstance(value, dict | list):
@@ -86,40 +87,40 @@ def read_text(surroundings: Surroundings, path: str) -> str:
         raise _unreadable(path, "it is not UTF-8 text") from None
 
 
-def shown(surroundings: Surroundings, path: str) -> str:
-    """The path of a file from the project's root, for messages."""
+def path_from_root(surroundings: Surroundings, path: str) -> str:
+    """Return the path of a file relative to the project's root, for messages."""
     return os.path.relpath(inside(surroundings, path), os.path.realpath(surroundings.root))
 
 
-def load(surroundings: Surroundings, path: str) -> Json:
-    """What a YAML or JSON file holds; of several YAML documents, or none, the list."""
-    return loaded(read_text(surroundings, path), shown(surroundings, path))
+def load_document(surroundings: Surroundings, path: str) -> Json:
+    """Return the value of a YAML or JSON file; a list unless there is exactly one YAML document."""
+    return parse_document(read_text(surroundings, path), path_from_root(surroundings, path))
 
 
-def loaded(text: str, name: str) -> Json:
+def parse_document(text: str, name: str) -> Json:
     if name.lower().endswith(".json"):
         return load_json(text, name)
     documents = YAML.load(text, name)
     return documents[0] if len(documents) == 1 else documents
 
 
-def _unreadable(path: str, why: str) -> CannotReplay:
-    return cannot("BK325", f"the file {path!r} cannot be read: {why}")
+def _unreadable(path: str, reason: str) -> CannotReplay:
+    return cannot("BK325", f"the file {path!r} cannot be read: {reason}")
 
 
 _SCORES = (*EXECUTION, "scores")
 
 
 def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
-    """Each criterion by which a text is scored, with what is meant by it: of the recipe, or of a file."""
-    low_high = scores.scale
-    if len(low_high) != 2 or not all(map(is_number, low_high)) or not low_high[0] < low_high[1]:
+    """Return each criterion by which a text is scored, with its meaning: from the recipe, or from a file."""
+    scale = scores.scale
+    if len(scale) != 2 or not all(map(is_number, scale)) or not scale[0] < scale[1]:
         raise invalid(
             "BK355", "a scale must be two numbers, the worst and the best", "such as [1, 5]", _SCORES
         )
     value: Json = scores.rubric
     if isinstance(scores.rubric, str):
-        value = load(setting.surroundings, scores.rubric)
+        value = load_document(setting.surroundings, scores.rubric)
     if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
         hint = "such as {clarity: can a newcomer follow it?}"
         raise invalid("BK355", "a rubric must be a mapping of criteria to their meaning", hint, _SCORES)
@@ -127,18 +128,18 @@ def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
 
 
 def check_scores(scores: Scores | None, setting: Setting) -> None:
-    """What would be wrong before anybody is asked."""
+    """Refuse an invalid rubric, scale or model before any request."""
     if scores is not None:
         rubric = rubric_of(scores, setting)
         if scores.form == "line" and (len(rubric) != 1 or list(scores.scale) != [1, 5]):
-            what = "a judge that replies with one line gives one score from 1 to 5"
+            message = "a judge that replies with one line gives one score from 1 to 5"
             hint = "state one criterion and no `scale`, or leave `form` out"
-            raise invalid("BK355", what, hint, (*_SCORES, "form"))
+            raise invalid("BK355", message, hint, (*_SCORES, "form"))
         check_model(scores.model, (*_SCORES, "model"), setting)
 
 
 def check_model(name: str, at: Path, setting: Setting) -> None:
-    """What is wrong with a model, told where the recipe names it."""
+    """Check a model; its problems get the place where the recipe names it."""
     try:
         setting.clients.models.check(name)
     except BaselinekitError as error:

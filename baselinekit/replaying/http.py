@@ -1,5 +1,5 @@
-"""Replays an http recipe: one request, or a flow of them in which a step may hand values and cookies to the
-next."""
+"""Replays an http recipe: one request, or a flow of requests in which a step passes values and cookies on to
+later steps."""
 
 import base64
 import hashlib
@@ -21,8 +21,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replaying.answer import (
+    DEFAULT_KEPT_HEADERS,
     DEFAULT_MAX_BODY,
-    KEPT,
     Cookies,
     all_headers,
     http_date,
@@ -35,11 +35,11 @@ from baselinekit.replaying.settings import (
     Setting,
     foreign_authorities,
     invalid,
-    normal,
+    normalize_url,
     pairs_of,
-    shown,
     undefined_in,
     unverified,
+    url_for_message,
     url_of,
 )
 from baselinekit.secrets.declared import SHORTEST_WITHIN
@@ -47,7 +47,7 @@ from baselinekit.secrets.names import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import Secret, as_text, names_in
 
-# One request with everything decided: by itself, else its execution, the configuration, the default.
+# One request with every setting decided: by the step, else the execution, the configuration, the default.
 
 DEFAULT_TIMEOUT = 30.0
 
@@ -59,32 +59,33 @@ _FRAMING = lazy_pattern(
 )
 
 Headers = dict[str, tuple[str, str]]
-"""By their lower-case name: the name as it was written, and the value."""
+"""By lower-case name: the name as written, and the value."""
 
 
 def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
-    """The request of a step whose variables are expanded. Its cookies of its own are in it already."""
+    """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         hint = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
         raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
-    content, content_type = _content(step, setting.surroundings, at)
+    content, content_type = _body_of(step, setting.surroundings, at)
     headers = _headers(step, execution, setting, at)
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
-    take = _first(step.take, execution.take)
-    if take is not None:  # the rows of a compressed stream could not be counted while it comes in
+    take = _first_set(step.take, execution.take)
+    if take is not None:  # the rows of a compressed stream cannot be counted as it arrives
         headers["accept-encoding"] = ("Accept-Encoding", "identity")
     digest = authorize(step, execution, headers, at)
     cookies = {**execution.cookies, **step.cookies}
     if cookies:
-        own = headers.get("cookie", ("", ""))[1]
+        own_cookies = headers.get("cookie", ("", ""))[1]
         pairs = "; ".join(f"{name}={as_text(value)}" for name, value in cookies.items())
-        headers["cookie"] = ("Cookie", _checked(f"{own}; {pairs}" if own else pairs, "Cookie", at))
+        value = f"{own_cookies}; {pairs}" if own_cookies else pairs
+        headers["cookie"] = ("Cookie", _check_header(value, "Cookie", at))
     http = setting.http
     verify, cert = _certificates(execution, setting)
     url = url_of(step, execution, setting.surroundings, at)
-    seconds = _first(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT)
+    seconds = _first_set(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT)
     if seconds <= 0:
         hint = "give a number above 0"
         raise invalid("BK311", f"a timeout of {seconds} seconds", hint, (*at, "timeout"))
@@ -97,32 +98,32 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         timeout=float(seconds),
         verify=verify,
         cert=cert,
-        http2=bool(_first(execution.http2, http.http2, False)),
-        max_body=int(_first(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
-        parse=_first(step.parse, execution.parse),
+        http2=bool(_first_set(execution.http2, http.http2, False)),
+        max_body=int(_first_set(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
+        parse=_first_set(step.parse, execution.parse),
         take=take,
     )
 
 
 def redirects_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
-    """How many redirects to follow; `true` means a few."""
-    said = _first(step.redirects, execution.redirects, setting.http.redirects, 0)
-    return (MANY_REDIRECTS if said else 0) if isinstance(said, bool) else int(said)
+    """Return how many redirects to follow; `true` means MANY_REDIRECTS."""
+    value = _first_set(step.redirects, execution.redirects, setting.http.redirects, 0)
+    return (MANY_REDIRECTS if value else 0) if isinstance(value, bool) else int(value)
 
 
 def retries_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
-    """How many times to ask again."""
-    return int(_first(step.retries, execution.retries, setting.http.retries, 0))
+    """Return how many times to retry."""
+    return int(_first_set(step.retries, execution.retries, setting.http.retries, 0))
 
 
 def kept_headers(execution: HttpExecution, setting: Setting, used: Iterable[str] = ()) -> list[str]:
-    """`used`: those that a flow hands on, which are kept where nobody says which; not the secrets of them."""
-    stated = _first(execution.keep_headers, setting.http.keep_headers)
-    kept = [*KEPT, *sorted(name for name in used if not is_secret_header(name) and name not in KEPT)]
-    return list(kept if stated is None else stated)
+    """Return the headers to keep. `used`: those that a flow passes on; secret ones are left out."""
+    configured = _first_set(execution.keep_headers, setting.http.keep_headers)
+    added = {name for name in used if not is_secret_header(name)} - {*DEFAULT_KEPT_HEADERS}
+    return [*DEFAULT_KEPT_HEADERS, *sorted(added)] if configured is None else list(configured)
 
 
-def _first(*choices: Json) -> Json:
+def _first_set(*choices: Json) -> Json:
     return next((choice for choice in choices if choice is not None), None)
 
 
@@ -134,27 +135,27 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
     }
     configured = setting.scope.expand(setting.http.headers)
     sources = (configured, ()), (execution.headers, (*EXECUTION, "headers")), (step.headers, (*at, "headers"))
-    for stated, where in sources:
-        for name, value in stated.items():
+    for headers_given, place in sources:
+        for name, value in headers_given.items():
             lower = name.lower()
             if not _NAME.fullmatch(name):
-                raise invalid("BK311", f"{name!r} is not a header name", "", (*where, name))
+                raise invalid("BK311", f"{name!r} is not a header name", "", (*place, name))
             if _FRAMING.fullmatch(lower):
                 hint = "leave it out: it is derived from the URL and the body"
-                raise invalid("BK311", f"the header {name} cannot be set", hint, (*where, name))
+                raise invalid("BK311", f"the header {name} cannot be set", hint, (*place, name))
             text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
-            headers[lower] = (name, _checked(text, name, (*where, name)))
+            headers[lower] = (name, _check_header(text, name, (*place, name)))
     return headers
 
 
-def _checked(value: str, name: str, at: Path) -> str:
+def _check_header(value: str, name: str, at: Path) -> str:
     if _BAD_VALUE.search(value):
         raise invalid("BK311", f"a line break or control character in the header {name}", "remove it", at)
     return value.strip()
 
 
 def authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at: Path) -> Auth | None:
-    """Credentials as a header; those for digest are returned, as only the answer says what to send."""
+    """Add credentials as a header. Those for digest are returned: their header depends on the challenge."""
     auth = step.auth or (None if "authorization" in headers else execution.auth)
     if auth is None:
         return None
@@ -170,12 +171,12 @@ def authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at:
     else:
         pair = f"{as_text(auth.username)}:{as_text(auth.password or '')}"
         credentials = f"Basic {base64.b64encode(pair.encode('utf-8', 'replace')).decode()}"
-    headers["authorization"] = ("Authorization", _checked(credentials, "Authorization", at))
+    headers["authorization"] = ("Authorization", _check_header(credentials, "Authorization", at))
     return None
 
 
-def _content(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[bytes, str]:
-    """The body and the media type that goes with it."""
+def _body_of(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[bytes, str]:
+    """Return the body and its media type."""
     given = [name for name in ("json", "body") if getattr(step, name) is not ABSENT]
     given += [name for name in ("form", "files") if getattr(step, name) is not None]
     if len(given) > 1 and given != ["form", "files"]:
@@ -197,12 +198,12 @@ def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, st
 
     parts = []
     for name, value in pairs_of(dict(step.form or {})):
-        parts.append((f'form-data; name="{in_quotes(name)}"', "", value.encode("utf-8", "replace")))
+        parts.append((f'form-data; name="{escape_quotes(name)}"', "", value.encode("utf-8", "replace")))
     for name, path in (step.files or {}).items():
         path = as_text(path)
-        filename = in_quotes(path.rsplit("/", 1)[-1])
+        filename = escape_quotes(path.rsplit("/", 1)[-1])
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-        disposition = f'form-data; name="{in_quotes(name)}"; filename="{filename}"'
+        disposition = f'form-data; name="{escape_quotes(name)}"; filename="{filename}"'
         parts.append((disposition, f"\r\nContent-Type: {kind}", read_bytes(surroundings, path)))
     boundary = hashlib.sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
     body = b"".join(
@@ -212,24 +213,26 @@ def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, st
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-def in_quotes(text: str) -> str:
+def escape_quotes(text: str) -> str:
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:
-    """A path that a data file gives stays inside the project; one of the configuration starts at its root."""
+    """Return `verify` and `cert`. Paths in a data file stay inside the project; those of the configuration
+    are relative to its root."""
     root, http = setting.surroundings.root, setting.http
     verify: bool | str | None = execution.verify
-    ours = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
-    if verify is False and http.verify is not False:  # also where a variable or an answer has brought it in
+    configured = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
+    if verify is False and http.verify is not False:  # also a value from a variable or an answer
         raise Refused(unverified())
     if isinstance(verify, str) or execution.cert:
         from baselinekit.replaying.files import inside
     if isinstance(verify, str):
         verify = inside(setting.surroundings, verify)
-        verify = ours if isinstance(ours, str) and os.path.realpath(ours) == verify else verify
+        is_same = isinstance(configured, str) and os.path.realpath(configured) == verify
+        verify = configured if is_same else verify
     elif verify is None:
-        verify = ours
+        verify = configured
     cert = inside(setting.surroundings, execution.cert) if execution.cert else None
     if cert is None and http.cert:
         cert = os.path.join(root, http.cert)
@@ -237,13 +240,15 @@ def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | st
 
 
 def check_authorities(url: str, verify: str, setting: Setting) -> None:
-    """Who names an origin says whose certificates are believed there: a file that brings its own authorities
-    along could let anybody answer in the place of that server, as with `verify: false`."""
-    ours = setting.http.verify
+    """Refuse a baseline file that sets certificate authorities for an origin that the operator has named:
+    such a file could let anybody answer in the place of that server, as with `verify: false`."""
+    configured = setting.http.verify
     root = setting.surroundings.root
-    granted = ours is False or (isinstance(ours, str) and os.path.join(root, ours) == verify)
-    if not granted and setting.trust.names(where := origin(url)):
-        raise Refused(foreign_authorities(where, os.path.relpath(verify, os.path.realpath(root))))
+    is_granted = configured is False or (
+        isinstance(configured, str) and os.path.join(root, configured) == verify
+    )
+    if not is_granted and setting.trust.names(url_origin := origin(url)):
+        raise Refused(foreign_authorities(url_origin, os.path.relpath(verify, os.path.realpath(root))))
 
 
 IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
@@ -258,7 +263,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     is_flow, execution = isinstance(recipe.input, HttpFlow), without_unused_base(recipe, setting)
     cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
-    wholes: list[Json] = []  # with every header
+    full_outputs: list[Json] = []  # each with every header
     used: Mapping[int, Collection[str]] = {}
     if is_flow:
         from baselinekit.replaying.flow import collect_outputs, headers_used
@@ -266,37 +271,40 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         used = headers_used(recipe.input)
     statuses: list[tuple[str, int]] = []
     notes: list[str] = []
-    made, writes = list[tuple[str, str, Json]](), False
+    values_of_writes, has_written = list[tuple[str, str, Json]](), False
     seconds, retried = 0.0, 0
-    for number, (written, at) in enumerate(step_places(recipe), 1):
-        here = replace(setting, scope=setting.scope.with_saved(saved)) if saved else setting
-        step, shared = here.scope.expand(written, at), here.scope.expand(execution, EXECUTION)
-        request = compose(step, shared, here, at)
+    for number, (raw_step, at) in enumerate(step_places(recipe), 1):
+        step_setting = replace(setting, scope=setting.scope.with_saved(saved)) if saved else setting
+        scope = step_setting.scope
+        step, shared = scope.expand(raw_step, at), scope.expand(execution, EXECUTION)
+        request = compose(step, shared, step_setting, at)
         limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
-        short = _short_secrets(written, execution, setting)
-        response, took, again = _ask(request, *limits, here, cookies, short)
-        writes = writes or request.method not in SAFE
+        short_secrets = _short_secrets(raw_step, execution, setting)
+        response, took, repeats = _follow(request, *limits, step_setting, cookies, short_secrets)
+        has_written = has_written or request.method not in SAFE
         body = read_answer(response, request)
         notes += [body.note] if body.note else []
         keep = kept_headers(shared, setting, used.get(number - 1, ()))
         outputs.append(http_output(response, keep, body.value))
-        wholes.append({**outputs[-1], "headers": all_headers(response)})
-        seconds, retried = seconds + took, retried + again
-        name = (written.name or str(number)) if is_flow else ""
+        full_outputs.append({**outputs[-1], "headers": all_headers(response)})
+        seconds, retried = seconds + took, retried + repeats
+        name = (raw_step.name or str(number)) if is_flow else ""
         statuses.append((name, response.status))
-        for key, path in written.save.items():
+        for key, path in raw_step.save.items():
             from baselinekit.replaying.flow import pick
 
-            saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), wholes[-1])
-            made += [(key, path, saved[key])] if writes else []
-    output = collect_outputs(recipe.input, outputs, wholes) if is_flow else outputs[0]
+            saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), full_outputs[-1])
+            values_of_writes += [(key, path, saved[key])] if has_written else []
+    output = collect_outputs(recipe.input, outputs, full_outputs) if is_flow else outputs[0]
     observed = Observation(output, seconds, 1 + retried, statuses=tuple(statuses))
-    return replace(observed, notes=tuple(notes), saved=tuple(made)) if notes or made else observed
+    if not notes and not values_of_writes:
+        return observed
+    return replace(observed, notes=tuple(notes), saved=tuple(values_of_writes))
 
 
 def check_http(recipe: Recipe, setting: Setting) -> None:
-    """Everything that can be known before the first request: what a step needs of an earlier one is taken
-    as defined, and such a step is not put together yet."""
+    """Check what can be known before the first request. Values that an earlier step saves count as defined;
+    the request of a step that uses them is not composed yet."""
     problems: list[Problem] = []
     if isinstance(recipe.input, HttpFlow):
         from baselinekit.replaying.flow import problems_of_flow
@@ -314,17 +322,17 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
         if not undefined and not saved.keys() & names:
             try:
                 request = compose(scope.expand(step, at), scope.expand(execution), setting, at)
-                _admitted(request, setting, _short_secrets(step, execution, setting))
+                _admit(request, setting, _short_secrets(step, execution, setting))
             except InvalidInput as error:
                 problems += error.problems
             except Refused as error:
-                # Where the recipe says whom it asks.
-                stated = [name for name in ("url", "endpoint", "path") if getattr(step, name) is not None]
-                where = (*at, *(stated[:1] or [""]))
+                # The place where the recipe states the address.
+                given = [name for name in ("url", "endpoint", "path") if getattr(step, name) is not None]
+                place = (*at, *(given[:1] or [""]))
                 if step.url is None and execution.base_url is not None:
-                    where = (*EXECUTION, "base_url")
+                    place = (*EXECUTION, "base_url")
                 raise Refused(
-                    *(problem if problem.at else replace(problem, at=where) for problem in error.problems)
+                    *(problem if problem.at else replace(problem, at=place) for problem in error.problems)
                 ) from None
         for key, path in step.save.items():
             from baselinekit.replaying.flow import problems_of_path
@@ -336,7 +344,7 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
 
 
 def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
-    """What stands in the files that it sends. A path that hangs on an earlier answer is not known yet."""
+    """Yield the contents of the files that it sends, except where a path depends on an earlier answer."""
     from baselinekit.replaying.files import read_bytes
 
     for step, _ in step_places(recipe):
@@ -346,33 +354,40 @@ def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
 
 
 def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
-    """The operator's base_url goes first: then the variables in the recipe's need not be defined."""
+    """Leave out base_url where the operator overrides it: the variables in it need not be defined then."""
     execution: HttpExecution = recipe.execution
     unused = setting.surroundings.override_base_url and execution.base_url
     return replace(execution, base_url=None) if unused else execution
 
 
-# One request: with its cookies, its redirects and its retries, admitted each time it goes out.
+# One request with its cookies, redirects and retries; each time it is sent it is checked again.
 
 
-def _ask(
-    request: Request, redirects: int, retries: int, setting: Setting, cookies: Cookies, short: set[str]
+def _follow(
+    request: Request,
+    redirects: int,
+    retries: int,
+    setting: Setting,
+    cookies: Cookies,
+    short_secrets: set[str],
 ) -> tuple[Response, float, int]:
-    """The answer after its redirects, the seconds that its requests took, and how many were asked again.
-    `short`: the short secrets in it, none of which is in a redirected one."""
+    """Return the answer after redirects, the seconds that its requests took, and the number of retries.
+    `short_secrets`: those in the request; a redirected request has none of them."""
     deadline = time.monotonic() + request.timeout
     seconds, retried = 0.0, 0
     for hop in range(max(0, redirects) + 1):
-        out = request
-        if received := cookies.header_for(request.url):  # what the recipe says itself goes first
-            own = [value for name, value in request.headers if name.lower() == "cookie"][:1]
-            names = {pair.partition("=")[0].strip() for pair in "".join(own).split(";")}
-            pairs = [pair for pair in received.split("; ") if pair.partition("=")[0] not in names]
-            rest = (pair for pair in request.headers if pair[0].lower() != "cookie")
-            out = replace(request, headers=(*rest, ("Cookie", "; ".join([*filter(None, own), *pairs]))))
+        outgoing = request
+        if received_cookies := cookies.header_for(request.url):  # cookies in the recipe take precedence
+            own_cookies = [value for name, value in request.headers if name.lower() == "cookie"][:1]
+            names = {pair.partition("=")[0].strip() for pair in "".join(own_cookies).split(";")}
+            pairs = [pair for pair in received_cookies.split("; ") if pair.partition("=")[0] not in names]
+            other_headers = (pair for pair in request.headers if pair[0].lower() != "cookie")
+            outgoing = replace(
+                request, headers=(*other_headers, ("Cookie", "; ".join([*filter(None, own_cookies), *pairs])))
+            )
         if hop:
-            out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
-        admitted = _admitted(out, setting, () if hop else short)
+            outgoing = replace(outgoing, timeout=max(0.001, deadline - time.monotonic()))
+        admitted = _admit(outgoing, setting, () if hop else short_secrets)
         response, tries = ask_with_retries(admitted, retries, setting)
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request, response)
@@ -385,25 +400,25 @@ def _ask(
 
 
 def _short_secrets(step: HttpRequest, execution: HttpExecution, setting: Setting) -> set[str]:
-    """The secrets that a recipe names and that are too short to be found inside of its request."""
-    known = setting.scope.secrets
-    if all(len(secret.value) >= SHORTEST_WITHIN for secret in known.values()):
+    """Return the names of the recipe's secrets that are too short to be searched for in its request."""
+    secrets = setting.scope.secrets
+    if all(len(secret.value) >= SHORTEST_WITHIN for secret in secrets.values()):
         return set()
     names = {*names_in(step), *names_in(execution), *names_in(setting.http.headers)}
-    return {name for name in names & known.keys() if len(known[name].value) < SHORTEST_WITHIN}
+    return {name for name in names & secrets.keys() if len(secrets[name].value) < SHORTEST_WITHIN}
 
 
-def _admitted(request: Request, setting: Setting, used: Iterable[str] = ()) -> Request:
-    """The request with who decides on its address. Refused, unless it may go out with the secrets in it.
-    `used`: the names of short ones among them."""
+def _admit(request: Request, setting: Setting, short_secrets: Iterable[str] = ()) -> Request:
+    """Return the request with the check of its address; Refused unless it may be sent with the secrets in it.
+    `short_secrets`: the names of the short ones among them."""
     secrets: list[tuple[str, Secret]] = []
-    if known := setting.scope.secrets:
+    if known_secrets := setting.scope.secrets:
         texts = [request.url, request.content.decode("utf-8", "replace")]
         texts += [text for pair in request.headers for text in pair]
         if request.digest:
             texts += [request.digest.username or "", request.digest.password or ""]
-        names = sorted({*setting.redactor.sent_in(texts), *used})
-        secrets = [(name, known[name]) for name in names if name in known]
+        names = sorted({*setting.redactor.sent_in(texts), *short_secrets})
+        secrets = [(name, known_secrets[name]) for name in names if name in known_secrets]
     setting.trust.check_request(request.url, secrets)
     if isinstance(request.verify, str) and request.url[:6].lower() == "https:":
         check_authorities(request.url, request.verify, setting)
@@ -411,13 +426,13 @@ def _admitted(request: Request, setting: Setting, used: Iterable[str] = ()) -> R
 
 
 def _redirected(request: Request, response: Response) -> Request:
-    """The request that a redirect asks for. Credentials never travel to another origin (F17)."""
+    """Return the request that a redirect asks for. Credentials are never sent to another origin (F17)."""
     location = response.header("location")
     try:
-        url = normal(urljoin(request.url, location.strip()))
+        url = normalize_url(urljoin(request.url, location.strip()))
     except (InvalidInput, ValueError):
-        what = f"a redirect ({response.status}) to {shown(location)!r}, which cannot be followed"
-        raise cannot("BK308", what) from None
+        message = f"a redirect ({response.status}) to {url_for_message(location)!r}, which cannot be followed"
+        raise cannot("BK308", message) from None
     method, content = request.method, request.content
     headers = [pair for pair in request.headers if pair[0].lower() != "cookie"]
     becomes_get = response.status == 303 or (response.status in (301, 302) and method == "POST")
@@ -428,43 +443,43 @@ def _redirected(request: Request, response: Response) -> Request:
         headers += [pair for pair in request.headers if pair[0].lower() == "cookie"]
         return replace(request, method=method, url=url, content=content, headers=tuple(headers))
     if content:
-        what = f"a redirect ({response.status}) would send the body to {origin(url)}"
-        raise cannot("BK308", what, "request that address directly, if it is the right one")
+        message = f"a redirect ({response.status}) would send the body to {origin(url)}"
+        raise cannot("BK308", message, "request that address directly, if it is the right one")
     headers = [pair for pair in headers if pair[0].lower() in _HARMLESS]
     return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
 
 
 def ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple[Response, int]:
-    """The answer, and how many tries it took: asked again when nothing was sent, and when the server says
-    that it was too busy and asking twice does no harm. All happens within the time limit of the request."""
+    """Return the answer and the number of tries. A request is retried when nothing was sent, and when the
+    server was too busy and the method is idempotent, all within the time limit of the request."""
     clients = setting.clients
     deadline = time.monotonic() + request.timeout
-    left = request.timeout
+    remaining = request.timeout
     tries = 0
     while True:
         tries += 1
-        longest = _WAITS[min(tries, len(_WAITS)) - 1]
-        wait = longest * (0.5 + random.random() / 2)  # workers do not all come back at once
+        longest_wait = _WAITS[min(tries, len(_WAITS)) - 1]
+        wait = longest_wait * (0.5 + random.random() / 2)  # so that workers do not all retry at once
         try:
-            response = clients.send(replace(request, timeout=left) if tries > 1 else request)
+            response = clients.send(replace(request, timeout=remaining) if tries > 1 else request)
         except CannotReplay as error:
-            left = deadline - time.monotonic()
+            remaining = deadline - time.monotonic()
             nothing_sent = any(problem.code == "BK301" for problem in error.problems)
-            if tries > retries or not nothing_sent or wait >= left:
+            if tries > retries or not nothing_sent or wait >= remaining:
                 raise
         else:
             if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
                 return response, tries
-            stated = response.header("retry-after").strip()  # seconds, or a date
-            if stated.isascii() and stated.isdigit() and len(stated) < 10:
-                wait = float(stated)
-            elif (at := http_date(stated)) is not None:
-                wait = max(0.0, at - clients.now())
-            left = deadline - time.monotonic()
-            if wait > _LONGEST_WAIT or wait >= left:
+            retry_after = response.header("retry-after").strip()  # seconds, or a date
+            if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
+                wait = float(retry_after)
+            elif (retry_time := http_date(retry_after)) is not None:
+                wait = max(0.0, retry_time - clients.now())
+            remaining = deadline - time.monotonic()
+            if wait > _LONGEST_WAIT or wait >= remaining:
                 return response, tries
         clients.sleep(wait)
-        left -= wait
+        remaining -= wait
 
 
 ROW = Row(check_http, replay_http, files_of_http)

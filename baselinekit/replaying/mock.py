@@ -1,4 +1,4 @@
-"""Replays a mock: its answer is the one that is written down."""
+"""Replays a mock: its answer is the one written in the recipe."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -9,7 +9,7 @@ from baselinekit.kinds.mock import KIND, MockExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replaying.settings import Row, Setting, check_defined
-from baselinekit.replaying.traces import answer_of_value, spoken
+from baselinekit.replaying.traces import answer_of_value, plain_observation
 from baselinekit.variables import as_text
 
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
@@ -17,20 +17,20 @@ _DRAWN_BYTES = 6
 
 
 def replay_mock(recipe: Recipe, setting: Setting) -> Observation:
-    asked: ConversationInput = setting.scope.expand(recipe.input, INPUT)
+    conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
     execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
-    seconds = _delay(execution, asked.case or setting.asker, setting.turn)
+    seconds = _delay(execution, conversation.case or setting.asker, setting.turn)
     if seconds:
         setting.clients.sleep(seconds)
     if isinstance(recipe.execution.response, str):
         parts = (as_text(setting.scope.expand(part)) for part in _QUESTION.split(recipe.execution.response))
-        return spoken(question_of(asked).join(parts), seconds)
+        return plain_observation(question_of(conversation).join(parts), seconds)
     return answer_of_value(execution.response, seconds, KIND.whom(recipe))
 
 
 def _delay(execution: MockExecution, case: str, turn: int) -> float:
-    """The seconds until the answer comes. Within a range they are drawn by the case and the attempt: a run
-    that is repeated takes as long."""
+    """Return the seconds until the answer. Within a range they depend on the case and the attempt, so that a
+    repeated run takes as long."""
     least, most = float(execution.delay or 0), execution.delay_max
     if most is None or most <= least:
         return least
@@ -39,7 +39,7 @@ def _delay(execution: MockExecution, case: str, turn: int) -> float:
 
 
 def check_mock(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, and an answer that nobody could read."""
+    """Refuse undefined variables, and an answer that cannot be read."""
     check_defined(recipe, setting)
     replay_mock(replace(recipe, execution=replace(recipe.execution, delay=None, delay_max=None)), setting)
 

@@ -1,4 +1,4 @@
-"""Replays a service that is sent messages: one POST of JSON, sent again where it is not there or too busy."""
+"""Replays a service that takes messages: one POST of JSON, retried where it is unreachable or too busy."""
 
 import random
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from baselinekit.variables import unexpanded_in
 _TIMEOUT = 120
 _RETRIES = 2
 _FIRST_WAIT, _LONGEST_WAIT, _SPREAD = 1.0, 60.0, 0.25
-_AGAIN = frozenset((408, 429, 500, 502, 503, 504))
+_RETRIED_STATUSES = frozenset((408, 429, 500, 502, 503, 504))
 _UNREACHED = "BK301"
 
 
@@ -27,7 +27,7 @@ def replay_post(recipe: Recipe, setting: Setting) -> Observation:
     execution: PostExecution = recipe.execution
     retries = _RETRIES if execution.retries is None else execution.retries
     request = _request(recipe, setting)
-    for tried, wait in enumerate((*_waits(retries), None), 1):
+    for attempt, wait in enumerate((*_waits(retries), None), 1):
         try:
             observation = replay_http(request, setting)
         except CannotReplay as error:
@@ -35,44 +35,44 @@ def replay_post(recipe: Recipe, setting: Setting) -> Observation:
                 raise
         else:
             status = observation.output["status"]
-            if wait is None or status not in _AGAIN:
-                return _answer(recipe, observation, tried)
+            if wait is None or status not in _RETRIED_STATUSES:
+                return _answer(recipe, observation, attempt)
         setting.clients.sleep(wait)
     raise AssertionError("the last wait is None")
 
 
 def _waits(retries: int) -> Iterator[float]:
-    """Each twice as long as the one before, and none quite alike: not all come back at once."""
+    """Yield the waits before retries, each about twice as long as the last, with jitter."""
     for number in range(retries):
         wait = min(_FIRST_WAIT * 2**number, _LONGEST_WAIT)
         yield wait * (1 - _SPREAD + 2 * _SPREAD * random.random())
 
 
 def check_post(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, an address that cannot or may not be asked."""
+    """Refuse undefined variables, and an address that is invalid or not allowed."""
     try:
         check_http(_request(recipe, setting), setting)
     except BaselinekitError as error:
-        raise type(error)(*map(_at_execution, error.problems)) from None
+        raise type(error)(*map(_move_to_execution, error.problems)) from None
 
 
-def _at_execution(problem: Problem) -> Problem:
-    """What is wrong with the request, told where the recipe says it."""
+def _move_to_execution(problem: Problem) -> Problem:
+    """Return a problem of the request with its place in the recipe."""
     at = problem.at or ()
-    stated = at[:2] == INPUT and at[2:3] in (("url",), ("headers",), ("auth",))
-    return replace(problem, at=(*EXECUTION, *at[2:])) if stated else problem
+    is_from_execution = at[:2] == INPUT and at[2:3] in (("url",), ("headers",), ("auth",))
+    return replace(problem, at=(*EXECUTION, *at[2:])) if is_from_execution else problem
 
 
 def _request(recipe: Recipe, setting: Setting) -> Recipe:
     execution: PostExecution = recipe.execution
-    asked: ConversationInput = setting.scope.expand(recipe.input, INPUT)
+    conversation: ConversationInput = setting.scope.expand(recipe.input, INPUT)
     return Recipe(
         HttpRequest(
             "POST",
             url=execution.url,
             headers=execution.headers,
             auth=execution.auth,
-            json=unexpanded_in(question_as_json(asked, setting)),
+            json=unexpanded_in(question_as_json(conversation, setting)),
             timeout=_TIMEOUT if execution.timeout is None else execution.timeout,
             redirects=0,
             retries=0,
@@ -81,26 +81,27 @@ def _request(recipe: Recipe, setting: Setting) -> Recipe:
     )
 
 
-def question_as_json(asked: ConversationInput, setting: Setting) -> dict[str, Json]:
-    """What a service, or a program that is asked about many cases at once, is told of a case."""
+def question_as_json(conversation: ConversationInput, setting: Setting) -> dict[str, Json]:
+    """Return the JSON by which a service, or a program that answers many cases at once, is asked about a
+    case."""
     return {
-        "id": asked.case or setting.asker,
-        "question": question_of(asked),
-        "messages": [message_as_json(one) for one in asked.messages],
-        "guideline_files": asked.guideline_files,
-        "input_files": asked.input_files,
+        "id": conversation.case or setting.asker,
+        "question": question_of(conversation),
+        "messages": [message_as_json(message) for message in conversation.messages],
+        "guideline_files": conversation.guideline_files,
+        "input_files": conversation.input_files,
     }
 
 
-def _answer(recipe: Recipe, observation: Observation, tried: int) -> Observation:
+def _answer(recipe: Recipe, observation: Observation, attempt: int) -> Observation:
     status, body = observation.output["status"], observation.output.get("body")
-    who = KIND.whom(recipe)
+    source = KIND.whom(recipe)
     if not 200 <= status < 300:
-        raise cannot("BK794", f"{who} answered with status {status}", "check the service")
+        raise cannot("BK794", f"{source} answered with status {status}", "check the service")
     seconds = observation.seconds
-    read = answer_of_text if isinstance(body, str) else answer_of_value
-    told = read(body, seconds, who)
-    return replace(told, attempts=tried, notes=(*observation.notes, *told.notes))
+    parse = answer_of_text if isinstance(body, str) else answer_of_value
+    answer = parse(body, seconds, source)
+    return replace(answer, attempts=attempt, notes=(*observation.notes, *answer.notes))
 
 
 ROW = Row(check_post, replay_post)

@@ -1,4 +1,4 @@
-"""Replays a prompt: a template with its inputs is asked of a model that the configuration names."""
+"""Replays a prompt: a template with its inputs is sent to a model that the configuration names."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replaying.files import (
     check_model,
     check_scores,
-    load,
-    loaded,
+    load_document,
+    parse_document,
+    path_from_root,
     read_text,
-    shown,
     texts_in,
     with_files,
 )
@@ -34,9 +34,9 @@ _LISTS = (".yaml", ".yml", ".json")
 
 @frozen
 class Template:
-    """The messages as they are written, and what their names stand for. `places`: where in the recipe each
-    is written; None: in `file`, which is a name and its text. `{{name}}` is expanded once: what an input
-    brings in is not looked at again."""
+    """The messages as written, and the values of the names in them. `places`: where in the recipe each
+    message is written; None: in `file`, a name and its text. `{{name}}` is expanded once: names within an
+    input are not expanded."""
 
     messages: tuple[Message, ...]
     places: tuple[Path | None, ...]
@@ -51,7 +51,7 @@ class Template:
         )
 
     def problems(self) -> Iterator[Problem]:
-        """Names that nothing stands for, and inputs that no message asks for."""
+        """Yield the undefined names, and the inputs that no message uses."""
         used: set[str] = set()
         for message, at in zip(self.messages, self.places, strict=True):
             for name in names_in(message.content):
@@ -62,14 +62,14 @@ class Template:
                     yield self._undefined(name, at, error.problems[0])
         for name in self.inputs:
             if name not in used:
-                what, hint = f"the template does not use {name!r}", nearest(name, used)
-                yield Problem("BK351", what, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
+                unused, hint = f"the template does not use {name!r}", nearest(name, used)
+                yield Problem("BK351", unused, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
-        """Something that the configuration knows and nobody has set is told as it is."""
+        """Return the problem of an undefined name. That of a variable which is declared but not set stays."""
         path, text = self.file
-        position = text.find("{{")  # where the template asks for it first
-        while position >= 0:  # read with the sign before it, which may be a backslash
+        position = text.find("{{")  # where the template first uses it
+        while position >= 0:  # with the character before it, which may be a backslash
             if name in names_in(text[max(0, position - 1) : text.find("}}", position) + 2]):
                 break
             position = text.find("{{", position + 2)
@@ -79,60 +79,60 @@ class Template:
         hint = nearest(name, self.inputs) or (
             f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
         )
-        what = f"the template uses {{{{{name}}}}}, which is not an input"
-        return Problem("BK350", what, hint, where, at)
+        message = f"the template uses {{{{{name}}}}}, which is not an input"
+        return Problem("BK350", message, hint, where, at)
 
     @property
     def fingerprint(self) -> str:
-        """A short name for the prompt, inputs aside."""
+        """A hash of the prompt without its inputs."""
         text = "\0".join(f"{message.role}\0{message.content}" for message in self.messages)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _template_of(recipe: Recipe, setting: Setting) -> Template:
-    """The template of a recipe, read; its inputs read and expanded."""
-    asked: PromptInput = recipe.input
-    inputs = _inputs(asked, setting)
+    """Read the template of a recipe and its expanded inputs."""
+    prompt_input: PromptInput = recipe.input
+    inputs = _inputs(prompt_input, setting)
     scope = setting.scope.with_saved(inputs)
-    own = {name: inputs[name] for name in asked.inputs}
+    own_inputs = {name: inputs[name] for name in prompt_input.inputs}
     messages: list[Message] = []
     places: list[Path | None] = []
     file = ("", "")
     if recipe.execution.system:
         messages.append(Message("system", recipe.execution.system))
         places.append((*EXECUTION, "system"))
-    if asked.prompt is not None:
-        path = as_text(setting.scope.expand(asked.prompt, (*INPUT, "prompt")))
-        file = (shown(setting.surroundings, path), read_text(setting.surroundings, path))
+    if prompt_input.prompt is not None:
+        path = as_text(setting.scope.expand(prompt_input.prompt, (*INPUT, "prompt")))
+        file = (path_from_root(setting.surroundings, path), read_text(setting.surroundings, path))
         is_list = os.path.splitext(path)[1].lower() in _LISTS
         messages += _messages(*file) if is_list else [Message("user", file[1])]
         places += [None] * (len(messages) - len(places))
-    elif asked.messages is not None:
-        messages += asked.messages
-        places += ((*INPUT, "messages", number) for number in range(len(asked.messages)))
+    elif prompt_input.messages is not None:
+        messages += prompt_input.messages
+        places += ((*INPUT, "messages", number) for number in range(len(prompt_input.messages)))
     else:
-        messages.append(Message("user", asked.text or ""))
+        messages.append(Message("user", prompt_input.text or ""))
         places.append((*INPUT, "text"))
-    return Template(tuple(messages), tuple(places), scope, own, file)
+    return Template(tuple(messages), tuple(places), scope, own_inputs, file)
 
 
-def _inputs(asked: PromptInput, setting: Setting) -> dict[str, Json]:
-    """Those of the file, and over them those that stand in the recipe."""
+def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
+    """Return the inputs of the file, overridden by those of the recipe."""
     inputs: dict[str, Json] = {}
-    if asked.inputs_from is not None:
-        path = as_text(setting.scope.expand(asked.inputs_from, (*INPUT, "inputs_from")))
-        value = load(setting.surroundings, path)
+    if prompt_input.inputs_from is not None:
+        path = as_text(setting.scope.expand(prompt_input.inputs_from, (*INPUT, "inputs_from")))
+        value = load_document(setting.surroundings, path)
         if not isinstance(value, dict):
-            at = Place(shown(setting.surroundings, path), 1, 1)
+            at = Place(path_from_root(setting.surroundings, path), 1, 1)
             raise InvalidInput(Problem("BK353", "inputs must be a mapping: name: value", "", at))
         inputs |= value
-    inputs |= setting.scope.expand(asked.inputs, (*INPUT, "inputs"))
+    inputs |= setting.scope.expand(prompt_input.inputs, (*INPUT, "inputs"))
     return {name: with_files(value, setting.surroundings) for name, value in inputs.items()}
 
 
 def _messages(path: str, text: str) -> Iterator[Message]:
-    """The messages of a template in YAML or JSON."""
-    items, at = loaded(text, path), Place(path, 1, 1)
+    """Yield the messages of a template in YAML or JSON."""
+    items, at = parse_document(text, path), Place(path, 1, 1)
     if isinstance(items, dict) and items.keys() == {"messages"}:
         items = items["messages"]
     if not isinstance(items, list) or not items:
@@ -144,13 +144,15 @@ def _messages(path: str, text: str) -> Iterator[Message]:
         if not isinstance(item, dict) or item.keys() != {"role", "content"}:
             item = {"role": None, "content": None}
         if item["role"] not in _ROLES or not isinstance(item["content"], str):
-            what = f"message {number} is not {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
-            raise InvalidInput(Problem("BK353", what, "", at))
+            message = (
+                f"message {number} is not {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
+            )
+            raise InvalidInput(Problem("BK353", message, "", at))
         yield Message(item["role"], item["content"])
 
 
 def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
-    """The model's answer: a text, JSON, or what `collect` names."""
+    """Return the model's answer: a text, JSON, or what `collect` names."""
     execution: PromptExecution = recipe.execution
     template = _template_of(recipe, setting)
     answer = setting.clients.models.ask(
@@ -166,7 +168,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
             asker=setting.asker,
         )
     )
-    output, flaw = _output(answer, execution)
+    output, flaw = _build_output(answer, execution)
     return Observation(
         output,
         answer.seconds,
@@ -180,7 +182,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def check_prompt(recipe: Recipe, setting: Setting) -> None:
-    """Everything that can be wrong before a model is asked: its name, the files, the names in them."""
+    """Check what can be known before the model is asked: its name, the files, the names in them."""
     execution: PromptExecution = recipe.execution
     problems: list[Problem] = []
     for name in ("inputs", "prompt", "inputs_from"):
@@ -200,33 +202,35 @@ def check_prompt(recipe: Recipe, setting: Setting) -> None:
 
 
 def inputs_of_prompt(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
-    """Its inputs, those of the file too, and the names in its template."""
+    """Return its inputs, including those of the file, and the names in its template."""
     template = _template_of(recipe, setting)
-    asked = frozenset(name for message in template.messages for name in names_in(message.content))
-    return _inputs(recipe.input, setting), asked
+    used_names = frozenset(name for message in template.messages for name in names_in(message.content))
+    return _inputs(recipe.input, setting), used_names
 
 
 def files_of_prompt(recipe: Recipe, setting: Setting) -> Iterator[str]:
-    """What stands in its template, in the file of its inputs, and in those that these name."""
-    asked, around, expand = recipe.input, setting.surroundings, setting.scope.expand
-    for path in filter(None, (asked.prompt, asked.inputs_from)):
-        yield read_text(around, as_text(expand(path, INPUT)))
-    if asked.inputs_from is not None:
-        yield from texts_in(load(around, as_text(expand(asked.inputs_from, INPUT))), around)
-    yield from texts_in(expand(asked.inputs, INPUT), around)
+    """Yield the texts of its template, of the file of its inputs, and of the files that the inputs name."""
+    prompt_input, surroundings, expand = recipe.input, setting.surroundings, setting.scope.expand
+    for path in filter(None, (prompt_input.prompt, prompt_input.inputs_from)):
+        yield read_text(surroundings, as_text(expand(path, INPUT)))
+    if prompt_input.inputs_from is not None:
+        yield from texts_in(
+            load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT))), surroundings
+        )
+    yield from texts_in(expand(prompt_input.inputs, INPUT), surroundings)
 
 
 def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setting) -> Iterator[Problem]:
-    """Tool calls of a model that has no way to tell them."""
+    """Yield a problem where tool calls are collected from a model that cannot report them."""
     model = setting.surroundings.models.get(name)
     if "tool_calls" in (collect or ()) and model is not None and not model.tells_tool_calls:
-        what = f"the model {name!r} cannot report which tools were called, and `collect` names them"
+        message = f"the model {name!r} cannot report which tools were called, and `collect` names them"
         hint = "leave `tool_calls` out, or use `openai` or `anthropic`, or a program with `output: json`"
-        yield Problem("BK617", what, hint, at=(*EXECUTION, "collect"))
+        yield Problem("BK617", message, hint, at=(*EXECUTION, "collect"))
 
 
-def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | None]:
-    """The output, and why it is none that one would keep."""
+def _build_output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | None]:
+    """Return the output, and why it should not be stored, or None."""
     value: Json = answer.text
     flaw = None
     if execution.parse == "json":
@@ -244,19 +248,19 @@ def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | Non
 
 
 def flaw_of_calls(answer: Answer) -> str | None:
-    """Why an answer of which only the text is kept is none: it called tools instead of saying something."""
+    """Return why an answer without text cannot be stored: the model called tools instead of writing text."""
     if answer.text.strip() or not answer.tool_calls:
         return None
     hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
     return f"the model called tools and wrote no text: {hint}"
 
 
-def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
-    """Tool calls as an output holds them: `[{name, input}]`, with the output where it is known. An empty list
-    says that none was called, so it takes somebody who said so."""
+def calls_as_json(calls: tuple[ToolCall, ...] | None, source: str) -> list[Json]:
+    """Return tool calls as an output holds them: `[{name, input}]`, with the output where it is known. None
+    is an error: an empty list means that no tool was called, and that must be reported."""
     if calls is None:
         hint = "make it answer with {text, tool_calls}: an empty list where none was called"
-        raise cannot("BK617", f"{who} did not say whether it called tools, and `collect` names them", hint)
+        raise cannot("BK617", f"{source} did not say whether it called tools, and `collect` names them", hint)
     return [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls

@@ -1,4 +1,4 @@
-"""A value of a test is not replayed: pytest runs the test, which hands it in and compares it."""
+"""A value of a test is not replayed: pytest runs the test, which compares the value."""
 
 import shlex
 
@@ -14,7 +14,7 @@ def replay_pytest(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def check_pytest(recipe: Recipe, setting: Setting) -> None:
-    """Nobody is asked: there is nothing that could be wrong."""
+    """Nothing to check: no request is sent."""
 
 
 ROW = Row(check_pytest, replay_pytest)

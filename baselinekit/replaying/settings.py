@@ -1,4 +1,4 @@
-"""What a replay is handed, how much a data file may ask for, and the URL that comes of both."""
+"""What a replay needs besides its recipe, the limits for data files, and the URL of a request."""
 
 import dataclasses
 import ipaddress
@@ -38,8 +38,8 @@ from baselinekit.replaying.answer import DEFAULT_MAX_BODY
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope, as_text, field_names, names_in
 
-# What a replay needs besides its recipe, and how much a data file may ask for: less than the
-# configuration grants, as it likes; more, never. Nor does a file say that certificates are not checked.
+# What a replay needs besides its recipe, and the limits for data files: a file may ask for less than the
+# configuration grants, never for more. Nor may a file turn off the check of certificates.
 
 
 MANY_REDIRECTS = 5
@@ -51,8 +51,8 @@ _REDIRECTS = 20
 
 @frozen
 class Ceilings:
-    """`case_timeout`: for all that a case of an eval asks. `skills` and `models`: the time that the
-    configuration gives each by name, where it says so."""
+    """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
+    `models`: the timeouts that the configuration sets for them, by name."""
 
     timeout: Seconds = _TIMEOUT
     case_timeout: Seconds = _CASE_TIMEOUT
@@ -64,26 +64,26 @@ class Ceilings:
     models: Mapping[str, Seconds] = field(default_factory=dict)
 
     def of_a_case(self) -> "Ceilings":
-        """Those of a case of an eval, in which an agent may work for long."""
+        """Return the limits for a case of an eval, in which an agent may work for long."""
         return replace(self, timeout=self.case_timeout)
 
     def granted(self, recipe: Recipe) -> Seconds | None:
-        """The time that the configuration gives the skill or the model that is asked."""
+        """Return the timeout that the configuration sets for the skill or the model that is asked."""
         family, name = kind_of(recipe).asks(recipe)
         times = {"skills": self.skills, "models": self.models}.get(family, {})
         return times.get(name)
 
     def granting(self, timeout: Seconds | None) -> "Ceilings":
-        """With the time that the operator has typed."""
+        """Return the limits raised to the timeout that the operator has given."""
         return replace(self, timeout=max(self.timeout, timeout or 0))
 
 
 def ceilings_of(config: Config) -> Ceilings:
-    """What `limits:` states; else the larger of our own and what `http:` gives every request."""
+    """Return the limits that `limits:` states; else the larger of the default and the value under `http:`."""
     limits, http = config.limits, config.http
 
-    def most(stated: Seconds | None, ours: Seconds, given: Seconds | None) -> Seconds:
-        return max(ours, given or 0) if stated is None else stated
+    def most(configured: Seconds | None, default: Seconds, given: Seconds | None) -> Seconds:
+        return max(default, given or 0) if configured is None else configured
 
     return Ceilings(
         timeout=most(limits.timeout, _TIMEOUT, http.timeout),
@@ -98,27 +98,27 @@ def ceilings_of(config: Config) -> Ceilings:
 
 
 def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
-    """Refused, with each place, where a recipe asks for more than it may."""
+    """Raise Refused, with each place, where a recipe exceeds the limits."""
     problems: list[Problem] = []
     granted = ceilings.granting(ceilings.granted(recipe))
-    for at, stated in kind_of(recipe).limited(recipe):
+    for at, part in kind_of(recipe).limited(recipe):
         for name in ("timeout", "max_body", "retries", "redirects"):
-            value, most = getattr(stated, name, None), getattr(granted, name)
-            wanted = MANY_REDIRECTS if value is True else value
-            if wanted is not None and wanted > most:
-                problems.append(above(name, wanted, most, (*at, name)))
+            value, maximum = getattr(part, name, None), getattr(granted, name)
+            requested = MANY_REDIRECTS if value is True else value
+            if requested is not None and requested > maximum:
+                problems.append(above(name, requested, maximum, (*at, name)))
     if getattr(recipe.execution, "verify", None) is False and ceilings.verify:
         problems.append(unverified())
     if problems:
         raise Refused(*problems)
 
 
-def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
-    """`setting`: its name under `limits:`, where the file calls it otherwise."""
+def above(name: str, requested: Seconds, maximum: Seconds, at: Path, setting: str | None = None) -> Problem:
+    """`setting`: its name under `limits:`, where that is not the name in the file."""
     hint = "set a lower value"
-    if wanted < math.inf:
-        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
-    return Problem("BK408", f"{name}: {wanted} is more than a file may set, {most}", hint, at=at)
+    if requested < math.inf:
+        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {requested}}}`"
+    return Problem("BK408", f"{name}: {requested} is more than a file may set, {maximum}", hint, at=at)
 
 
 def unverified() -> Problem:
@@ -130,12 +130,12 @@ def unverified() -> Problem:
 
 
 def foreign_authorities(where: str, file: str) -> Problem:
-    what = (
+    message = (
         f"a baseline file may not say which certificates are trusted at {where}, "
         "which the configuration or the command line names"
     )
     hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
-    return Problem("BK408", what, hint, at=(*EXECUTION, "verify"))
+    return Problem("BK408", message, hint, at=(*EXECUTION, "verify"))
 
 
 Execute = Callable[[ProcessSpec], ProcessResult]
@@ -149,11 +149,11 @@ class ModelClient(Protocol):
 
 
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
-"""How alike the texts of each pair are, by a local model."""
+"""Return the similarity of the texts of each pair, by a local model."""
 
 
 Together = Callable[[Sequence[Callable[[], Answer]]], list[Answer]]
-"""Several questions, at the same time where that can be done."""
+"""Ask several questions, at the same time where possible."""
 
 
 def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
@@ -161,7 +161,7 @@ def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
 
 
 class NoModels:
-    """For a run that has none."""
+    """The client of a run without models."""
 
     def ask(self, ask: Ask) -> Answer:
         raise invalid("BK601", f"no model is called {ask.model!r}")
@@ -171,37 +171,37 @@ class NoModels:
 
 
 class OncePerRun:
-    """What is made once, for whoever asks for it first, and had by all others that ask: a check that a target
-    works, an answer to many questions. An error is kept too."""
+    """Values that are made once in a run and shared: the result of a healthcheck, the answers to a batch. An
+    error is kept too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: dict[object, tuple[threading.Lock, list[Callable[[], Any]]]] = {}
+        self._outcomes: dict[object, tuple[threading.Lock, list[Callable[[], Any]]]] = {}
 
     def get(self, key: object, make: Callable[[], Any]) -> Any:
         with self._lock:
-            lock, made = self._made.setdefault(key, (threading.Lock(), []))
+            lock, outcome = self._outcomes.setdefault(key, (threading.Lock(), []))
         with lock:
-            if not made:
+            if not outcome:
                 try:
                     value = make()
                 except BaselinekitError as error:
-                    made.append(partial(_raise, type(error), error.problems))
+                    outcome.append(partial(_raise, type(error), error.problems))
                 else:
-                    made.append(lambda: value)
-        return made[0]()
+                    outcome.append(lambda: value)
+        return outcome[0]()
 
 
 def _raise(kind: type[BaselinekitError], problems: Sequence[Problem]) -> None:
-    """Anew each time: several threads raise it."""
+    """Raise a new error each time: several threads raise it."""
     raise kind(*problems)
 
 
 @frozen
 class Clients:
-    """The ways out. Each blocks until it is done; a real one can be cancelled from another thread. `once`:
-    what a run makes only once. `batches`: of targets that answer many cases at a time, which cases there are:
-    by the target, what each is asked with."""
+    """The clients for requests, programs and models. Each call blocks until it is done; a real one can be
+    cancelled from another thread. `once`: what a run makes only once. `batches`: the inputs of the cases, by
+    target, for targets that answer many cases at once."""
 
     send: Callable[[Request], Response]
     execute: Execute
@@ -230,18 +230,18 @@ class Setting:
 
 
 def is_named(recipe: Recipe, setting: Setting) -> bool:
-    """Whether the operator or the configuration states this very target: then it is theirs, and not that of
-    the file which asks. How long it may take is for anybody to shorten."""
+    """Whether the operator or the configuration defines this very target, and not the file of the baseline.
+    The timeout may differ: any file may set it."""
     target = setting.surroundings.targets.get(getattr(recipe.execution, "target", ""))
     return target is not None and replace(target, timeout=recipe.execution.timeout) == recipe.execution
 
 
-def invalid(code: str, what: str, hint: str = "", at: Path | None = None) -> InvalidInput:
-    return InvalidInput(Problem(code, what, hint, at=at))
+def invalid(code: str, message: str, hint: str = "", at: Path | None = None) -> InvalidInput:
+    return InvalidInput(Problem(code, message, hint, at=at))
 
 
 def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
-    """The variables that a value uses and nobody has defined, each at its place."""
+    """Yield a problem for each undefined variable in a value, with its place."""
     if isinstance(value, str):
         for name in names_in(value):
             try:
@@ -257,12 +257,12 @@ def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
             yield from undefined_in(item, scope, (*at, index))
     elif value is not None and dataclasses.is_dataclass(value):
         for name in field_names(value.__class__):
-            if stated := getattr(value, name):
-                yield from undefined_in(stated, scope, (*at, name))
+            if field_value := getattr(value, name):
+                yield from undefined_in(field_value, scope, (*at, name))
 
 
 def check_defined(recipe: Recipe, setting: Setting) -> None:
-    """InvalidInput for the variables that nobody has defined."""
+    """Raise InvalidInput for undefined variables."""
     problems = [
         *undefined_in(recipe.input, setting.scope, INPUT),
         *undefined_in(recipe.execution, setting.scope, EXECUTION),
@@ -271,7 +271,7 @@ def check_defined(recipe: Recipe, setting: Setting) -> None:
         raise InvalidInput(*problems)
 
 
-# The URL of a request: put together, checked, and written in its one spelling.
+# The URL of a request: built, checked and normalized.
 
 
 _UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
@@ -280,14 +280,19 @@ _HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 
 
 def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:
-    """The whole URL of a request whose variables are expanded: put together, checked, and written in one way,
-    so that the check of an origin and the connection cannot read it differently (F16)."""
-    given = [name for name in ("endpoint", "path", "url") if getattr(step, name) is not None]
-    if len(given) > 1:
-        raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
-    at = (*at, *given)
+    """Return the URL of a request whose variables are expanded. It is built, checked and normalized, so that
+    the check of an origin and the connection cannot read it differently (F16)."""
+    given_names = [name for name in ("endpoint", "path", "url") if getattr(step, name) is not None]
+    if len(given_names) > 1:
+        raise invalid(
+            "BK311",
+            f"both `{given_names[0]}` and `{given_names[1]}` are given",
+            "keep one",
+            (*at, given_names[1]),
+        )
+    at = (*at, *given_names)
     if step.url is not None:
-        whole = as_text(step.url)
+        url = as_text(step.url)
     else:
         base = surroundings.override_base_url or execution.base_url or surroundings.base_url
         if not base:
@@ -296,16 +301,16 @@ def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundin
         endpoint = as_text(step.endpoint if step.endpoint is not None else (step.path or ""))
         if endpoint and not endpoint.startswith("/"):
             hint = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
-            raise invalid("BK311", f"`{given[0]}` must start with /: {endpoint!r}", hint, at)
-        whole = as_text(base).rstrip("/") + endpoint
+            raise invalid("BK311", f"`{given_names[0]}` must start with /: {endpoint!r}", hint, at)
+        url = as_text(base).rstrip("/") + endpoint
     if step.params:
-        pairs, whole = pairs_of(step.params), whole.partition("#")[0]
-        whole += f"{'&' if '?' in whole else '?'}{urlencode(pairs)}" if pairs else ""
-    return normal(whole, at)
+        pairs, url = pairs_of(step.params), url.partition("#")[0]
+        url += f"{'&' if '?' in url else '?'}{urlencode(pairs)}" if pairs else ""
+    return normalize_url(url, at)
 
 
 def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
-    """Names with their values as they are sent; a name with a list of them comes once for each."""
+    """Return names with their values as they are sent; a name with a list is repeated for each item."""
     return [
         (name, "" if item is None else as_text(item))
         for name, value in values.items()
@@ -313,20 +318,20 @@ def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
     ]
 
 
-def normal(url: str, at: Path = ()) -> str:
-    """A URL in its one spelling, or InvalidInput: http(s), no credentials, a plain host, ASCII."""
+def normalize_url(url: str, at: Path = ()) -> str:
+    """Return a URL in normal form, or raise InvalidInput: http(s), no credentials, a plain host, ASCII."""
     if _CONTROL.search(url):
-        raise invalid("BK311", f"a control character in the URL {shown(url)!r}", "remove it", at)
+        raise invalid("BK311", f"a control character in the URL {url_for_message(url)!r}", "remove it", at)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise invalid("BK311", f"{shown(url)} is not a URL: {error}", "", at) from None
+        raise invalid("BK311", f"{url_for_message(url)} is not a URL: {error}", "", at) from None
     if parts.scheme not in ("http", "https"):
         hint = "write http://… or https://…"
-        raise invalid("BK311", f"{shown(url)!r} is not an http or https URL", hint, at)
+        raise invalid("BK311", f"{url_for_message(url)!r} is not an http or https URL", hint, at)
     if "@" in parts.netloc:
-        raise invalid("BK311", f"{shown(url)} contains credentials", "give them under `auth:`", at)
+        raise invalid("BK311", f"{url_for_message(url)} contains credentials", "give them under `auth:`", at)
     host = parts.hostname or ""
     try:
         if ":" in host:
@@ -336,26 +341,26 @@ def normal(url: str, at: Path = ()) -> str:
     except ValueError:
         host = ""
     if not host.startswith("[") and not _HOST.fullmatch(host):
-        raise invalid("BK311", f"{shown(parts.geturl())} has no usable host", "", at)
-    where = f":{port}" if port is not None else ""
-    query = f"?{_quoted(parts.query)}" if parts.query else ""
-    return f"{parts.scheme}://{host}{where}{_quoted(parts.path) or '/'}{query}"
+        raise invalid("BK311", f"{url_for_message(parts.geturl())} has no usable host", "", at)
+    port_text = f":{port}" if port is not None else ""
+    query = f"?{_percent_encode(parts.query)}" if parts.query else ""
+    return f"{parts.scheme}://{host}{port_text}{_percent_encode(parts.path) or '/'}{query}"
 
 
-def _quoted(text: str) -> str:
+def _percent_encode(text: str) -> str:
     return _UNSAFE.sub(lambda match: quote(match[0], safe="", errors="replace"), text)
 
 
-def shown(url: str) -> str:
-    """A URL as a message may show it: without credentials, without its query."""
+def url_for_message(url: str) -> str:
+    """Return a URL for a message: without credentials and query."""
     address, query, _ = url.partition("?")
     address = re.sub(r"//[^/]*@", "//…@", address)
     return f"{address}{'?…' if query else ''}"
 
 
 class Row(NamedTuple):
-    """How recipes of a kind are replayed. `inputs`: what one is given by name, and the names that it asks
-    for; `batch`: the same for all recipes that are answered together."""
+    """The functions that replay recipes of one kind. `inputs`: the inputs of a recipe by name, and the names
+    that it uses; `batch`: a key shared by all recipes that are answered together."""
 
     check: Callable[[Recipe, Setting], None]
     replay: Callable[[Recipe, Setting], Observation]

@@ -1,7 +1,7 @@
-"""Replays a skill: what the configuration declares under its name, or a folder with a SKILL.md.
+"""Replays a skill: one that the configuration declares, or a folder with a SKILL.md.
 
 A program gets `{skill, input, parameters}` as JSON on its standard input and answers on its standard output,
-in JSON or in text. A callable `module:function` is called as `function(input, **parameters)`, in a child of
+in JSON or in text. A callable `module:function` is called as `function(input, **parameters)`, in a process of
 its own; its modules are looked up in the project's folder, after everything that is installed."""
 
 import os
@@ -37,7 +37,7 @@ from baselinekit.replaying.files import (
 from baselinekit.replaying.http import check_http, replay_http
 from baselinekit.replaying.prompt import calls_as_json, flaw_of_calls, problems_of_collect
 from baselinekit.replaying.settings import Row, Setting, check_defined, invalid
-from baselinekit.replaying.traces import answer_of_value, is_told
+from baselinekit.replaying.traces import answer_of_value, is_structured
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import NAME, unexpanded
 
@@ -50,21 +50,21 @@ _TOKENS = ("tokens_in", "tokens_out")
 
 
 def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
-    execution, skill = _declared(recipe, setting)
-    asked = with_files(_input(recipe, skill, setting), setting.surroundings)
+    execution, skill = _resolve_skill(recipe, setting)
+    skill_input = with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
     if skill.folder is not None:
-        observation = ask_model(skill.folder, skill, asked, execution, setting)
+        observation = ask_model(skill.folder, skill, skill_input, execution, setting)
     elif skill.http is not None:
-        observation = replay_http(_request(skill, asked, execution), setting)
+        observation = replay_http(_request(skill, skill_input, execution), setting)
         status = observation.output["status"]
         if not 200 <= status < 300:
-            what = f"the skill {execution.skill_name} answered with status {status}"
-            raise cannot("BK354", what, "check its service")
+            message = f"the skill {execution.skill_name} answered with status {status}"
+            raise cannot("BK354", message, "check its service")
         observation = replace(observation, output=observation.output["body"])
     else:
-        observation = _run(skill, asked, execution, setting)
+        observation = _run_program(skill, skill_input, execution, setting)
     if skill.output == "trace":
-        observation = _traced(observation, execution.skill_name)
+        observation = _with_trace(observation, execution.skill_name)
     if execution.collect is None:
         return observation
     output: dict[str, Json] = {}
@@ -77,18 +77,18 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def check_skill(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, and a skill that nobody declares, or that does not work as it is declared."""
+    """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""
     check_defined(recipe, setting)
     problems: list[Problem] = []
-    execution, skill = _declared(recipe, setting)
+    execution, skill = _resolve_skill(recipe, setting)
     name, collect = execution.skill_name, execution.collect or ()
     if skill.folder is not None:
         problems += problems_of_collect(collect, skill.model, setting)
     elif "tool_calls" in collect and skill.output != "trace":
-        what = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
-        declared = f"declare `skills: {{{name}: {{output: trace}}}}`"
-        hint = f"make it answer with {{output, tool_calls}}, and {declared}"
-        problems.append(Problem("BK617", what, hint, at=(*EXECUTION, "collect")))
+        message = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
+        declaration = f"declare `skills: {{{name}: {{output: trace}}}}`"
+        hint = f"make it answer with {{output, tool_calls}}, and {declaration}"
+        problems.append(Problem("BK617", message, hint, at=(*EXECUTION, "collect")))
     if problems:
         raise InvalidInput(*problems)
     check_scores(recipe.execution.scores, setting)
@@ -102,48 +102,50 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
 
 
 def inputs_of_skill(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
-    """What it is given by name, if it is: what else it could be given nobody knows."""
-    given = setting.scope.expand(recipe.input, INPUT)
-    return (given, frozenset(given)) if isinstance(given, dict) else ({}, frozenset())
+    """Return its inputs by name where its input is a mapping. Which names it uses is unknown: all of them."""
+    inputs = setting.scope.expand(recipe.input, INPUT)
+    return (inputs, frozenset(inputs)) if isinstance(inputs, dict) else ({}, frozenset())
 
 
 def files_of_skill(recipe: Recipe, setting: Setting) -> Iterator[str]:
-    """What stands in the files of its input, and in a SKILL.md: what a model is told of it. A program is what
-    is tested, and may change."""
-    _, skill = _declared(recipe, setting)
-    yield from texts_in(_input(recipe, skill, setting), setting.surroundings)
+    """Yield the texts of the files of its input, and of a SKILL.md, which a model is given. The files of a
+    program are left out: it is what is tested, and may change."""
+    _, skill = _resolve_skill(recipe, setting)
+    yield from texts_in(_expanded_input(recipe, skill, setting), setting.surroundings)
     if skill.folder is not None:
         yield _instructions(skill.folder, setting)
 
 
-def _declared(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
-    """The execution with its variables expanded, and what the configuration says of the skill."""
+def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
+    """Return the execution with its variables expanded, and the declaration of the skill."""
     execution: SkillExecution = setting.scope.expand(recipe.execution, EXECUTION)
     name, skills = execution.skill_name, setting.surroundings.skills
     at = (*EXECUTION, "skill_name")
     if name in skills:
         skill = skills[name]
-        if sum(stated is not None for stated in (skill.command, skill.python, skill.http, skill.folder)) != 1:
+        if sum(form is not None for form in (skill.command, skill.python, skill.http, skill.folder)) != 1:
             forms = "`command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
             hint = f"give it one of {forms}"
             raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
         return execution, skill
-    root, known = setting.surroundings.root, list(skills)
+    root, known_names = setting.surroundings.root, list(skills)
     for folder in _FOLDERS:
         file = os.path.join(folder, name, "SKILL.md")
         if NAME.fullmatch(name) and read_if_there(setting.surroundings, file, root):
             return execution, Skill(folder=os.path.dirname(file))
-        above = os.path.join(root, folder)
+        skills_folder = os.path.join(root, folder)
         with suppress(OSError):
-            entries = os.listdir(above)
-            known += (entry for entry in entries if os.path.isfile(os.path.join(above, entry, "SKILL.md")))
-    hint = nearest(name, known) or "declare it in baselinekit.yaml"
+            entries = os.listdir(skills_folder)
+            known_names += (
+                entry for entry in entries if os.path.isfile(os.path.join(skills_folder, entry, "SKILL.md"))
+            )
+    hint = nearest(name, known_names) or "declare it in baselinekit.yaml"
     example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
     raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
 
 
-def _input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
-    """The input, expanded; what the configuration calls files is written as `{file: path}` is."""
+def _expanded_input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
+    """Return the expanded input, with the paths that the configuration calls files as `{file: path}`."""
     value = setting.scope.expand(recipe.input, INPUT)
     if not isinstance(value, dict):
         return value
@@ -155,13 +157,13 @@ def _input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
 
 
 def ask_model(
-    folder: str, skill: Skill, asked: Json, execution: SkillExecution, setting: Setting
+    folder: str, skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting
 ) -> Observation:
     text = _instructions(folder, setting)
-    parts = []  # a text as it is, a mapping as one part for each name
-    for name, value in (asked if isinstance(asked, dict) else {"": asked}).items():
-        written = value if isinstance(value, str) else pretty(value, "  ")
-        parts.append(f"<{name}>\n{written}\n</{name}>" if name else written)
+    parts = []  # a text unchanged, a mapping as one part for each name
+    for name, value in (skill_input if isinstance(skill_input, dict) else {"": skill_input}).items():
+        rendered = value if isinstance(value, str) else pretty(value, "  ")
+        parts.append(f"<{name}>\n{rendered}\n</{name}>" if name else rendered)
     if execution.parameters:
         parts.append(f"<parameters>\n{pretty(dict(execution.parameters), '  ')}\n</parameters>")
     answer = setting.clients.models.ask(
@@ -186,7 +188,7 @@ def ask_model(
 
 
 def _instructions(folder: str, setting: Setting) -> str:
-    """What SKILL.md says, and the texts of its folder that it links to: a model cannot open them itself."""
+    """Return SKILL.md and the texts in its folder that it links to: a model cannot open them itself."""
     path = os.path.join(setting.surroundings.root, folder)
     text = _FRONT_MATTER.sub("", read_text(setting.surroundings, os.path.join(path, "SKILL.md")))
     parts, size = [text], 0
@@ -204,12 +206,12 @@ def _instructions(folder: str, setting: Setting) -> str:
 # A skill that is a program, a callable or a service.
 
 
-def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting) -> Observation:
+def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
     name = execution.skill_name
     timeout = next((limit for limit in (execution.timeout, skill.timeout) if limit is not None), _TIMEOUT)
     process = ProcessSpec(
         argv=tuple(_argv(skill, name, setting)),
-        stdin=to_bytes(_question(asked, execution)),
+        stdin=to_bytes(_payload(skill_input, execution)),
         env=child_environment(skill.env),
         cwd=setting.surroundings.folder,
         timeout=float(timeout),
@@ -220,7 +222,7 @@ def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting)
     if finished.exit_code:
         raise cannot("BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:
-        try:  # what a callable has returned, as programs/call.py writes it
+        try:  # the value that a callable returned, as programs/call.py writes it
             answer = decode(finished.stdout.decode())
             if "error" in answer:
                 where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
@@ -244,26 +246,26 @@ def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
     module, _, function = (skill.python or "").partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
         raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", "write module:function")
-    # -P: the child's own folder, which is this one, holds modules with the names of standard ones
+    # -P: the folder of call.py holds modules with the names of standard ones
     return [sys.executable, "-P", os.path.abspath(call.__file__), root, f"{module}:{function}"]
 
 
-def _question(asked: Json, execution: SkillExecution) -> dict[str, Json]:
-    return {"skill": execution.skill_name, "input": asked, "parameters": execution.parameters}
+def _payload(skill_input: Json, execution: SkillExecution) -> dict[str, Json]:
+    return {"skill": execution.skill_name, "input": skill_input, "parameters": execution.parameters}
 
 
-def _request(skill: Skill, asked: Json, execution: SkillExecution) -> Recipe:
-    """The question as a request: a POST of JSON, as far as the configuration does not say otherwise."""
+def _request(skill: Skill, skill_input: Json, execution: SkillExecution) -> Recipe:
+    """Return the question as a request: a POST of JSON, unless the configuration says otherwise."""
     request = skill.http
     assert request is not None
     if request.body is ABSENT and request.json is ABSENT and request.form is None:
         method = "POST" if request.method == "GET" else request.method
-        request = replace(request, method=method, json=_verbatim(_question(asked, execution)))
+        request = replace(request, method=method, json=_verbatim(_payload(skill_input, execution)))
     return Recipe(request, HttpExecution("http"))
 
 
 def _verbatim(value: Json) -> Json:
-    """A value so that it is the same after an expansion: the question has been expanded already."""
+    """Escape a value so that an expansion leaves it as it is: the question has been expanded already."""
     if isinstance(value, str):
         return unexpanded(value)
     if isinstance(value, dict):
@@ -271,20 +273,20 @@ def _verbatim(value: Json) -> Json:
     return [_verbatim(item) for item in value] if isinstance(value, list) else value
 
 
-# What a skill tells of itself (`output: trace`): `{output, tool_calls, usage}`, of which only the first is
-# needed.
+# The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`, of which only `output` is
+# required.
 
 
-def _traced(observation: Observation, name: str) -> Observation:
-    """The observation that the skill's answer describes; an answer of another form is an error."""
+def _with_trace(observation: Observation, name: str) -> Observation:
+    """Return the observation that the skill's answer describes; an answer of another form is an error."""
     answer = observation.output
-    if is_told(answer) and "output" not in answer:
-        told = answer_of_value(answer, observation.seconds, f"the skill {name}")
-        return replace(told, attempts=observation.attempts, environment=observation.environment)
-    wrong = next(trace_faults(answer), None)
-    if wrong is not None:
-        what = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {wrong}"
-        raise cannot("BK354", what, "correct it, or take `output: trace` out of its entry")
+    if is_structured(answer) and "output" not in answer:
+        traced = answer_of_value(answer, observation.seconds, f"the skill {name}")
+        return replace(traced, attempts=observation.attempts, environment=observation.environment)
+    fault = next(trace_faults(answer), None)
+    if fault is not None:
+        message = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {fault}"
+        raise cannot("BK354", message, "correct it, or take `output: trace` out of its entry")
     usage, calls = answer.get("usage", {}), answer.get("tool_calls")
     cost = usage.get("cost_usd")
     return replace(
@@ -317,7 +319,7 @@ def trace_faults(answer: Json) -> Iterator[str]:
 
 
 def is_usage(key: str, value: Json) -> bool:
-    """Further keys are no fault: nobody reads them."""
+    """Whether a value of `usage` is valid. Unknown keys are ignored."""
     if key in _TOKENS and not isinstance(value, int | None):
         return False
     return key not in (*_TOKENS, "cost_usd") or value is None or (is_number(value) and value >= 0)

@@ -1,4 +1,4 @@
-"""Replays a stored answer: it is read from a file, by the id of the case that asks."""
+"""Replays a stored answer: it is read from a file, by the id of the case."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replaying.files import read_text
 from baselinekit.replaying.settings import Row, Setting, check_defined, is_named
-from baselinekit.replaying.traces import answer_of_value, is_told, spoken
+from baselinekit.replaying.traces import answer_of_value, is_structured, plain_observation
 
 _IDS = ("id", "eval_id", "test_id", "case")
 _ANSWERS = ("output", "candidate_answer", "answer")
@@ -24,8 +24,8 @@ _RESULTS = "baselinekit.results/1"
 
 @frozen
 class StoredAnswers:
-    """By the id of the case: what was answered, in the order of the attempts. `flaws`: why there is nothing
-    for a case that is named."""
+    """`answers`: by case id, in the order of the attempts. `flaws`: by case id, why a case in the file has no
+    answer."""
 
     answers: dict[str, list[Json]]
     flaws: dict[str, str]
@@ -33,66 +33,65 @@ class StoredAnswers:
 
 def replay_stored(recipe: Recipe, setting: Setting) -> Observation:
     stored = stored_answers(recipe, setting)
-    who, asked = KIND.whom(recipe), recipe.input.case
-    alike = [name for name in (*stored.answers, *stored.flaws) if asked and name.endswith(f"/{asked}")]
-    for name in filter(None, (setting.asker, asked, *(alike if len(alike) == 1 else ()))):
+    source, case = KIND.whom(recipe), recipe.input.case
+    matches = [name for name in (*stored.answers, *stored.flaws) if case and name.endswith(f"/{case}")]
+    for name in filter(None, (setting.asker, case, *(matches if len(matches) == 1 else ()))):
         if name in stored.answers:
             answers = stored.answers[name]
             if setting.turn and 1 < len(answers) <= setting.turn:
-                what = (
-                    f"{who} holds {len(answers)} answers for {name}, and this is attempt {setting.turn + 1}"
-                )
-                raise cannot("BK795", what, "make fewer attempts, or store more answers")
+                number = setting.turn + 1
+                message = f"{source} holds {len(answers)} answers for {name}, and this is attempt {number}"
+                raise cannot("BK795", message, "make fewer attempts, or store more answers")
             answer = answers[min(setting.turn, len(answers) - 1)]
-            return replace(_observed(answer, who), recorded=True)
+            return replace(_observation_of(answer, source), recorded=True)
         if name in stored.flaws:
-            raise cannot("BK795", f"{who} holds no answer for {name}: {stored.flaws[name]}")
-    name = asked or setting.asker
+            raise cannot("BK795", f"{source} holds no answer for {name}: {stored.flaws[name]}")
+    name = case or setting.asker
     hint = nearest(name, stored.answers) or "store one, a line {id, text} or {id, output_messages}"
-    raise cannot("BK795", f"{who} holds no answer for {name}", hint)
+    raise cannot("BK795", f"{source} holds no answer for {name}", hint)
 
 
 def check_stored(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, and a file that cannot be read."""
+    """Refuse undefined variables, and a file that cannot be read."""
     check_defined(recipe, setting)
     stored_answers(recipe, setting)
 
 
 def files_of_stored(recipe: Recipe, setting: Setting) -> Iterator[str]:
-    """The file of the answers."""
+    """Yield the text of the file of answers."""
     yield text_of_file(recipe, setting)[1]
 
 
-def _observed(answer: Json, who: str) -> Observation:
-    if is_told(answer):
-        return answer_of_value(answer, 0.0, who)
-    return spoken(answer, 0.0)
+def _observation_of(answer: Json, source: str) -> Observation:
+    if is_structured(answer):
+        return answer_of_value(answer, 0.0, source)
+    return plain_observation(answer, 0.0)
 
 
 def stored_answers(recipe: Recipe, setting: Setting) -> StoredAnswers:
-    """The answers of the file, which is read once in a run."""
+    """Return the answers of the file, which is read once in a run."""
     execution: ReplayExecution = recipe.execution
-    around = setting.surroundings
-    key = ("stored", execution.file, is_named(recipe, setting), around.root, around.folder)
+    surroundings = setting.surroundings
+    key = ("stored", execution.file, is_named(recipe, setting), surroundings.root, surroundings.folder)
     stored: StoredAnswers = setting.clients.once.get(key, lambda: read_stored(*text_of_file(recipe, setting)))
     return stored
 
 
 def text_of_file(recipe: Recipe, setting: Setting) -> tuple[str, str]:
-    """The name of the file and what it says. One that the operator or the configuration names may stand
-    anywhere, and starts at the project's root."""
+    """Return the name and the text of the file. A path of the operator or the configuration may lead
+    anywhere, and is relative to the project's root."""
     execution: ReplayExecution = setting.scope.expand(recipe.execution, EXECUTION)
-    around = setting.surroundings
+    surroundings = setting.surroundings
     if is_named(recipe, setting):
-        path = os.path.realpath(os.path.join(around.root, execution.file))
-        around = replace(around, root=os.path.dirname(path), folder=os.path.dirname(path))
-        return execution.file, read_text(around, os.path.basename(path))
-    return execution.file, read_text(around, execution.file)
+        path = os.path.realpath(os.path.join(surroundings.root, execution.file))
+        surroundings = replace(surroundings, root=os.path.dirname(path), folder=os.path.dirname(path))
+        return execution.file, read_text(surroundings, os.path.basename(path))
+    return execution.file, read_text(surroundings, execution.file)
 
 
 def read_stored(file: str, text: str) -> StoredAnswers:
-    """Of JSON Lines, a list in JSON or YAML, or the results of a run. InvalidInput with the line where a row
-    is none: no answer is left out."""
+    """Read answers from JSON Lines, a list in JSON or YAML, or the results of a run. An unusable row is
+    InvalidInput, with its line: no answer is left out."""
     stored = StoredAnswers({}, {})
     rows = sorted(rows_of(file, text), key=lambda pair: attempt_number(pair[1]))
     for number, row in rows:
@@ -105,44 +104,44 @@ def read_stored(file: str, text: str) -> StoredAnswers:
         if answers:
             stored.answers.setdefault(name, []).extend(answers)
         else:
-            said = row.get("error")
-            stored.flaws[name] = f"the run had an error: {said}" if said else "the row holds no answer"
+            error = row.get("error")
+            stored.flaws[name] = f"the run had an error: {error}" if error else "the row holds no answer"
     if not stored.answers:
         raise _unusable(file, 1, "there is no answer in it", "a line is {id, text} or {id, output_messages}")
     return stored
 
 
 def attempt_number(row: dict[str, Any]) -> int:
-    """Which attempt it is, where it says so: several may have been written in any order."""
+    """Return the number of the attempt, or 0: attempts may have been written in any order."""
     number = row.get("attempt")
     return number if isinstance(number, int) else 0
 
 
 def rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row with the line where it begins, as far as that is known."""
+    """Yield each row with its line, which is known for JSON Lines only."""
     if file.lower().endswith((".yaml", ".yml")):
         documents = YAML.load(text, file)
-        whole = documents[0] if len(documents) == 1 else documents
+        content = documents[0] if len(documents) == 1 else documents
     else:
         try:
-            whole = decode(text)
+            content = decode(text)
         except NotJson:
             yield from rows_of_lines(file, text)
             return
-    if isinstance(whole, dict) and isinstance(whole.get("results"), list):
-        whole = (
-            [row_of_result(row) for row in whole["results"]]
-            if whole.get("format") == _RESULTS
-            else whole["results"]
+    if isinstance(content, dict) and isinstance(content.get("results"), list):
+        content = (
+            [row_of_result(row) for row in content["results"]]
+            if content.get("format") == _RESULTS
+            else content["results"]
         )
-    for row in whole if isinstance(whole, list) else [whole]:
+    for row in content if isinstance(content, list) else [content]:
         if not isinstance(row, dict):
             raise _unusable(file, 1, "an answer is not a mapping", "a row is {id, text}")
         yield 1, row
 
 
 def rows_of_lines(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line of JSON Lines, with its number."""
+    """Yield each row of JSON Lines, with its line number."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -156,34 +155,40 @@ def rows_of_lines(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def row_of_result(row: Json) -> Json:
-    """A result of our own: of each attempt what is kept, which of one that passed is nothing."""
+    """Return a row of our own result file with the outputs of its attempts; passed attempts have none."""
     case = row.get("case") if isinstance(row, dict) else None
     attempts = case.get("attempts") if isinstance(case, dict) else None
     if not isinstance(attempts, list):
         return row
-    kept = [one["output"] for one in attempts if isinstance(one, dict) and one.get("output") is not None]
-    whole = len(kept) == len(attempts)
+    outputs = [
+        attempt["output"]
+        for attempt in attempts
+        if isinstance(attempt, dict) and attempt.get("output") is not None
+    ]
+    is_complete = len(outputs) == len(attempts)
     return {"id": row.get("id"), "error": "a result file keeps no output of what passed"} | (
-        {"attempts": kept} if whole else {}
+        {"attempts": outputs} if is_complete else {}
     )
 
 
 def answers_of(row: dict[str, Any]) -> list[Json]:
-    """What a row holds: one answer, or that of each attempt."""
+    """Return the answers in a row: one, or that of each attempt."""
     if isinstance(row.get("attempts"), list):
         return list(row["attempts"])
     summary = row.get("trace_summary")
-    if is_told(row):
-        told = {key: value for key, value in row.items() if key not in _ANSWERS}
-        beside = summary if isinstance(summary, dict) else {}
-        known = ("text", "output_messages", "token_usage", "cost_usd", "duration_ms")
-        return [{key: value for key, value in {**beside, **told}.items() if key in known}]
+    if is_structured(row):
+        row_fields = {key: value for key, value in row.items() if key not in _ANSWERS}
+        summary_fields = summary if isinstance(summary, dict) else {}
+        trace_fields = ("text", "output_messages", "token_usage", "cost_usd", "duration_ms")
+        return [
+            {key: value for key, value in {**summary_fields, **row_fields}.items() if key in trace_fields}
+        ]
     answer = next((row[key] for key in _ANSWERS if row.get(key, ABSENT) is not ABSENT), ABSENT)
     return [] if answer is ABSENT or (answer is None and row.get("error")) else [answer]
 
 
-def _unusable(file: str, line: int, what: str, hint: str) -> InvalidInput:
-    return InvalidInput(Problem("BK795", what, hint, Place(file, line, 1)))
+def _unusable(file: str, line: int, message: str, hint: str) -> InvalidInput:
+    return InvalidInput(Problem("BK795", message, hint, Place(file, line, 1)))
 
 
 ROW = Row(check_stored, replay_stored, files_of_stored)

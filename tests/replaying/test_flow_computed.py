@@ -12,7 +12,7 @@ from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import check, replay
-from baselinekit.replaying.flow import compute, is_computed, pick, proven
+from baselinekit.replaying.flow import compute, is_computed, pick, check_expression
 from baselinekit.replaying.settings import Setting
 
 BODY = {
@@ -51,7 +51,7 @@ OUTPUT = {"status": 200, "headers": {}, "body": BODY}
 )
 def test_one_value_is_computed(text: str, value: Json) -> None:
     assert is_computed(text)
-    proven(text)
+    check_expression(text)
     found = pick(text, OUTPUT, "step login", ())
     assert (found, type(found)) == (value, type(value))
 

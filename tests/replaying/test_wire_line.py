@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from baselinekit.replaying.wire import Cut, InTime, Transport
+from baselinekit.replaying.wire import CutOff, TimeLimitedCall, Transport
 
 NEVER = threading.Event()
 
 
 def test_what_is_made_in_time() -> None:
-    assert InTime(lambda: 5, lambda _: None).get(1, NEVER) == 5
+    assert TimeLimitedCall(lambda: 5, lambda _: None).get(1, NEVER) == 5
 
 
 def test_its_error_is_ours() -> None:
@@ -19,7 +19,7 @@ def test_its_error_is_ours() -> None:
         raise OSError("no")
 
     with pytest.raises(OSError, match="no"):
-        InTime(fails, lambda _: None).get(1, NEVER)
+        TimeLimitedCall(fails, lambda _: None).get(1, NEVER)
 
 
 def test_what_comes_too_late_is_discarded() -> None:
@@ -31,7 +31,7 @@ def test_what_comes_too_late_is_discarded() -> None:
         return 7
 
     started = time.monotonic()
-    assert InTime(late, discarded.append).get(0.2, NEVER) is None
+    assert TimeLimitedCall(late, discarded.append).get(0.2, NEVER) is None
     assert 0.15 < time.monotonic() - started < 4
     go_on.set()
     deadline = time.monotonic() + 5
@@ -44,7 +44,7 @@ def test_cancelling_ends_the_wait() -> None:
     cancelled, go_on = threading.Event(), threading.Event()
     threading.Timer(0.1, cancelled.set).start()
     started = time.monotonic()
-    assert InTime(lambda: go_on.wait(40), lambda _: None).get(30, cancelled) is None
+    assert TimeLimitedCall(lambda: go_on.wait(40), lambda _: None).get(30, cancelled) is None
     assert time.monotonic() - started < 10
     go_on.set()
 
@@ -53,10 +53,10 @@ def test_the_time_that_is_left() -> None:
     cancelled = threading.Event()
     line = Transport(cancelled)
     line.start(10)
-    assert 9 < line.left() <= 10
+    assert 9 < line.remaining() <= 10
     line.start(0)
     with pytest.raises(TimeoutError):
-        line.left()
+        line.remaining()
     cancelled.set()
-    with pytest.raises(Cut):
-        line.left()
+    with pytest.raises(CutOff):
+        line.remaining()

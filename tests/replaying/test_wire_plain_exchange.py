@@ -39,7 +39,7 @@ ODD = {
 
 
 def test_a_plain_head_is_read() -> None:
-    found = wire.read(PLAIN + b"{}")
+    found = wire.parse_head(PLAIN + b"{}")
     assert found is not None
     headers = [(b"Server", b"nginx"), (b"Content-Type", b"application/json"), (b"Content-Length", b"2")]
     assert found == (200, headers, len(PLAIN), 2)
@@ -47,7 +47,7 @@ def test_a_plain_head_is_read() -> None:
 
 @pytest.mark.parametrize("what", ODD)
 def test_what_is_odd_is_left_to_h11(what: str) -> None:
-    assert wire.read(ODD[what]) is None
+    assert wire.parse_head(ODD[what]) is None
 
 
 def by_h11(data: bytes, method: str = "GET") -> tuple[int, Headers, bytes] | None:
@@ -84,7 +84,7 @@ PIECES = [
 @given(st.sampled_from(PIECES[:4]), st.lists(st.sampled_from(PIECES), max_size=8))
 def test_h11_reads_the_same(first: bytes, pieces: list[bytes]) -> None:
     head = first + b"".join(pieces)
-    found = wire.read(head + b"\r\n")
+    found = wire.parse_head(head + b"\r\n")
     if found is not None:
         data = (head + b"\r\n")[: found.end] + b"x" * found.length
         assert by_h11(data) == (found.status, found.headers, b"x" * found.length)
