@@ -35,7 +35,7 @@ from baselinekit.workflow.judging import keep_seen
 from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.pending import seen_around, span_of
 
-_SIDE = 4
+_INDENT = 4
 """What pytest puts before each line."""
 
 
@@ -52,32 +52,36 @@ class Update:
     notes: tuple[str, ...] = ()
 
 
-def what_came(project: OpenProject, here: Compared) -> Seen:
+def build_seen(project: OpenProject, compared: Compared) -> Seen:
     """What a refresh would approve. It has the placeholders of the test in it: the file knows nothing of them
     yet, and whoever approves it later does not run the test."""
-    around = project.drift_around(here.stated)
-    comparison = replace(here.comparison, resolved=here.code.filled(here.comparison.resolved))
-    seen = seen_around(project.project, here.stated, comparison, here.observation, project.now(), around)
-    unmet = here.code.unmet(here.laid.judged, comparison.differences)
+    drift = project.environment_now(compared.stored)
+    comparison = replace(
+        compared.comparison, resolved=compared.code.with_placeholders(compared.comparison.resolved)
+    )
+    seen = seen_around(
+        project.project, compared.stored, comparison, compared.observation, project.now(), drift
+    )
+    unmet = compared.code.describe_unmet(compared.layered.judged, comparison.differences)
     return replace(seen, unsettled=(*seen.unsettled, *unmet))
 
 
-def keep(project: OpenProject, seen: Seen) -> None:
+def store_seen(project: OpenProject, seen: Seen) -> None:
     """So that `refresh` and `review` take it without another run."""
     keep_seen(project.root, seen, "")
 
 
-def planned(project: OpenProject, stated: Baseline, seen: Seen) -> Update:
+def plan_update(project: OpenProject, stored: Baseline, seen: Seen) -> Update:
     """All of it is accepted, however much changes: whoever asks for an update sees it in git. What guards a
     value is not dropped on the way: a placeholder that does not accept what came."""
-    plan = plan_of(project.project, stated, replace(seen, compared_with=None))
+    plan = plan_of(project.project, stored, replace(seen, compared_with=None))
     accepted = frozenset(change.number for change in plan.changes)
     problem = forbidden(plan, accepted, Permit(high_risk=True))
     if problem is not None:
-        first = next((lost.path for change in plan.changes for lost in change.lost), ())
-        (place,) = project.places(stated, [first])
+        lost_path = next((lost.path for change in plan.changes for lost in change.lost), ())
+        (place,) = project.places(stored, [lost_path])
         if problem.code == "BK533":
-            hint = f"edit the file, or {command_line('refresh', stated.id, '--drop-placeholders')}"
+            hint = f"edit the file, or {command_line('refresh', stored.id, '--drop-placeholders')}"
             problem = replace(problem, hint=hint)
         raise InvalidInput(problem.placed(place))
     return Update(with_output(project.project, plan, accepted), Approval(plan, accepted))
@@ -87,16 +91,18 @@ def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:
     """In one go; the end of the run waits for the disk."""
     applied = apply(project.project, [update.approval for update in updates], Stamp(), sync=False)
     project.unsynced |= dict.fromkeys(file.file for file in applied.files)
-    if applied.failures and not all(_is_there(project, update.after) for update in updates):
+    if applied.failures and not all(_is_written(project, update.after) for update in updates):
         raise InvalidInput(*applied.failures)
 
 
-def _is_there(project: OpenProject, after: Baseline) -> bool:
+def _is_written(project: OpenProject, after: Baseline) -> bool:
     """Whether the file holds what it is to hold: another run may have written the same meanwhile."""
     with suppress(BaselinekitError):
-        (there,) = (one for one in load([after.source.file], project.root) if one.id == after.id)
-        if there.baseline is not None and after.baseline is not None:
-            return same_json(there.baseline.output, after.baseline.output)
+        (written,) = (
+            baseline for baseline in load([after.source.file], project.root) if baseline.id == after.id
+        )
+        if written.baseline is not None and after.baseline is not None:
+            return same_json(written.baseline.output, after.baseline.output)
     return False
 
 
@@ -115,10 +121,10 @@ class Failure:
     def text(self) -> str:
         return "\n".join((self.headline, *self.lines))
 
-    def completed(self, said: str) -> str:
+    def complete(self, message: str) -> str:
         """The message of the failed assertion with all of it."""
         self.is_shown = True
-        return "\n".join((said or self.headline, *(f"  {line}".rstrip() for line in self.lines)))
+        return "\n".join((message or self.headline, *(f"  {line}".rstrip() for line in self.lines)))
 
 
 class FailureReport:
@@ -130,67 +136,80 @@ class FailureReport:
         self._item = item
         self._config = config
 
-    def differing(
-        self, stated: Baseline, comparison: Comparison, observation: Observation, instead: Sequence[str] = ()
+    def failure_for(
+        self,
+        stored: Baseline,
+        comparison: Comparison,
+        observation: Observation,
+        instructions: Sequence[str] = (),
     ) -> Failure:
         """A value that is not as its file says. `instead`: what is said in the place of commands."""
-        result = self._result(stated, comparison, observation)
+        result = self._build_result(stored, comparison, observation)
         width, verbosity = terminal_of(self._config)
-        style = Style(width=width - _SIDE, verbose=verbosity > 1)
+        style = Style(width=width - _INDENT, verbose=verbosity > 1)
         text = format_lines(difference_lines(result, style))
-        shown = shown_path(self._place, self._config)
-        headline = f"value == {shown} ({many(comparison.count, 'difference')})"
+        path = shown_path(self._place, self._config)
+        headline = f"value == {path} ({many(comparison.count, 'difference')})"
         lines = [*text.splitlines(), ""]
-        if instead:
-            return Failure(headline, [*lines, *instead])
-        varying = self._varying(stated, comparison)
-        lines += self._since(stated)
+        if instructions:
+            return Failure(headline, [*lines, *instructions])
+        varying = self._varying(stored, comparison)
+        lines += self._describe_capture(stored)
         if varying:
             lines += ["ids and times vary by nature; with placeholders they do not fail:"]
             lines += [*(f"  {line}" for line in _in_code(varying)), ""]
         if sum(len(values) - 1 for values in varying.values()) < comparison.count:
-            lines += self._next()  # else the next run has others again
+            lines += self._accept_commands()  # else the next run has others again
         return Failure(headline, lines)
 
-    def note_of_update(self, stated: Baseline, comparison: Comparison) -> Iterator[str]:
+    def note_of_update(self, stored: Baseline, comparison: Comparison) -> Iterator[str]:
         """What is told of a file that was updated with what the next run has otherwise again."""
-        if varying := self._varying(stated, comparison):
+        if varying := self._varying(stored, comparison):
             yield f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
 
-    def _varying(self, stated: Baseline, comparison: Comparison) -> dict[str, list[Json]]:
+    def _varying(self, stored: Baseline, comparison: Comparison) -> dict[str, list[Json]]:
         """What another run would have otherwise again, by its path in all rows: the stored value of the first
         row, and what came in each. What is masked is shown nowhere, and no pattern of it either."""
-        known, span = stated.baseline, span_of(stated, self._project.seconds())
+        known_good, span = stored.baseline, span_of(stored, self._project.seconds())
         mask = self._project.project.redactor.mask_value
-        found: dict[str, list[Json]] = {}
-        for one in comparison.differences:
-            is_leaf = one.kind == "value" and not isinstance(one.actual, dict | list)
-            if known is None or not is_leaf or mask(one.actual, one.path) != one.actual:
+        varying: dict[str, list[Json]] = {}
+        for difference in comparison.differences:
+            is_leaf = difference.kind == "value" and not isinstance(difference.actual, dict | list)
+            if (
+                known_good is None
+                or not is_leaf
+                or mask(difference.actual, difference.path) != difference.actual
+            ):
                 continue
-            if nature_of_change(one.at, one.expected, one.actual, span, known.output):
-                found.setdefault(render(of_any_row(one.path)), [one.expected]).append(one.actual)
-        return found
+            if nature_of_change(
+                difference.at, difference.expected, difference.actual, span, known_good.output
+            ):
+                varying.setdefault(render(of_any_row(difference.path)), [difference.expected]).append(
+                    difference.actual
+                )
+        return varying
 
-    def _next(self) -> list[str]:
+    def _accept_commands(self) -> list[str]:
         update = f"{test_command(self._item, self._config)} --baseline-update=changed"
         return ["to accept it:", f"  {update}", f"  {command_line('review', self._place.id)}"]
 
-    def _since(self, stated: Baseline) -> Iterator[str]:
+    def _describe_capture(self, stored: Baseline) -> Iterator[str]:
         """What is known of the capture, and what is no longer as it was then."""
-        known = stated.baseline
-        captured = parse_time(known.captured_at) if known else None
-        if known is None or captured is None:
+        known_good = stored.baseline
+        captured = parse_time(known_good.captured_at) if known_good else None
+        if known_good is None or captured is None:
             return
         days = int((self._project.seconds() - captured.timestamp()) // 86_400)
         ago = f", {many(days, 'day')} ago" if days > 0 else ""
-        yield f"captured {one_line(str(known.captured_at))}{ago}{self._commits(stated.source.file)}"
-        for name, (before, now) in self._project.drift(stated).items():
+        commits = self._describe_commits(stored.source.file)
+        yield f"captured {one_line(str(known_good.captured_at))}{ago}{commits}"
+        for name, (before, now) in self._project.drift(stored).items():
             yield f"  {one_line(name)}: {short(before)} -> {short(now)}"
         yield ""
 
-    def _commits(self, file: str) -> str:
+    def _describe_commits(self, file: str) -> str:
         """How many commits came after the one that brought the file, as far as git says."""
-        if not self._project.may_ask_git():
+        if not self._project.take_git_question():
             return ""
         git = Git(self._project.environment.clients.execute, self._project.root)
         with suppress(BaselinekitError, ValueError):
@@ -201,41 +220,41 @@ class FailureReport:
                 return f"; committed in {commit}{ago}"
         return ""
 
-    def _result(self, stated: Baseline, comparison: Comparison, observation: Observation) -> Result:
+    def _build_result(self, stored: Baseline, comparison: Comparison, observation: Observation) -> Result:
         redactor = self._project.project.redactor.knowing(observation.output)
         mask = redactor.mask_value
         spots = []
-        for one in comparison.differences:
-            is_required = one.rule is not None and one.rule.startswith("require_keys")
+        for difference in comparison.differences:
+            is_required = difference.rule is not None and difference.rule.startswith("require_keys")
             spots.append(
                 Spot(
-                    one.path,
-                    one.kind,
-                    mask(one.expected, one.path),
-                    mask(one.actual, one.path),
-                    stated.source.file,
+                    difference.path,
+                    difference.kind,
+                    mask(difference.expected, difference.path),
+                    mask(difference.actual, difference.path),
+                    stored.source.file,
                     None,
-                    one.rule,
-                    redactor.mask_note(one.note, one.expected, one.actual),
-                    one.at if is_required else (*stated.output_path, *one.at),
+                    difference.rule,
+                    redactor.mask_note(difference.note, difference.expected, difference.actual),
+                    difference.at if is_required else (*stored.output_path, *difference.at),
                 )
             )
         result = Result(
-            stated.id,
-            stated.source.file,
+            stored.id,
+            stored.source.file,
             None,
-            stated.current.kind,
+            stored.current.kind,
             "failed",
             differences=tuple(spots),
             difference_count=comparison.count,
         )
-        (placed,) = with_lines([result], [stated.source], self._project.root)
-        return self._from_here(placed or result)
+        (located,) = with_lines([result], [stored.source], self._project.root)
+        return self._with_relative_paths(located or result)
 
-    def _from_here(self, result: Result) -> Result:
+    def _with_relative_paths(self, result: Result) -> Result:
         """With files as they are called from where pytest was started."""
         spots = [
-            replace(spot, file=relative(os.path.join(self._place.root, spot.file), self._config))
+            replace(spot, file=path_from_start(os.path.join(self._place.root, spot.file), self._config))
             for spot in result.differences
         ]
         return replace(result, differences=tuple(spots))
@@ -247,8 +266,8 @@ def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:
     heads = (text.partition("(") for text in texts.values() if not text.startswith('"'))
     names = sorted({name for name, _, _ in heads})
     imports = [f"from baselinekit import {', '.join(names)}"] if names else []
-    each = ", ".join(f'"{path}": {text}' for path, text in texts.items())
-    return [*imports, f"baseline(placeholders={{{each}}})"]
+    pairs = ", ".join(f'"{path}": {text}' for path, text in texts.items())
+    return [*imports, f"baseline(placeholders={{{pairs}}})"]
 
 
 def _in_python(text: str) -> str:
@@ -259,7 +278,7 @@ def _in_python(text: str) -> str:
     return written if is_plain else f'"{text}"'
 
 
-def of_missing(place: ValuePlace, item: pytest.Item, config: pytest.Config) -> Failure:
+def missing_failure(place: ValuePlace, item: pytest.Item, config: pytest.Config) -> Failure:
     """In CI nothing is written."""
     problem = Problem("BK560", "there is no such baseline, and in CI none is written")
     command = f"{test_command(item, config)} --baseline-update=new"
@@ -273,7 +292,7 @@ def of_missing(place: ValuePlace, item: pytest.Item, config: pytest.Config) -> F
     return Failure(f"value == {shown_path(place, config)} (missing)", lines)
 
 
-def of_second(earlier: str, place: ValuePlace) -> list[str]:
+def second_value_lines(earlier: str, place: ValuePlace) -> list[str]:
     """A second value for a file that was written in this very run."""
     if earlier in ("this test", place.test):
         what = "this test has compared another value with it before, which is to be written"
@@ -281,19 +300,19 @@ def of_second(earlier: str, place: ValuePlace) -> list[str]:
     return [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
 
 
-def relative(path: str, config: pytest.Config) -> str:
+def path_from_start(path: str, config: pytest.Config) -> str:
     """A file from where pytest was started."""
     return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
 
 
 def shown_path(place: ValuePlace, config: pytest.Config) -> str:
-    return relative(place.path, config)
+    return path_from_start(place.path, config)
 
 
 def test_command(item: pytest.Item, config: pytest.Config) -> str:
     """How this one test is run."""
-    file = relative(os.path.realpath(item.path), config)
+    file = path_from_start(os.path.realpath(item.path), config)
     rest = item.nodeid.partition("::")[2]
-    named = shlex.quote(f"{file}::{rest}" if rest else file)
+    test_id = shlex.quote(f"{file}::{rest}" if rest else file)
     is_in_module = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
-    return one_line(f"pytest {'--doctest-modules ' if is_in_module else ''}{named}")
+    return one_line(f"pytest {'--doctest-modules ' if is_in_module else ''}{test_id}")

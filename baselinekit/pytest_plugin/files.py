@@ -19,7 +19,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Comparison, Known, Rules
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
-from baselinekit.pytest_plugin.rules import CodeRules, Laid
+from baselinekit.pytest_plugin.rules import CodeRules, LayeredRules
 from baselinekit.replaying.settings import Clients
 from baselinekit.store import atomic, writing
 from baselinekit.store.project import nearest_config, project_root, resolve
@@ -31,7 +31,7 @@ from baselinekit.workflow.known_good import describe_hidden, hide_secrets
 from baselinekit.workflow.learning import Templating
 from baselinekit.workflow.project import CaptureEnvironment, Operator, Project, drift_of, open_project
 
-_MOST_ASKED = 10
+_MOST_GIT_QUESTIONS = 10
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class ValuePlace:
 
     @property
     def current(self) -> dict[str, Json]:
-        asked = {"test": self.test} | ({"name": self.name} if self.name is not None else {})
-        return {"input": asked, "execution": {"type": "pytest"}}
+        test_input = {"test": self.test} | ({"name": self.name} if self.name is not None else {})
+        return {"input": test_input, "execution": {"type": "pytest"}}
 
 
 class Projects:
@@ -65,16 +65,16 @@ class Projects:
 
     def of(self, folder: str) -> "OpenProject":
         """The project of a folder with tests."""
-        found = self._by_folder.get(folder)
-        if found is None:
+        project = self._by_folder.get(folder)
+        if project is None:
             root = self._root(os.path.realpath(folder))
-            found = self._by_root.get(root)
-            if found is None:
-                found = self._by_root[root] = _opened(root)
-            self._by_folder[folder] = found
-        if isinstance(found, BaselinekitError):
-            raise found
-        return found
+            project = self._by_root.get(root)
+            if project is None:
+                project = self._by_root[root] = _open_project(root)
+            self._by_folder[folder] = project
+        if isinstance(project, BaselinekitError):
+            raise project
+        return project
 
     def _root(self, folder: str) -> str:
         """The folder of the nearest configuration, else that of git, else pytest's own."""
@@ -83,10 +83,10 @@ class Projects:
         return root if config or os.path.exists(os.path.join(root, ".git")) else self._rootdir
 
     def opened(self) -> "Sequence[OpenProject]":
-        return [one for one in self._by_root.values() if isinstance(one, OpenProject)]
+        return [project for project in self._by_root.values() if isinstance(project, OpenProject)]
 
 
-def _opened(root: str) -> "OpenProject | BaselinekitError":
+def _open_project(root: str) -> "OpenProject | BaselinekitError":
     try:
         now = clock()
         operator = Operator(cwd=root, environ=os.environ, now=now(), work=time.thread_time)
@@ -103,8 +103,8 @@ def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
     if not mark or "]" in group:
         return nodeid
     option = config.option  # a worker has another one than the process that has started it
-    grouped = getattr(option, "dist", "") == "loadgroup" or getattr(option, "loadgroup", False)
-    return test if grouped else nodeid
+    is_grouped = getattr(option, "dist", "") == "loadgroup" or getattr(option, "loadgroup", False)
+    return test if is_grouped else nodeid
 
 
 @dataclass
@@ -117,7 +117,7 @@ class OpenProject:
     """The files that this run has written, each with the test that did."""
     unsynced: dict[str, None] = field(default_factory=dict)
     """The files whose bytes may not be on the disk yet."""
-    _asked_git: int = 0
+    _git_questions: int = 0
     _names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -132,7 +132,7 @@ class OpenProject:
     def environment(self) -> CaptureEnvironment:
         from baselinekit.cli.clients import LazyProcesses
 
-        clients = Clients(_nothing_sent, LazyProcesses().execute, time.sleep, now=self.clock)
+        clients = Clients(_refuse_request, LazyProcesses().execute, time.sleep, now=self.clock)
         return CaptureEnvironment(self.project, clients)
 
     @cached_property
@@ -149,8 +149,8 @@ class OpenProject:
         path = str(item.path)
         if path not in self._names:
             self._names[path] = os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
-        own, rest = self._names[path], plain_nodeid(item.config, item.nodeid).partition("::")[2]
-        test = f"{own}::{rest}" if rest else own
+        test_file, test_name = self._names[path], plain_nodeid(item.config, item.nodeid).partition("::")[2]
+        test = f"{test_file}::{test_name}" if test_name else test_file
         folder = self.project.folders[0].rstrip("/")
         file = file_of(test, name, folder)
         return ValuePlace(self.root, file, id_of(file, folder), test, name)
@@ -165,8 +165,8 @@ class OpenProject:
             raise InvalidInput(*loaded.problems, *loaded.refused)
         if loaded.refused:
             raise Refused(*loaded.refused)
-        chosen = [one for one in loaded.baselines if one.id == place.id] or loaded.baselines
-        return chosen[0]
+        matches = [baseline for baseline in loaded.baselines if baseline.id == place.id] or loaded.baselines
+        return matches[0]
 
     def compiled(self, baseline: Baseline) -> Matcher:
         words = self.project.words_of(baseline)
@@ -174,8 +174,10 @@ class OpenProject:
 
     def chosen(self, baseline: Baseline) -> Baseline:
         """The baseline with the output that is meant for this place."""
-        known = baseline.baseline
-        return self.environment.chosen(baseline) if known is not None and known.variants else baseline
+        known_good = baseline.baseline
+        return (
+            self.environment.chosen(baseline) if known_good is not None and known_good.variants else baseline
+        )
 
     def now(self) -> str:
         return timestamps(self.clock)()
@@ -183,10 +185,10 @@ class OpenProject:
     def seconds(self) -> float:
         return self.clock()
 
-    def drift_around(self, baseline: Baseline) -> dict[str, Json]:
+    def environment_now(self, baseline: Baseline) -> dict[str, Json]:
         """What is noted of this place, where something is noted of that of the capture."""
-        known = baseline.baseline
-        if known is None or not known.environment:
+        known_good = baseline.baseline
+        if known_good is None or not known_good.environment:
             return {}
         self.environment.environment()
         return self.environment.seen
@@ -199,61 +201,65 @@ class OpenProject:
         """Where values of the output stand in the file."""
         return locate_all(baseline.source, [(*baseline.output_path, *path) for path in paths], self.root)
 
-    def may_ask_git(self) -> bool:
+    def take_git_question(self) -> bool:
         """Whether the few questions that a run puts to git are not used up: each takes as long as a test."""
-        self._asked_git += 1
-        return self._asked_git <= _MOST_ASKED
+        self._git_questions += 1
+        return self._git_questions <= _MOST_GIT_QUESTIONS
 
-    def draft(self, place: ValuePlace, stated: Baseline | None, output: Json, code: CodeRules) -> "NewFile":
+    def draft(self, place: ValuePlace, existing: Baseline | None, output: Json, code: CodeRules) -> "NewFile":
         """What is to be written of a value that has no baseline yet: declared values by their names, and a
         placeholder for whatever looks like a secret."""
         templating = Templating(self.project.scope)
-        stored = with_values(templating.template(output), dict(code.placed(output)))
+        stored = with_values(templating.template(output), dict(code.placeholder_places(output)))
         try:
             stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
         except Refused as error:  # what stands in a key
             hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
-        theirs = stated.comparison if stated is not None else Rules()
-        ordered = ordered_by(code.with_stated(theirs), output, stored)
+        existing_rules = existing.comparison if existing is not None else Rules()
+        ordered_arrays = ordered_by(code.with_rules_of_file(existing_rules), output, stored)
         record = {
             "id": place.id,
             "baseline": {"output": stored, "captured_at": self.now()},
             "current": place.current,
-            **({"comparison": {"arrays": ordered}} if ordered else {}),
+            **({"comparison": {"arrays": ordered_arrays}} if ordered_arrays else {}),
             "metadata": {"last_passed": None, "failure_count": 0},
         }
         notes = (*templating.notes(), *describe_hidden(hidden))
         baseline = parse_record(record, self.root)
-        if stated is not None:  # somebody has written its rules before there is a value
-            rules = replace(theirs, arrays={**theirs.arrays, **ordered})
-            baseline = replace(stated, baseline=baseline.baseline, comparison=rules)
-        return NewFile(place, record, baseline, notes, tuple(ordered))
+        if existing is not None:  # somebody has written its rules before there is a value
+            rules = replace(existing_rules, arrays={**existing_rules.arrays, **ordered_arrays})
+            baseline = replace(existing, baseline=baseline.baseline, comparison=rules)
+        return NewFile(place, record, baseline, notes, tuple(ordered_arrays))
 
     def write(self, new: "NewFile") -> None:
         """A new file; one that is there already stays, and that is an error. It can be had again from the
         same test, so nothing waits for the disk."""
         limit = self.project.config.inline_limit
         if new.baseline.source.file:
-            source, known = new.baseline.source, new.record["baseline"]
-            writing.add_baseline(source, known, self.root, limit, new.ordered)
+            source, known_good = new.baseline.source, new.record["baseline"]
+            writing.add_baseline(source, known_good, self.root, limit, new.ordered)
             return
         folder = os.path.dirname(new.place.file)
         schema = os.path.relpath(self._schema, folder)
         try:
             writing.write_file(new.record, new.place.file, self.root, limit, schema, sync=False)
         except InvalidInput:
-            theirs = self.load(new.place)
-            if theirs is None or theirs.baseline is None or not self._same(theirs.baseline, new.baseline):
-                what = "another process has written another value meanwhile"
+            existing = self.load(new.place)
+            if (
+                existing is None
+                or existing.baseline is None
+                or not self._same(existing.baseline, new.baseline)
+            ):
+                message = "another process has written another value meanwhile"
                 hint = "run again; values that vary want a placeholder"
-                raise InvalidInput(Problem("BK113", what, hint, Place(new.place.file))) from None
+                raise InvalidInput(Problem("BK113", message, hint, Place(new.place.file))) from None
         self.written[new.place.file] = new.place.test
         self.unsynced[new.place.file] = None
 
     @staticmethod
-    def _same(theirs: Known, new: Baseline) -> bool:
-        return new.baseline is not None and same_json(theirs.output, new.baseline.output)
+    def _same(existing: Known, new: Baseline) -> bool:
+        return new.baseline is not None and same_json(existing.output, new.baseline.output)
 
     def sync(self) -> None:
         """What was written without waiting for the disk is on its way there, and then the folders are waited
@@ -297,12 +303,12 @@ class Compared:
     """A value of a test, and what it was compared with."""
 
     place: ValuePlace
-    stated: Baseline
+    stored: Baseline
     code: CodeRules
-    laid: Laid
+    layered: LayeredRules
     comparison: Comparison
     observation: Observation
 
 
-def _nothing_sent(*args: Any, **named: Any) -> Any:
+def _refuse_request(*args: Any, **options: Any) -> Any:
     raise NotImplementedError("a test's value is compared without a request")

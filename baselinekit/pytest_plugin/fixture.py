@@ -83,14 +83,14 @@ class ExpectedValue:
         try:
             self.failure = self._values.compare(value, self._name, self._rules)
         except BaselinekitError as error:
-            told: BaseException = type(error)(*error.problems)
+            raised: BaseException = type(error)(*error.problems)
         except (NoJsonError, BaselineWarning) as error:
-            told = type(error)(*error.args)
+            raised = type(error)(*error.args)
         except pytest.skip.Exception as error:
-            told = pytest.skip.Exception(str(error))
+            raised = pytest.skip.Exception(str(error))
         else:
             return self.failure is None
-        raise told
+        raise raised
 
     def __ne__(self, value: object) -> bool:
         __tracebackhide__ = True
@@ -101,7 +101,7 @@ class ExpectedValue:
         raise TypeError("a baseline is true of a value only: assert value == baseline")
 
     def __repr__(self) -> str:
-        return f"<baseline {self._values.shown(self._name)}>"
+        return f"<baseline {self._values.display_path(self._name)}>"
 
 
 class BaselineFixture(ExpectedValue):
@@ -148,13 +148,13 @@ class TestValues:
         self._updates: dict[str, Update] = {}
         self._failures: list[Failure] = []
         self._used: list[UsedFile] = []
-        self._is_unfit = self._has_compared = False
+        self._must_not_write = self._has_compared = False
 
     @cached_property
     def project(self) -> OpenProject:
         return self._run.projects.of(os.path.dirname(self._item.path))
 
-    def shown(self, name: str | None) -> str:
+    def display_path(self, name: str | None) -> str:
         try:
             return self.project.place(self._item, name).file
         except BaselinekitError:
@@ -168,93 +168,102 @@ class TestValues:
         place = project.place(self._item, name)
         code = CodeRules(rules)
         observation = Observation(as_json(value), 0.0)
-        stated = self._stated(place)
-        if stated is not None:
-            stated = project.chosen(stated)
-        if stated is None or stated.baseline is None or stated.baseline.output is ABSENT:
-            return self._missing(place, stated, observation.output, code)
-        if stated.metadata.skip is not None:
-            self._note(place, "compared")
-            pytest.skip(f"{place.file}: {stated.metadata.skip}")
-        laid = code.laid_over(stated, observation.output)
-        for clash in laid.clashes:
+        stored = self._stored_baseline(place)
+        if stored is not None:
+            stored = project.chosen(stored)
+        if stored is None or stored.baseline is None or stored.baseline.output is ABSENT:
+            return self._handle_missing(place, stored, observation.output, code)
+        if stored.metadata.skip is not None:
+            self._note_use(place, "compared")
+            pytest.skip(f"{place.file}: {stored.metadata.skip}")
+        layered = code.layered_over(stored, observation.output)
+        for clash in layered.clashes:
             self._item.warn(BaselineWarning(f"{place.file}: {clash}"))
-        comparison = settled(project.compiled(laid.judged), observation)
-        here = Compared(place, stated, code, laid, comparison, observation)
+        comparison = compare_without_model(project.compiled(layered.judged), observation)
+        compared = Compared(place, stored, code, layered, comparison, observation)
         if not comparison.passed:
-            return self._differs(here)
-        project.forget(stated.id)
-        if self._run.writes_changed and not laid.is_complete and not self._is_own(place):
-            self._update(here)
+            return self._handle_difference(compared)
+        project.forget(stored.id)
+        if self._run.writes_changed and not layered.is_complete and not self._is_written_here(place):
+            self._update(compared)
         else:
-            self._note(place, "compared")
+            self._note_use(place, "compared")
         return None
 
-    def _stated(self, place: ValuePlace) -> Baseline | None:
+    def _stored_baseline(self, place: ValuePlace) -> Baseline | None:
         """As it will be when this test has passed."""
         if place.file in self._updates:
             return self._updates[place.file].after
         new = self._new.get(place.file)
         return new.baseline if new else self.project.load(place)
 
-    def _missing(
-        self, place: ValuePlace, stated: Baseline | None, output: Json, code: CodeRules
+    def _handle_missing(
+        self, place: ValuePlace, stored: Baseline | None, output: Json, code: CodeRules
     ) -> "Failure | None":
         project = self.project
         if not self._run.writes_new(project):
-            from baselinekit.pytest_plugin.differing import of_missing
+            from baselinekit.pytest_plugin.differing import missing_failure
 
-            self._note(place, "compared")
-            return self._failed(of_missing(place, self._item, self._run.config))
-        new = project.draft(place, stated, output, code)
+            self._note_use(place, "compared")
+            return self._add_failure(missing_failure(place, self._item, self._run.config))
+        new = project.draft(place, stored, output, code)
         self._refuse_unmet(new.baseline, code, output)
         self._new[place.file] = new
         return None
 
     def _refuse_unmet(self, after: Baseline, code: CodeRules, output: Json) -> None:
         """What is to be written has to pass from now on."""
-        judged = code.laid_over(after, output).judged
-        comparison = settled(self.project.compiled(judged), Observation(output, 0.0))
+        judged = code.layered_over(after, output).judged
+        comparison = compare_without_model(self.project.compiled(judged), Observation(output, 0.0))
         if comparison.count:
             mask = self.project.project.redactor.knowing(output).mask_value
-            raise InvalidInput(code.refusal(comparison.differences[0], mask))
+            raise InvalidInput(code.problem_of(comparison.differences[0], mask))
 
-    def _is_own(self, place: ValuePlace) -> bool:
+    def _is_written_here(self, place: ValuePlace) -> bool:
         return place.file in self._new or place.file in self._updates
 
-    def _differs(self, here: "Compared") -> "Failure | None":
-        from baselinekit.pytest_plugin.differing import FailureReport, keep, of_second, what_came
+    def _handle_difference(self, compared: "Compared") -> "Failure | None":
+        from baselinekit.pytest_plugin.differing import (
+            FailureReport,
+            build_seen,
+            second_value_lines,
+            store_seen,
+        )
 
-        project, place = self.project, here.place
+        project, place = self.project, compared.place
         report = FailureReport(project, place, self._item, self._run.config)
-        earlier = place.test if self._is_own(place) else project.written.get(place.file)
-        if earlier is not None:
-            self._note(place, "compared")
-            instead = of_second(earlier, place)
-            return self._failed(report.differing(here.stated, here.comparison, here.observation, instead))
-        keep(project, what_came(project, here))
+        earlier_test = place.test if self._is_written_here(place) else project.written.get(place.file)
+        if earlier_test is not None:
+            self._note_use(place, "compared")
+            instructions = second_value_lines(earlier_test, place)
+            return self._add_failure(
+                report.failure_for(compared.stored, compared.comparison, compared.observation, instructions)
+            )
+        store_seen(project, build_seen(project, compared))
         if self._run.writes_changed:
-            self._update(here)
+            self._update(compared)
             return None
-        self._note(place, "compared")
-        return self._failed(report.differing(here.stated, here.comparison, here.observation))
+        self._note_use(place, "compared")
+        return self._add_failure(
+            report.failure_for(compared.stored, compared.comparison, compared.observation)
+        )
 
-    def _update(self, here: "Compared") -> None:
+    def _update(self, compared: "Compared") -> None:
         """The file as it is to be when this test has passed."""
-        from baselinekit.pytest_plugin.differing import FailureReport, planned, what_came
+        from baselinekit.pytest_plugin.differing import FailureReport, build_seen, plan_update
 
-        stated = replace(here.stated, comparison=here.laid.rules)
-        update = planned(self.project, stated, what_came(self.project, here))
-        self._refuse_unmet(update.after, here.code, here.observation.output)
-        report = FailureReport(self.project, here.place, self._item, self._run.config)
-        notes = tuple(report.note_of_update(here.stated, here.comparison))
-        self._updates[here.place.file] = replace(update, notes=notes)
+        stored = replace(compared.stored, comparison=compared.layered.rules)
+        update = plan_update(self.project, stored, build_seen(self.project, compared))
+        self._refuse_unmet(update.after, compared.code, compared.observation.output)
+        report = FailureReport(self.project, compared.place, self._item, self._run.config)
+        notes = tuple(report.note_of_update(compared.stored, compared.comparison))
+        self._updates[compared.place.file] = replace(update, notes=notes)
 
-    def _failed(self, failure: "Failure") -> "Failure":
+    def _add_failure(self, failure: "Failure") -> "Failure":
         self._failures.append(failure)
         return failure
 
-    def _note(self, place: ValuePlace, use: Use, notes: Sequence[str] = ()) -> None:
+    def _note_use(self, place: ValuePlace, use: Use, notes: Sequence[str] = ()) -> None:
         self._used.append(UsedFile(place.root, place.file, use, tuple(notes)))
 
     # What pytest tells, and is told, when a part of the test is over.
@@ -264,11 +273,11 @@ class TestValues:
         error = call.excinfo.value if call.excinfo is not None else None
         if not isinstance(error, AssertionError):
             return
-        said = str(error)
+        message = str(error)
         for failure in self._failures:
-            if not failure.is_shown and (failure.headline in said or not said):
-                said = failure.completed(said)
-                error.args = (said, *error.args[1:])
+            if not failure.is_shown and (failure.headline in message or not message):
+                message = failure.complete(message)
+                error.args = (message, *error.args[1:])
 
     def settle(self, report: pytest.TestReport) -> None:
         """What is new is written, if all of the test has passed so far."""
@@ -277,13 +286,13 @@ class TestValues:
             report.sections += [("baseline", text) for text in dict.fromkeys(texts)]
             self._shorten(report)
         self._failures.clear()
-        self._is_unfit |= not report.passed or hasattr(report, "wasxfail")
-        if not self._is_unfit and report.when != "setup":
+        self._must_not_write |= not report.passed or hasattr(report, "wasxfail")
+        if not self._must_not_write and report.when != "setup":
             try:
                 self._write()
             except BaselinekitError as error:
                 report.outcome, report.longrepr = "failed", f"baselinekit: {error}"
-                self._is_unfit = True
+                self._must_not_write = True
 
     def _shorten(self, report: pytest.TestReport) -> None:
         """The summary of a run has a line for each failure: that is the first one of its message."""
@@ -296,33 +305,33 @@ class TestValues:
         new, updates = list(self._new.values()), list(self._updates.items())
         self._new.clear()
         self._updates.clear()
-        for one in new:
-            self.project.write(one)
-            self._note(one.place, "written", one.notes)
+        for new_file in new:
+            self.project.write(new_file)
+            self._note_use(new_file.place, "written", new_file.notes)
         if not updates:
             return
         from baselinekit.pytest_plugin.differing import write_updates
 
         write_updates(self.project, [update for _, update in updates])
         for file, update in updates:
-            self._note(
+            self._note_use(
                 ValuePlace(self.project.root, file, update.after.id, "", None), "updated", update.notes
             )
 
-    def end(self) -> None:
+    def warn_if_unused(self) -> None:
         """A test that passes whatever its value is says nothing of it."""
-        if not (self._has_compared or self._is_unfit):
+        if not (self._has_compared or self._must_not_write):
             self._item.warn(BaselineWarning("the test asked for `baseline`, and compared nothing with it"))
 
-    def told(self) -> list[list[object]]:
+    def take_used(self) -> list[list[object]]:
         """What was done since this was last asked."""
         used, self._used = self._used, []
-        return [one.as_json() for one in used]
+        return [used_file.as_json() for used_file in used]
 
 
-def settled(matcher: Matcher, observation: Observation) -> Comparison:
+def compare_without_model(matcher: Matcher, observation: Observation) -> Comparison:
     comparison = matcher.compare(observation)
     if comparison.questions:
-        what = "whether two texts mean the same is a question to a model, and a test asks none"
-        raise CannotReplay(Problem("BK230", what, "compare its parts, or use `method: words`"))
+        message = "whether two texts mean the same is a question to a model, and a test asks none"
+        raise CannotReplay(Problem("BK230", message, "compare its parts, or use `method: words`"))
     return comparison

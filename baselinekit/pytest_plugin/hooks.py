@@ -11,7 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, TestValues
-    from baselinekit.pytest_plugin.model_calls import ToldCalls
+    from baselinekit.pytest_plugin.model_calls import CallsSummary
     from baselinekit.pytest_plugin.registry import Registry
 
 UPDATES = {
@@ -56,7 +56,7 @@ if ImportedAsWritten not in sys.meta_path:
 _RUN = pytest.StashKey["BaselineRun"]()
 _REGISTRY = pytest.StashKey["Registry"]()
 _VALUES = pytest.StashKey["TestValues"]()
-_TOLD_CALLS = pytest.StashKey["ToldCalls"]()
+_CALLS_SUMMARY = pytest.StashKey["CallsSummary"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,9 +69,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dest="baseline_update",
         help="write the values that tests compare with `baseline`: new ones, and those that changed",
     )
-    for kind, what in UPDATES.items():  # a value of its own would swallow the path that follows the option
+    for (
+        kind,
+        description,
+    ) in UPDATES.items():  # a value of its own would swallow the path that follows the option
         group.addoption(
-            f"{update}={kind}", action="store_const", const=kind, dest="baseline_update", help=what
+            f"{update}={kind}", action="store_const", const=kind, dest="baseline_update", help=description
         )
     group.addoption(
         "--baseline-prune",
@@ -83,11 +86,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="collect the baselines of the project as tests, as `baselinekit compare` does",
     )
-    for name, (metavar, is_repeated, what) in ITEM_OPTIONS.items():
-        named: dict[str, Any] = {"metavar": metavar} if metavar else {}
+    for name, (metavar, is_repeated, description) in ITEM_OPTIONS.items():
+        options: dict[str, Any] = {"metavar": metavar} if metavar else {}
         action = "store_true" if not metavar else "append" if is_repeated else "store"
-        help = f"{what}, as --{name} of a compare"
-        group.addoption(f"{ITEMS}-{name}", action=action, help=help, **named)
+        help = f"{description}, as --{name} of a compare"
+        group.addoption(f"{ITEMS}-{name}", action=action, help=help, **options)
     parser.addini("baselinekit", "collect the baselines of the project as tests", type="bool", default=False)
 
 
@@ -97,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{MARK}(place, *, ignore, headers, pass_through, only): the test's calls through httpx and requests "
         "are recorded in this YAML file, or folder, and answered from there",
     )
-    config.pluginmanager.register(Gathering(config), GATHERING)
+    config.pluginmanager.register(RunObserver(config), GATHERING)
     if config.getoption("baselinekit") or config.getini("baselinekit"):
         from baselinekit.pytest_plugin.items import BaselineItems
 
@@ -117,7 +120,7 @@ def baseline(request: pytest.FixtureRequest) -> "Generator[BaselineFixture]":
     values = run_of(request.config).values_of(request.node)
     request.node.stash[_VALUES] = values
     yield BaselineFixture(values)
-    values.end()
+    values.warn_if_unused()
 
 
 def run_of(config: pytest.Config) -> "BaselineRun":
@@ -139,13 +142,13 @@ def registry_of(config: pytest.Config) -> "Registry":
     return config.stash[_REGISTRY]
 
 
-def told_calls_of(config: pytest.Config) -> "ToldCalls":
+def calls_summary_of(config: pytest.Config) -> "CallsSummary":
     """What the tests of this run did with recorded calls."""
-    if _TOLD_CALLS not in config.stash:
-        from baselinekit.pytest_plugin.model_calls import ToldCalls
+    if _CALLS_SUMMARY not in config.stash:
+        from baselinekit.pytest_plugin.model_calls import CallsSummary
 
-        config.stash[_TOLD_CALLS] = ToldCalls()
-    return config.stash[_TOLD_CALLS]
+        config.stash[_CALLS_SUMMARY] = CallsSummary()
+    return config.stash[_CALLS_SUMMARY]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -174,8 +177,8 @@ def pytest_runtest_makereport(
     values.complete(call)
     report = yield
     values.settle(report)
-    if told := values.told():
-        setattr(report, REPORTED, told)
+    if used := values.take_used():
+        setattr(report, REPORTED, used)
     return report
 
 
@@ -185,7 +188,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         run.close()
 
 
-class Gathering:
+class RunObserver:
     """Hears of all that is looked at and run in the process that pytest was started as, and in a worker of
     xdist of what that looked at. What it says of tests: `pytest_plugin/unused.py`, class Covered."""
 
@@ -197,8 +200,8 @@ class Gathering:
         self.unproven: set[str] = set()
         self.left_out = ""
         self._config = config
-        self._seen = 0
-        self._told: list[str] = []
+        self._collected_count = 0
+        self._summary: list[str] = []
         self._is_worker = hasattr(config, "workerinput")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -208,11 +211,11 @@ class Gathering:
             self.looked[report.nodeid] = report.outcome
 
     def pytest_itemcollected(self) -> None:
-        self._seen += 1
+        self._collected_count += 1
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        if self._seen > len(session.items):
-            self.left_out = f"of {self._seen:,} tests {len(session.items):,} were run"
+        if self._collected_count > len(session.items):
+            self.left_out = f"of {self._collected_count:,} tests {len(session.items):,} were run"
         if not self._is_worker:
             self.collected.update(item.nodeid for item in session.items)
 
@@ -234,12 +237,12 @@ class Gathering:
             self.ended.add(report.nodeid)
         if report.outcome in ("failed", "skipped"):
             self.unproven.add(report.nodeid)
-        told = getattr(report, REPORTED, None)
-        if told is not None:
-            registry_of(self._config).add(report.nodeid, told)
+        used = getattr(report, REPORTED, None)
+        if used is not None:
+            registry_of(self._config).add(report.nodeid, used)
         calls = getattr(report, CALLS, None)
         if calls is not None:
-            told_calls_of(self._config).add(report.nodeid, calls)
+            calls_summary_of(self._config).add(report.nodeid, calls)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -249,16 +252,20 @@ class Gathering:
             output[REPORTED] = (self.looked, self.left_out)
             return
         stash = self._config.stash
-        if not option.collectonly and (option.baseline_prune or _REGISTRY in stash or _TOLD_CALLS in stash):
-            from baselinekit.pytest_plugin.unused import settled
+        if not option.collectonly and (
+            option.baseline_prune or _REGISTRY in stash or _CALLS_SUMMARY in stash
+        ):
+            from baselinekit.pytest_plugin.unused import report_unused
 
-            cassettes = stash[_TOLD_CALLS].files if _TOLD_CALLS in stash else ()
-            self._told = settled(self._config, self, registry_of(self._config), cassettes, exitstatus)
+            cassettes = stash[_CALLS_SUMMARY].files if _CALLS_SUMMARY in stash else ()
+            self._summary = report_unused(
+                self._config, self, registry_of(self._config), cassettes, exitstatus
+            )
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         registry = self._config.stash.get(_REGISTRY, None)
         lines = list(registry.lines(self._config.invocation_params.dir)) if registry is not None else []
-        if _TOLD_CALLS in self._config.stash:
-            lines += told_calls_of(self._config).lines(self._config.invocation_params.dir)
-        for line in [*lines, *self._told]:
+        if _CALLS_SUMMARY in self._config.stash:
+            lines += calls_summary_of(self._config).lines(self._config.invocation_params.dir)
+        for line in [*lines, *self._summary]:
             terminalreporter.write_line(line)

@@ -25,7 +25,7 @@ class Interception:
         self._tape = tape
         self._running = False
         self._patches: list[_Patch] = []
-        self._watch = _Watch((*_HTTPX, _REQUESTS), self._catch)
+        self._watch = _ImportWatcher((*_HTTPX, _REQUESTS), self._catch)
         self.paused = False
         """Nothing is caught meanwhile: what is set up for other tests too is no call of this one."""
 
@@ -43,8 +43,8 @@ class Interception:
         self._running = False
         with suppress(ValueError):
             sys.meta_path.remove(self._watch)
-        for owner, name, original, ours in reversed(self._patches):
-            if owner.__dict__.get(name) is ours:
+        for owner, name, original, replacement in reversed(self._patches):
+            if owner.__dict__.get(name) is replacement:
                 setattr(owner, name, original)
         self._patches.clear()
 
@@ -59,19 +59,19 @@ class Interception:
         if any(patch[:2] == (owner, name) for patch in self._patches):  # one library under two names
             return
         original = owner.__dict__[name]
-        ours = make(self, original, *args)
-        self._patches.append((owner, name, original, ours))
-        setattr(owner, name, ours)
+        replacement = make(self, original, *args)
+        self._patches.append((owner, name, original, replacement))
+        setattr(owner, name, replacement)
 
     def tape_for(self, url: str) -> Tape | None:
         return self._tape if self._running and not self.paused and self._tape.wants(url) else None
 
 
-class _Watch:
+class _ImportWatcher:
     """Finds modules as the others do, and tells when one of these has been imported."""
 
-    def __init__(self, names: Sequence[str], then: Callable[[ModuleType], None]):
-        self._names, self._then = names, then
+    def __init__(self, names: Sequence[str], callback: Callable[[ModuleType], None]):
+        self._names, self._callback = names, callback
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self._names:
@@ -91,7 +91,7 @@ class _Watch:
             with suppress(AttributeError):
                 del loader.exec_module
             execute(module)
-            self._then(module)
+            self._callback(module)
 
         with suppress(AttributeError):  # a loader that takes nothing is left alone
             loader.exec_module = exec_module
@@ -101,37 +101,39 @@ class _Watch:
 # httpx and httpx2: a response has a stream, which is read once, at once or piece by piece.
 
 
-def _httpx_send(caught: Interception, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    kept_stream, given_stream = _streams(module)
+def _httpx_send(interception: Interception, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    recording_stream, recorded_stream = _streams(module)
 
     def handle_request(transport: Any, request: Any) -> Any:
-        tape = caught.tape_for(str(request.url))
+        tape = interception.tape_for(str(request.url))
         if tape is None or _is_mocked(transport, "handle_request"):
             return original(transport, request)
         body = request.read()
-        found = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
-        if isinstance(found, HttpAnswer):
-            return _httpx_response(module, request, found, given_stream(tape.pieces(found)))
+        reply = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
+        if isinstance(reply, HttpAnswer):
+            return _httpx_response(module, request, reply, recorded_stream(tape.pieces(reply)))
         response = original(transport, request)
-        response.stream = kept_stream(response, found, module)
+        response.stream = recording_stream(response, reply, module)
         return response
 
     return handle_request
 
 
-def _httpx_send_async(caught: Interception, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    kept_stream, given_stream = _streams(module)
+def _httpx_send_async(
+    interception: Interception, original: Callable[..., Any], module: Any
+) -> Callable[..., Any]:
+    recording_stream, recorded_stream = _streams(module)
 
     async def handle_async_request(transport: Any, request: Any) -> Any:
-        tape = caught.tape_for(str(request.url))
+        tape = interception.tape_for(str(request.url))
         if tape is None or _is_mocked(transport, "handle_async_request"):
             return await original(transport, request)
         body = await request.aread()
-        found = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
-        if isinstance(found, HttpAnswer):
-            return _httpx_response(module, request, found, given_stream(tape.pieces(found)))
+        reply = tape.ask(request.method, str(request.url), request.headers.multi_items(), body)
+        if isinstance(reply, HttpAnswer):
+            return _httpx_response(module, request, reply, recorded_stream(tape.pieces(reply)))
         response = await original(transport, request)
-        response.stream = kept_stream(response, found, module)
+        response.stream = recording_stream(response, reply, module)
         return response
 
     return handle_async_request
@@ -160,16 +162,16 @@ def _headers_of(answer: HttpAnswer, method: str) -> list[tuple[str, str]]:
     return headers
 
 
-class _Kept:
+class _RecordingStream:
     """The stream of a response on its way to its reader, and a copy of it."""
 
-    def __init__(self, response: Any, slot: CallUnderWay, module: Any):
-        self._inner, self._slot, self._module = response.stream, slot, module
+    def __init__(self, response: Any, call: CallUnderWay, module: Any):
+        self._inner, self._call, self._module = response.stream, call, module
         self._status = response.status_code
         self._headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
         self._parts: list[bytes] = []
-        self._at_end = False
-        self._broken = False
+        self._is_at_end = False
+        self._is_broken = False
 
     def __iter__(self) -> Iterator[bytes]:
         try:
@@ -177,9 +179,9 @@ class _Kept:
                 self._parts.append(part)
                 yield part
         except BaseException as error:
-            self._broken = not isinstance(error, GeneratorExit)
+            self._is_broken = not isinstance(error, GeneratorExit)
             raise
-        self.done()
+        self.finish()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -187,27 +189,27 @@ class _Kept:
                 self._parts.append(part)
                 yield part
         except BaseException as error:
-            self._broken = not isinstance(error, GeneratorExit)
+            self._is_broken = not isinstance(error, GeneratorExit)
             raise
-        self.done()
+        self.finish()
 
     def close(self) -> None:
         self._inner.close()
-        self.left()
+        self.finish_early()
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-        self.left()
+        self.finish_early()
 
-    def done(self) -> None:
-        self._at_end = True
-        self._slot.answered(_answer(self._status, self._headers, self._parts, True, self.plain))
+    def finish(self) -> None:
+        self._is_at_end = True
+        self._call.answered(_build_answer(self._status, self._headers, self._parts, True, self.plain))
 
-    def left(self) -> None:
+    def finish_early(self) -> None:
         """Closed by its reader: what it has seen is kept, and that it was not all."""
-        if not self._at_end and not self._broken:
-            self._at_end = True
-            self._slot.answered(_answer(self._status, self._headers, self._parts, False, self.plain))
+        if not self._is_at_end and not self._is_broken:
+            self._is_at_end = True
+            self._call.answered(_build_answer(self._status, self._headers, self._parts, False, self.plain))
 
     def plain(self, raw: bytes, encoding: str) -> bytes:
         """Decompressed by whatever the library knows."""
@@ -215,28 +217,28 @@ class _Kept:
         return bytes(self._module.Response(200, headers=headers, content=raw).content)
 
 
-def _answer(
+def _build_answer(
     status: int,
     headers: tuple[tuple[str, str], ...],
     parts: list[bytes],
-    at_end: bool,
+    is_at_end: bool,
     decompress: Callable[[bytes, str], bytes] | None,
 ) -> HttpAnswer:
     """What was read, as it reads. It is complete at its end, where its length says so, and where a stream
     has said that nothing follows."""
-    told = dict(headers)
+    header_values = dict(headers)
     raw = body = b"".join(parts)
-    encoding = told.get("content-encoding", "")
-    if decompress is not None and told.get("content-length", "") == str(len(raw)):
-        at_end = True
+    encoding = header_values.get("content-encoding", "")
+    if decompress is not None and header_values.get("content-length", "") == str(len(raw)):
+        is_at_end = True
     if decompress is not None and encoding:
-        body = decompress(raw, encoding) if at_end else _begun(raw)
+        body = decompress(raw, encoding) if is_at_end else _decompress_partial(raw)
     return HttpAnswer(
-        status, headers, body, at_end or is_ended(media_type(told.get("content-type", "")), body)
+        status, headers, body, is_at_end or is_ended(media_type(header_values.get("content-type", "")), body)
     )
 
 
-def _begun(raw: bytes) -> bytes:
+def _decompress_partial(raw: bytes) -> bytes:
     """What can be read of something compressed that has no end yet."""
     import zlib
 
@@ -268,27 +270,27 @@ class _BodyStream:
 def _streams(module: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Both as streams of this library, which tells them by their class."""
     bases = (module.SyncByteStream, module.AsyncByteStream)
-    return type("KeptStream", (_Kept, *bases), {}), type("GivenStream", (_BodyStream, *bases), {})
+    return type("KeptStream", (_RecordingStream, *bases), {}), type("GivenStream", (_BodyStream, *bases), {})
 
 
 # requests: what is not to be streamed is read at once, anything else through urllib3's response.
 
 
-def _requests_send(caught: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
-    def send(adapter: Any, request: Any, stream: bool = False, *args: Any, **named: Any) -> Any:
-        tape = caught.tape_for(request.url or "")
+def _requests_send(interception: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
+    def send(adapter: Any, request: Any, stream: bool = False, *args: Any, **options: Any) -> Any:
+        tape = interception.tape_for(request.url or "")
         if tape is None:
-            return original(adapter, request, stream, *args, **named)
+            return original(adapter, request, stream, *args, **options)
         headers = [(_text(name), _text(value)) for name, value in request.headers.items()]
-        found = tape.ask(request.method, request.url, headers, _requests_body(request))
-        if isinstance(found, HttpAnswer):
-            return _requests_response(adapter, request, found, tape.pieces(found))
-        response = original(adapter, request, stream, *args, **named)
-        copy = _Copied(response, found)
+        reply = tape.ask(request.method, request.url, headers, _requests_body(request))
+        if isinstance(reply, HttpAnswer):
+            return _requests_response(adapter, request, reply, tape.pieces(reply))
+        response = original(adapter, request, stream, *args, **options)
+        copy = _RecordingRaw(response, reply)
         if stream:
             response.raw = copy
         elif response.content is not None and not getattr(response.raw, "length_remaining", 0):
-            copy.done(whole=response.content)  # older ones take half an answer for a whole one
+            copy.finish(whole=response.content)  # older ones take half an answer for a whole one
         return response
 
     return send
@@ -314,65 +316,65 @@ def _requests_body(request: Any) -> bytes:
         else:
             body.seek(place)
         return data
-    pieces = [one.encode("utf-8") if isinstance(one, str) else bytes(one) for one in body]
+    pieces = [piece.encode("utf-8") if isinstance(piece, str) else bytes(piece) for piece in body]
     request.body = pieces
     return b"".join(pieces)
 
 
-class _Copied:
+class _RecordingRaw:
     """urllib3's response as requests reads it, and a copy of what was read."""
 
-    def __init__(self, response: Any, slot: CallUnderWay):
-        self._raw, self._slot, self._status = response.raw, slot, response.status_code
-        self._headers = tuple((name.lower(), _text(one)) for name, one in response.raw.headers.items())
+    def __init__(self, response: Any, call: CallUnderWay):
+        self._raw, self._call, self._status = response.raw, call, response.status_code
+        self._headers = tuple((name.lower(), _text(value)) for name, value in response.raw.headers.items())
         self._parts: list[bytes] = []
         self._is_plain = False
-        self._at_end = False
+        self._is_at_end = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self.copied(iter(self._raw), False)
+        return self.copying(iter(self._raw), False)
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
-        return self.copied(self._raw.stream(amt, decode_content=decode_content), bool(decode_content))
+        return self.copying(self._raw.stream(amt, decode_content=decode_content), bool(decode_content))
 
-    def copied(self, parts: Iterator[bytes], is_plain: bool) -> Iterator[bytes]:
+    def copying(self, parts: Iterator[bytes], is_plain: bool) -> Iterator[bytes]:
         self._is_plain = is_plain
         try:
             for part in parts:
                 self._parts.append(part)
                 yield part
         except BaseException as error:
-            self._at_end = not isinstance(error, GeneratorExit)  # broken off: nothing of it is kept
+            self._is_at_end = not isinstance(error, GeneratorExit)  # broken off: nothing of it is kept
             raise
-        self.done()
+        self.finish()
 
     def read(self, amt: int | None = None, decode_content: bool | None = None, *args: Any) -> bytes:
         data: bytes = self._raw.read(amt, decode_content, *args)
         self._is_plain = bool(decode_content)
         self._parts.append(data)
         if amt is None or (amt and not data):
-            self.done()
+            self.finish()
         return data
 
     def close(self) -> None:
         self._raw.close()
-        self.done(False)
+        self.finish(False)
 
     def release_conn(self) -> None:
         """When its reader is through with it, at its end or before."""
         self._raw.release_conn()
-        self.done(False)
+        self.finish(False)
 
-    def done(self, at_end: bool = True, whole: bytes | None = None) -> None:
+    def finish(self, is_at_end: bool = True, whole: bytes | None = None) -> None:
         """`whole`: the body, where it was read by others."""
-        if not self._at_end:
-            self._at_end = True
+        if not self._is_at_end:
+            self._is_at_end = True
             parts = self._parts if whole is None else [whole]
             plain = None if self._is_plain or whole is not None else _by_urllib3
-            self._slot.answered(_answer(self._status, self._headers, parts, at_end, plain))
+            self._call.answered(_build_answer(self._status, self._headers, parts, is_at_end, plain))
 
 
 def _by_urllib3(raw: bytes, encoding: str) -> bytes:
@@ -388,30 +390,30 @@ def _requests_response(adapter: Any, request: Any, answer: HttpAnswer, pieces: I
     headers = _headers_of(answer, request.method)
     for name, value in headers:
         message[name] = value
-    with_reason: Mapping[int, str] = {one.value: one.phrase for one in HTTPStatus}
+    reasons: Mapping[int, str] = {status.value: status.phrase for status in HTTPStatus}
     raw = sys.modules["urllib3"].HTTPResponse(
-        body=_Body(pieces),
+        body=_BodyFile(pieces),
         headers=headers,
         status=answer.status,
         version=11,
-        reason=with_reason.get(answer.status, ""),
+        reason=reasons.get(answer.status, ""),
         preload_content=False,
         decode_content=False,
-        original_response=_Original(message),
+        original_response=_OriginalResponse(message),
         request_method=request.method,
     )
-    raw.stream = lambda amt=65_536, decode_content=None: _sliced(pieces, amt)
+    raw.stream = lambda amt=65_536, decode_content=None: _slice_pieces(pieces, amt)
     return adapter.build_response(request, raw)
 
 
-def _sliced(pieces: Iterator[bytes], size: int | None) -> Iterator[bytes]:
+def _slice_pieces(pieces: Iterator[bytes], size: int | None) -> Iterator[bytes]:
     """None longer than its reader asks for, and no piece waits for the next one."""
     for piece in pieces:
         for start in range(0, len(piece), size or len(piece)):
             yield piece[start : start + (size or len(piece))]
 
 
-class _Original:
+class _OriginalResponse:
     """Of http.client's response what requests looks for: the cookies in its headers."""
 
     def __init__(self, message: Any):
@@ -424,21 +426,21 @@ class _Original:
         """There is no connection."""
 
 
-class _Body(io.RawIOBase):
+class _BodyFile(io.RawIOBase):
     """A recorded body as a file, handed out piece by piece."""
 
     def __init__(self, pieces: Iterator[bytes]):
-        self._pieces, self.left = pieces, b""
+        self._pieces, self.remaining = pieces, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self.left:
+        while not self.remaining:
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
-            self.left = piece
-        size = min(len(buffer), len(self.left))
-        buffer[:size], self.left = self.left[:size], self.left[size:]
+            self.remaining = piece
+        size = min(len(buffer), len(self.remaining))
+        buffer[:size], self.remaining = self.remaining[:size], self.remaining[size:]
         return size

@@ -18,7 +18,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Result
 from baselinekit.pytest_plugin.registry import BaselineWarning, terminal_of
-from baselinekit.pytest_plugin.replays import Replays, XdistWorker, must_be_alone, said_by, start_of
+from baselinekit.pytest_plugin.replays import Replays, XdistWorker, must_be_alone, parse_options, start_of
 from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.wording import Style
 
@@ -49,13 +49,13 @@ class ReprEntryNative(code.ReprEntryNative):
 class DidNotPass(Exception):
     """An outcome, on its way to pytest's report. `told`: what is shown instead of a traceback."""
 
-    def __init__(self, message: str, told: str, file: str, line: int):
+    def __init__(self, message: str, text: str, file: str, line: int):
         super().__init__(message)
-        self.message, self.told, self.file, self.line = message, told, file, line
+        self.message, self.text, self.file, self.line = message, text, file, line
 
-    def shown(self) -> code.ReprExceptionInfo:
+    def representation(self) -> code.ReprExceptionInfo:
         """In the form that reports, JUnit files and the workers of pytest-xdist take apart."""
-        lines = f"{self.told}\n".splitlines(keepends=True)
+        lines = f"{self.text}\n".splitlines(keepends=True)
         traceback = code.ReprTracebackNative(lines)
         traceback.reprentries = [ReprEntryNative(lines)]
         return code.ReprExceptionInfo(traceback, code.ReprFileLocation(self.file, self.line, self.message))
@@ -64,8 +64,8 @@ class DidNotPass(Exception):
 class BaselineFile(pytest.File):
     """A file of the project in which baselines are."""
 
-    def __init__(self, *, replays: Replays, of_project: str, **stated: Any):
-        super().__init__(**stated)
+    def __init__(self, *, replays: Replays, of_project: str, **options: Any):
+        super().__init__(**options)
         self.replays, self.of_project = replays, of_project
 
     def collect(self) -> Iterator["BaselineItem"]:
@@ -91,8 +91,8 @@ class BaselineItem(pytest.Item):
 
     parent: BaselineFile
 
-    def __init__(self, *, entry: Entry, line: int, **stated: Any):
-        super().__init__(**stated)
+    def __init__(self, *, entry: Entry, line: int, **options: Any):
+        super().__init__(**options)
         self.entry, self.line = entry, line
         self.result: Result | None = None
         self.refused: Problem | None = None
@@ -102,10 +102,10 @@ class BaselineItem(pytest.Item):
         self.extra_keyword_matches.update(words, [self.entry.name] if self.entry.name else [])
         for word in words:
             if _MARK.fullmatch(word) and word not in _MEANT_FOR_PYTEST:
-                known = self.config.stash.setdefault(_MARKS, set())
-                if word not in known:  # else --strict-markers would ask for a list of the tags
+                known_marks = self.config.stash.setdefault(_MARKS, set())
+                if word not in known_marks:  # else --strict-markers would ask for a list of the tags
                     self.config.addinivalue_line("markers", f"{word}: a tag of a baseline")
-                known.add(word)
+                known_marks.add(word)
                 self.add_marker(word)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -129,8 +129,8 @@ class BaselineItem(pytest.Item):
             raise self._did_not_pass(self.result)
 
     def _did_not_pass(self, result: Result) -> DidNotPass:
-        told = self.parent.replays.describe_result(result)
-        return DidNotPass(describe_in_brief(result), told, self._file(), result.line or self.line)
+        text = self.parent.replays.describe_result(result)
+        return DidNotPass(describe_in_brief(result), text, self._file(), result.line or self.line)
 
     def _file(self) -> str:
         return os.path.relpath(self.path, self.config.invocation_params.dir)
@@ -140,7 +140,7 @@ class BaselineItem(pytest.Item):
         if isinstance(error, BaselineWarning):  # which the user wants to be errors
             error = DidNotPass(str(error), str(error), self._file(), self.line)
         if isinstance(error, DidNotPass):
-            report.longrepr = error.shown()
+            report.longrepr = error.representation()
         elif isinstance(error, pytest.skip.Exception):
             report.longrepr = str(self.path), self.line, f"Skipped: {error}"
 
@@ -160,7 +160,7 @@ class BaselineItems:
         assert self._replays is not None
         return self._replays
 
-    def _opened(self) -> Replays:
+    def _open_replays(self) -> Replays:
         """The project as the environment says it now: a conftest.py that begins the service sets it."""
         config, environ = self._config, dict(os.environ)
         if self._replays is None or environ != self._environ:
@@ -168,25 +168,25 @@ class BaselineItems:
                 self._replays.close()
             start = start_of(str(config.rootpath), str(config.invocation_params.dir))
             try:
-                said = said_by(self._stated())
-                self._replays = Replays(start, said, self._worker, _style_of(config))
+                options = parse_options(self._given_options())
+                self._replays = Replays(start, options, self._worker, _style_of(config))
             except BaselinekitError as error:
                 raise pytest.UsageError(str(error)) from None
             self._environ = environ
         return self._replays
 
-    def _stated(self) -> Iterator[tuple[str, str]]:
+    def _given_options(self) -> Iterator[tuple[str, str]]:
         """The options of this run, each as it is called on our own command line, and its value."""
         for name in self._options:
             value = getattr(self._config.option, f"baselinekit_{name.replace('-', '_')}")
-            for one in value if isinstance(value, list) else [value]:
-                if one not in (None, False):
-                    yield name, "" if one is True else str(one)
+            for item in value if isinstance(value, list) else [value]:
+                if item not in (None, False):
+                    yield name, "" if item is True else str(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         """What is wrong with the configuration is said before anything is collected, or a worker is begun."""
-        self._opened()
+        self._open_replays()
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
@@ -194,14 +194,14 @@ class BaselineItems:
             self._replays.close()
 
     def pytest_report_header(self) -> str:
-        return f"baselinekit: {self._opened().describe()}"
+        return f"baselinekit: {self._open_replays().describe()}"
 
     # Which files.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Whoever names no paths means the whole project, whatever folder `testpaths` names for tests."""
-        self._opened()
+        self._open_replays()
         config = self._config
         here = os.path.realpath(config.invocation_params.dir)
         whole = {os.path.realpath(config.rootpath), self.replays.root}
@@ -215,13 +215,13 @@ class BaselineItems:
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """A folder of baselines may be called `build` or `dist`, which pytest passes over."""
         config, path = self._config, str(collection_path)
-        if not any(path != one and _is_within(path, one) for one in self.replays.folders):
+        if not any(path != folder and _is_within(path, folder) for folder in self.replays.folders):
             return None
         name = collection_path.name
-        is_passed_over = any(fnmatch.fnmatch(name, one) for one in config.getini("norecursedirs"))
+        is_passed_over = any(fnmatch.fnmatch(name, pattern) for pattern in config.getini("norecursedirs"))
         if not is_passed_over or not self.replays.holds_baselines(path):
             return None
-        ignored = [os.path.abspath(one) for one in config.getoption("ignore") or ()]
+        ignored = [os.path.abspath(path) for path in config.getoption("ignore") or ()]
         return None if path in ignored else False
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
@@ -236,9 +236,9 @@ class BaselineItems:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """What must be replayed alone comes last, as in a compare: it would show in what others read."""
         items.sort(key=lambda item: isinstance(item, BaselineItem) and must_be_alone(item.entry))
-        ours = [item for item in items if isinstance(item, BaselineItem)]
-        if self._worker.of > 1 and any(item.entry.claim is not None for item in ours):
-            for item in ours:
+        baseline_items = [item for item in items if isinstance(item, BaselineItem)]
+        if self._worker.count > 1 and any(item.entry.claim is not None for item in baseline_items):
+            for item in baseline_items:
                 item.add_marker(pytest.mark.xdist_group(_GROUP))
 
     @pytest.hookimpl(tryfirst=True)
@@ -247,14 +247,14 @@ class BaselineItems:
         request is sent."""
         if self._config.getoption("collectonly", False):
             return
-        ours = [item for item in session.items if isinstance(item, BaselineItem)]
-        for item in ours if self._worker.of > 1 else ():
+        baseline_items = [item for item in session.items if isinstance(item, BaselineItem)]
+        for item in baseline_items if self._worker.count > 1 else ():
             if item.entry.claim is not None and not item.nodeid.endswith(f"@{_GROUP}"):
-                item.refused = beside_others(item.entry)
-        nodes = {item.entry.source.file: item.parent for item in ours}
-        for file, error in self.replays.unfit([item.entry for item in ours]).items():
-            told = self.replays.describe_error(error)
-            report = pytest.CollectReport(nodes[file].nodeid, "failed", told, [])
+                item.refused = other_workers_problem(item.entry)
+        nodes = {item.entry.source.file: item.parent for item in baseline_items}
+        for file, error in self.replays.find_errors([item.entry for item in baseline_items]).items():
+            text = self.replays.describe_error(error)
+            report = pytest.CollectReport(nodes[file].nodeid, "failed", text, [])
             self._config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(wrapper=True)
@@ -267,11 +267,11 @@ class BaselineItems:
         return report
 
 
-def beside_others(entry: Entry) -> Problem:
+def other_workers_problem(entry: Entry) -> Problem:
     """Why it is not replayed by one of several workers."""
     claim = "it is to be replayed alone" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
-    what = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
-    return Problem("BK357", what, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
+    message = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
+    return Problem("BK357", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
 
 
 def _is_within(path: str, folder: str) -> bool:
@@ -286,6 +286,6 @@ def _style_of(config: pytest.Config) -> Style:
 
 def _worker_of(config: pytest.Config) -> XdistWorker:
     """As pytest-xdist says it."""
-    known: dict[str, Any] = getattr(config, "workerinput", {})
-    number = str(known.get("workerid", "gw0")).removeprefix("gw")
-    return XdistWorker(int(number) if number.isdecimal() else 0, int(known.get("workercount", 1)))
+    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    number = str(worker_input.get("workerid", "gw0")).removeprefix("gw")
+    return XdistWorker(int(number) if number.isdecimal() else 0, int(worker_input.get("workercount", 1)))

@@ -16,7 +16,7 @@ from baselinekit.kinds.pytest import file_of
 from baselinekit.pytest_plugin.files import OpenProject
 from baselinekit.pytest_plugin.fixture import BaselineRun
 from baselinekit.pytest_plugin.interception import Interception
-from baselinekit.pytest_plugin.tape import Counting, Mode, Tape
+from baselinekit.pytest_plugin.tape import MatchSettings, Mode, Tape
 from baselinekit.secrets.names import is_secret_key
 from baselinekit.store.httpcalls import FOLDER, Calls, keep_calls, read_calls
 from baselinekit.texts import many, shown
@@ -39,10 +39,10 @@ class TestCalls:
     tape: Tape
     interception: Interception
     failed: bool = False
-    told: list[Any] | None = None
+    summary: list[Any] | None = None
     missed: int = 0
 
-    def untold(self) -> str:
+    def take_unreported(self) -> str:
         """What was not recorded and has not been told yet."""
         texts = self.tape.missed[self.missed :]
         self.missed = len(self.tape.missed)
@@ -56,9 +56,9 @@ class ModelCalls:
     """Begins with the first fixture that belongs to the test alone, and ends when the last of them has been
     torn down: what is set up for other tests too is none of its calls."""
 
-    def __init__(self, run: BaselineRun, mark: str, told_as: str):
+    def __init__(self, run: BaselineRun, mark: str, report_attribute: str):
         """`told_as`: the attribute of a report that says what its test did."""
-        self._run, self._mark, self._told_as = run, mark, told_as
+        self._run, self._mark, self._report_attribute = run, mark, report_attribute
         self._now = timestamps(clock())
         self._running: TestCalls | None = None
         self._read: dict[str, tuple[tuple[int, int, int] | None, Calls]] = {}
@@ -81,7 +81,9 @@ class ModelCalls:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         calls = self._begin(item)
         result = yield
-        if calls is not None and (text := calls.untold()):  # somebody has caught what it was answered with
+        if calls is not None and (
+            text := calls.take_unreported()
+        ):  # somebody has caught what it was answered with
             pytest.fail(text, pytrace=False)
         return result
 
@@ -94,10 +96,10 @@ class ModelCalls:
         if calls is None:
             return report
         calls.failed = calls.failed or call.excinfo is not None
-        if report.failed and (text := calls.untold()) and text not in report.longreprtext:
+        if report.failed and (text := calls.take_unreported()) and text not in report.longreprtext:
             report.sections.append((_TITLE, text))
-        if report.when == "teardown" and calls.told is not None:
-            setattr(report, self._told_as, calls.told)
+        if report.when == "teardown" and calls.summary is not None:
+            setattr(report, self._report_attribute, calls.summary)
         return report
 
     def _begin(self, item: pytest.Item) -> TestCalls | None:
@@ -116,21 +118,21 @@ class ModelCalls:
         return calls
 
     def _calls_of(self, item: pytest.Item, mark: pytest.Mark) -> TestCalls:
-        where, counting = settings_of(mark)
+        folder, settings = settings_of(mark)
         project = self._run.projects.of(os.path.dirname(os.path.realpath(item.path)))
         test = project.place(item, None).test
-        file = where if where.endswith((".yaml", ".yml")) else file_of(test, None, where)
+        file = folder if folder.endswith((".yaml", ".yml")) else file_of(test, None, folder)
         _check_folder(project, file)
-        known = self._known(project.root, file)
+        recorded = self._recorded_calls(project.root, file)
         redactor = Redactor(self._environ, None, project.project.redactor)
-        typed = os.path.relpath(item.path, item.config.invocation_params.dir)
-        _, _, within = test.partition("::")
-        told = f"{typed}::{within}"
+        test_file = os.path.relpath(item.path, item.config.invocation_params.dir)
+        _, _, test_name = test.partition("::")
+        nodeid = f"{test_file}::{test_name}"
         mode: Mode = self._run.update or ("replay" if project.is_ci else "record")
-        tape = Tape(file, test, mode, known, redactor, _refused, self._now, counting, told)
+        tape = Tape(file, test, mode, recorded, redactor, _test_failure, self._now, settings, nodeid)
         return TestCalls(project, file, tape, Interception(tape))
 
-    def _known(self, root: str, file: str) -> Calls:
+    def _recorded_calls(self, root: str, file: str) -> Calls:
         """The calls on file, which is read again when it is another one."""
         path = os.path.join(root, file)
         try:
@@ -138,11 +140,11 @@ class ModelCalls:
         except OSError:
             return read_calls(root, file)
         now = (status.st_mtime_ns, status.st_size, status.st_ino)
-        before, known = self._read.get(path, (None, {}))
-        if before != now:
-            known = read_calls(root, file)
-            self._read[path] = (now, known)
-        return known
+        earlier, calls = self._read.get(path, (None, {}))
+        if earlier != now:
+            calls = read_calls(root, file)
+            self._read[path] = (now, calls)
+        return calls
 
     def _end(self, calls: TestCalls) -> None:
         calls.interception.stop()
@@ -152,11 +154,11 @@ class ModelCalls:
             if outcome.calls is not None:
                 keep_calls(calls.project.root, calls.file, calls.tape.test, outcome.calls)
         except BaselinekitError as error:
-            hidden = shown(error, calls.project.project.redactor.mask)
-            pytest.fail(str(hidden), pytrace=False)
+            masked = shown(error, calls.project.project.redactor.mask)
+            pytest.fail(str(masked), pytrace=False)
         path = os.path.join(calls.project.root, calls.file)
-        calls.told = [path, outcome.recorded, outcome.removed, outcome.unused, list(outcome.dropped)]
-        if not calls.failed and (text := calls.untold()):
+        calls.summary = [path, outcome.recorded, outcome.removed, outcome.unused, list(outcome.dropped)]
+        if not calls.failed and (text := calls.take_unreported()):
             pytest.fail(text, pytrace=False)
 
     @contextmanager
@@ -165,49 +167,49 @@ class ModelCalls:
         if calls is None:
             yield
             return
-        before, calls.interception.paused = calls.interception.paused, True
+        was_paused, calls.interception.paused = calls.interception.paused, True
         try:
             yield
         finally:
-            calls.interception.paused = before
+            calls.interception.paused = was_paused
 
 
-def _refused(text: str) -> BaseException:
+def _test_failure(text: str) -> BaseException:
     """No Exception: a client that tries again, and code that copes with anything, would hide it."""
     return pytest.fail.Exception(text, pytrace=False)
 
 
-def settings_of(mark: pytest.Mark) -> tuple[str, Counting]:
+def settings_of(mark: pytest.Mark) -> tuple[str, MatchSettings]:
     """Where the calls are kept, and what counts of them. InvalidInput for a mark that says something else."""
     unknown = [name for name in mark.kwargs if name not in _OPTIONS]
     if unknown:
-        what = f"@pytest.mark.{mark.name} has no argument {unknown[0]!r}"
-        raise InvalidInput(Problem("BK632", what, nearest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS)))
-    if len(mark.args) > 1 or not all(isinstance(one, str) and one for one in mark.args):
-        what = f"@pytest.mark.{mark.name} takes one name, of a file or a folder"
-        raise InvalidInput(Problem("BK632", what, f'as in model_calls("{FOLDER}/chat.yaml")'))
-    stated = {name: _texts(name, value) for name, value in mark.kwargs.items()}
-    return (mark.args[0] if mark.args else FOLDER).rstrip("/"), Counting(**stated)
+        message = f"@pytest.mark.{mark.name} has no argument {unknown[0]!r}"
+        raise InvalidInput(Problem("BK632", message, nearest(unknown[0], _OPTIONS) or ", ".join(_OPTIONS)))
+    if len(mark.args) > 1 or not all(isinstance(arg, str) and arg for arg in mark.args):
+        message = f"@pytest.mark.{mark.name} takes one name, of a file or a folder"
+        raise InvalidInput(Problem("BK632", message, f'as in model_calls("{FOLDER}/chat.yaml")'))
+    settings = {name: _texts(name, value) for name, value in mark.kwargs.items()}
+    return (mark.args[0] if mark.args else FOLDER).rstrip("/"), MatchSettings(**settings)
 
 
 def _check_folder(project: OpenProject, file: str) -> None:
     """Where every file is read as a baseline there is no place for another one."""
     for folder in project.project.folders:
         if os.path.normpath(file).startswith(os.path.join(os.path.normpath(folder), "")):
-            what = f"{file} would stand among the baselines in {folder}/"
-            raise InvalidInput(Problem("BK632", what, f"name another folder, such as {FOLDER}/"))
+            message = f"{file} would stand among the baselines in {folder}/"
+            raise InvalidInput(Problem("BK632", message, f"name another folder, such as {FOLDER}/"))
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
-    if not all(isinstance(one, str) for one in texts):
-        what = f"@pytest.mark.model_calls: {name} takes texts"
-        raise InvalidInput(Problem("BK632", what, f'as in {name}=["…"]'))
-    return tuple(str(one) for one in texts)
+    if not all(isinstance(text, str) for text in texts):
+        message = f"@pytest.mark.model_calls: {name} takes texts"
+        raise InvalidInput(Problem("BK632", message, f'as in {name}=["…"]'))
+    return tuple(str(text) for text in texts)
 
 
 @dataclass
-class ToldCalls:
+class CallsSummary:
     """What the tests of a run did with recorded calls, told in its end."""
 
     files: set[str] = field(default_factory=set)
@@ -217,8 +219,8 @@ class ToldCalls:
     dropped: dict[str, list[int]] = field(default_factory=dict)
     tests: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, nodeid: str, told: tuple[str, int, int, int, list[int]]) -> None:
-        path, recorded, removed, unused, dropped = told
+    def add(self, nodeid: str, row: tuple[str, int, int, int, list[int]]) -> None:
+        path, recorded, removed, unused, dropped = row
         self.files.add(path)
         for counts, number in ((self.recorded, recorded), (self.removed, removed), (self.unused, unused)):
             if number:
@@ -237,17 +239,17 @@ class ToldCalls:
             yield f"{many(number, 'recorded call')} not made by its test: {name}"
             yield f"  they go with: pytest {tests} --baseline-update=changed"
         for nodeid, statuses in self.dropped.items():
-            said = ", ".join(map(str, dict.fromkeys(statuses)))
-            what = f"{many(len(statuses), 'answer')} not recorded (status {said})"
-            yield f"{what}, since the test failed: {nodeid}"
+            status_list = ", ".join(map(str, dict.fromkeys(statuses)))
+            message = f"{many(len(statuses), 'answer')} not recorded (status {status_list})"
+            yield f"{message}, since the test failed: {nodeid}"
 
     def _files(
-        self, counts: Mapping[str, int], what: str, done: str, folder: "os.PathLike[str]"
+        self, counts: Mapping[str, int], noun: str, verb: str, folder: "os.PathLike[str]"
     ) -> Iterator[str]:
         names = [os.path.relpath(path, folder) for path in counts]
         if names:
             one = f": {names[0]}" if len(names) == 1 else ":"
-            yield f"{many(sum(counts.values()), what)} {done}{one}"
+            yield f"{many(sum(counts.values()), noun)} {verb}{one}"
             yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
             if len(names) > _MOST_NAMED:
                 yield f"  … and {len(names) - _MOST_NAMED:,} more"

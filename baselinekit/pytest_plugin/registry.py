@@ -11,7 +11,7 @@ import pytest
 Use = Literal["compared", "written", "updated"]
 _MOST_NAMED = 8
 _WIDTH = 100
-_TOLD: tuple[Use, ...] = ("written", "updated")
+_REPORTED_USES: tuple[Use, ...] = ("written", "updated")
 
 
 class BaselineWarning(pytest.PytestWarning):
@@ -50,28 +50,34 @@ class Registry:
 
     tests: dict[str, list[UsedFile]] = field(default_factory=dict)
 
-    def add(self, nodeid: str, told: Iterable[tuple[str, str, Use, list[str]]]) -> None:
-        used = (UsedFile(root, file, use, tuple(notes)) for root, file, use, notes in told)
+    def add(self, nodeid: str, rows: Iterable[tuple[str, str, Use, list[str]]]) -> None:
+        used = (UsedFile(root, file, use, tuple(notes)) for root, file, use, notes in rows)
         self.tests.setdefault(nodeid, []).extend(used)
 
     def files(self) -> dict[str, set[str]]:
         """Each file that was used, with the tests that did."""
-        found: dict[str, set[str]] = {}
+        tests: dict[str, set[str]] = {}
         for nodeid, files in self.tests.items():
-            for one in files:
-                found.setdefault(one.path, set()).add(nodeid)
-        return found
+            for used_file in files:
+                tests.setdefault(used_file.path, set()).add(nodeid)
+        return tests
 
     def lines(self, folder: "os.PathLike[str]") -> Iterator[str]:
         """What the end of a run says: files by their way from where it was started."""
-        every = [one for files in self.tests.values() for one in files]
-        for use in _TOLD:
-            names = list(dict.fromkeys(os.path.relpath(one.path, folder) for one in every if one.use == use))
+        used_files = [used_file for files in self.tests.values() for used_file in files]
+        for use in _REPORTED_USES:
+            names = list(
+                dict.fromkeys(
+                    os.path.relpath(used_file.path, folder)
+                    for used_file in used_files
+                    if used_file.use == use
+                )
+            )
             if names:
                 count = "1 baseline" if len(names) == 1 else f"{len(names):,} baselines"
                 yield f"{count} {use}: {names[0]}" if len(names) == 1 else f"{count} {use}:"
                 yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
                 if len(names) > _MOST_NAMED:
                     yield f"  … and {len(names) - _MOST_NAMED:,} more"
-        for one in every:
-            yield from (f"{os.path.relpath(one.path, folder)}: {note}" for note in one.notes)
+        for used_file in used_files:
+            yield from (f"{os.path.relpath(used_file.path, folder)}: {note}" for note in used_file.notes)

@@ -42,14 +42,14 @@ class XdistWorker:
     """Which process of pytest-xdist this is, of how many."""
 
     number: int = 0
-    of: int = 1
+    count: int = 1
 
 
 ALL, PLAIN = XdistWorker(), Style()
 
 
 @dataclass(frozen=True)
-class SaidOfItems:
+class ReplayOptions:
     """What somebody has said of the replays, as the options of a compare. `words`: as it is typed there."""
 
     project: ProjectOptions
@@ -57,28 +57,28 @@ class SaidOfItems:
     words: tuple[str, ...] = ()
 
 
-def said_by(stated: Iterable[tuple[str, str]]) -> SaidOfItems:
+def parse_options(given: Iterable[tuple[str, str]]) -> ReplayOptions:
     """By options without `--`, each with its value."""
-    pairs = list(stated)
+    pairs = list(given)
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
 
-    def one(name: str) -> str | None:
+    def last_value(name: str) -> str | None:
         return values[name][-1] if name in values else None
 
     project = ProjectOptions(
-        environment=one("environment"),
-        base_url=one("base-url"),
+        environment=last_value("environment"),
+        base_url=last_value("base-url"),
         variables=tuple(("--var", value) for value in values.get("var", ())),
         env_files=tuple(values.get("env-file", ())),
         secrets=tuple(values.get("secret", ())),
         allow_hosts=tuple(values.get("allow-host", ())),
         allow_exec="allow-exec" in values,
     )
-    recording = RecordingOptions(offline=one("offline"), record_calls=one("record-calls"))
+    recording = RecordingOptions(offline=last_value("offline"), record_calls=last_value("record-calls"))
     words = (word for name, value in pairs for word in (f"--{name}", value) if word)
-    return SaidOfItems(project, recording, tuple(words))
+    return ReplayOptions(project, recording, tuple(words))
 
 
 @dataclass(frozen=True)
@@ -93,23 +93,25 @@ class Replays:
     """What a session knows of a project and of its clients. `start`: the folder in which a user would type
     `baselinekit compare`."""
 
-    def __init__(self, start: str, said: "SaidOfItems", worker: XdistWorker = ALL, style: Style = PLAIN):
+    def __init__(self, start: str, options: "ReplayOptions", worker: XdistWorker = ALL, style: Style = PLAIN):
         self._open = ExitStack()
-        self._said_words = said.words
-        operator = replace(operator_of(said.project), cwd=start)
+        self._option_words = options.words
+        operator = replace(operator_of(options.project), cwd=start)
         self.project = open_project(operator)
         self.root = self.project.root
-        as_seen = os.path.abspath(project_root(nearest_config(start), start))
-        self._as_seen = as_seen if os.path.realpath(as_seen) == self.root else self.root
+        unresolved_root = os.path.abspath(project_root(nearest_config(start), start))
+        self._unresolved_root = (
+            unresolved_root if os.path.realpath(unresolved_root) == self.root else self.root
+        )
         self._stop = Stop()
         context = self._open.enter_context(open_clients(clock(), None, self._stop))
         models = LazyModels(
             self.project,
             context.clients,
-            _share_of(self.project.config.limits, said.recording, worker),
+            _share_of(self.project.config.limits, options.recording, worker),
             about="compare",
         )
-        models.part = worker.number, worker.of
+        models.part = worker.number, worker.count
         context = models.added_to(context)
         at_once = self._open.enter_context(AtOnce(context.clients, _QUESTIONS_AT_ONCE))
         self._cancel = context.cancel
@@ -120,8 +122,10 @@ class Replays:
         self._files: dict[str, tuple[list[Entry], BaselinekitError | None]] = {}
         self._ids: dict[str, Entry] = {}
         self._critical: dict[str, str] = {}
-        folders = [one for one in self.project.folders if os.path.isdir(os.path.join(self.root, one))]
-        self.folders = [os.path.normpath(os.path.join(self._as_seen, one)) for one in folders]
+        folders = [
+            folder for folder in self.project.folders if os.path.isdir(os.path.join(self.root, folder))
+        ]
+        self.folders = [os.path.normpath(os.path.join(self._unresolved_root, folder)) for folder in folders]
         self._known = discover_files(folders, self.root).files
         self._holding = {os.path.dirname(name) for name in self._known}
 
@@ -130,22 +134,22 @@ class Replays:
     def describe(self) -> str:
         """The project, for the head of a run."""
         config = self.project.config_file or "no baselinekit.yaml"
-        asked = self.project.override_base_url or self.project.base_url
-        text = f"{self._as_seen}, {config}" + (f", base_url {asked}" if asked else "")
+        base_url = self.project.override_base_url or self.project.base_url
+        text = f"{self._unresolved_root}, {config}" + (f", base_url {base_url}" if base_url else "")
         return self.project.redactor.mask_said(text)
 
     def name_of(self, path: str, is_named: bool) -> str | None:
         """How the project calls a file that holds baselines; None for any other. `is_named`: the user typed
         it, so that it need not be in a folder of the project's."""
-        name = name_in_project(self._as_seen, path)
+        name = name_in_project(self._unresolved_root, path)
         if name in self._known:
             return name
         return name if is_named and path.endswith((*SUFFIXES, LINES)) else None
 
     def holds_baselines(self, folder: str) -> bool:
         """Whether baselines are in a folder or below it."""
-        name = name_in_project(self._as_seen, folder)
-        return any(one == name or one.startswith(f"{name}/") for one in self._holding)
+        name = name_in_project(self._unresolved_root, folder)
+        return any(holder == name or holder.startswith(f"{name}/") for holder in self._holding)
 
     def entries(self, name: str) -> list[Entry]:
         """The baselines of a file that can be replayed; those of tests are theirs. What is wrong with any of
@@ -156,7 +160,7 @@ class Replays:
                 earlier = self._ids.setdefault(entry.id.casefold(), entry)
                 if earlier is not entry:
                     read.problems += same_ids([earlier, entry], self.root)
-            entries = [one for one in read.entries if not KINDS[one.kind].brought_by]
+            entries = [entry for entry in read.entries if not KINDS[entry.kind].brought_by]
             self._files[name] = entries, read.error
             for baseline in self._worker.baselines(entries):
                 if baseline.metadata.criticality:
@@ -177,19 +181,19 @@ class Replays:
         places = locate_each([(entry.source, [()]) for entry in entries], self.root)
         return [place.line or 1 for (place,) in places]
 
-    def unfit(self, entries: Sequence[Entry]) -> dict[str, BaselinekitError]:
+    def find_errors(self, entries: Sequence[Entry]) -> dict[str, BaselinekitError]:
         """What is wrong with those that cannot be replayed or compared as they are written, by file. The
         others are ready afterwards."""
-        wrong: dict[str, BaselinekitError] = {}
+        errors: dict[str, BaselinekitError] = {}
         by_file: dict[str, list[Entry]] = {}
         for entry in entries:
             by_file.setdefault(entry.source.file, []).append(entry)
-        for file, few in by_file.items():
+        for file, file_entries in by_file.items():
             try:
-                complain(None, self._worker.prepare(few), self.root)
+                complain(None, self._worker.prepare(file_entries), self.root)
             except BaselinekitError as error:
-                wrong[file] = shown(error, self.project.redactor.mask)
-        return wrong
+                errors[file] = shown(error, self.project.redactor.mask)
+        return errors
 
     # One after the other.
 
@@ -199,7 +203,7 @@ class Replays:
         try:
             self._worker.prepare([entry])  # also where it is judged again: each is held once
             judged = self._in_thread(lambda: self._worker.judge(entry))
-            return self._kept(entry, judged)
+            return self._store_pending(entry, judged)
         except Exception as error:
             return self.refuse(entry, fault_of_ours(error).problems[0])
 
@@ -208,11 +212,11 @@ class Replays:
         reason = self.project.redactor.mask(problem.with_hint)
         return JudgedItem(unjudged(entry, "error", reason, problem.code))
 
-    def _kept(self, entry: Entry, judged: JudgedBaseline) -> JudgedItem:
-        settled = judged.result.id if judged.settles else ""
-        warning = keep_seen(self.root, judged.pending, settled, judged.warning)
-        (placed,) = with_lines([judged.result], [entry.source], self.root)
-        result = mask_result(placed or judged.result, self.project.redactor)
+    def _store_pending(self, entry: Entry, judged: JudgedBaseline) -> JudgedItem:
+        settled_id = judged.result.id if judged.settles else ""
+        warning = keep_seen(self.root, judged.pending, settled_id, judged.warning)
+        (located,) = with_lines([judged.result], [entry.source], self.root)
+        result = mask_result(located or judged.result, self.project.redactor)
         notes = result.notes if result.outcome in ("passed", "skipped") else ()
         return JudgedItem(result, tuple(filter(None, (*notes, warning))))
 
@@ -244,22 +248,22 @@ class Replays:
 
     def describe_result(self, result: Result) -> str:
         """What a terminal shows of one that did not pass, and what to type next."""
-        words = command_line("compare", *self._said_words)
+        words = command_line("compare", *self._option_words)
         report = Report("", "", 0.0, "", words, (result,))
         commands = after_compare(report, (), self.project.folders, self._style.verbose)
         text = format_failure(result, self._style)
-        return self._said(text, commands, result.outcome == "error")
+        return self._with_commands(text, commands, result.outcome == "error")
 
     def describe_error(self, error: BaselinekitError) -> str:
         """Each thing that is wrong, with its place and what to do, and where more is said of it."""
         codes = dict.fromkeys(problem.code for problem in error.problems)
-        return self._said(f"{error}\n", explain_commands([*codes][:3]))
+        return self._with_commands(f"{error}\n", explain_commands([*codes][:3]))
 
-    def _said(self, text: str, commands: Iterable[str], has_hints: bool = True) -> str:
+    def _with_commands(self, text: str, commands: Iterable[str], has_hints: bool = True) -> str:
         """The options that a hint names are those of our own command line: here they are called otherwise."""
-        named = [one for one in _HINTED if has_hints and f"--{one}" in text]
-        also = [f"pytest calls it --baselinekit-{one}" for one in named]
-        lines = format_lines([*also, *(f"next: {command}" for command in commands)])
+        named_options = [option for option in _HINTED if has_hints and f"--{option}" in text]
+        translations = [f"pytest calls it --baselinekit-{option}" for option in named_options]
+        lines = format_lines([*translations, *(f"next: {command}" for command in commands)])
         return self.project.redactor.mask_said(f"{text.rstrip()}\n\n{lines}".rstrip())
 
 
@@ -268,23 +272,23 @@ def must_be_alone(entry: Entry) -> bool:
     return entry.claim == ALONE
 
 
-def _share_of(limits: Limits, wanted: RecordingOptions, worker: XdistWorker) -> RecordingOptions:
+def _share_of(limits: Limits, requested: RecordingOptions, worker: XdistWorker) -> RecordingOptions:
     """Of what a run may ask of models the part of one of its processes: together they keep to the limit."""
-    if worker.of == 1:
-        return wanted
-    total = effective_limits(limits, wanted)
+    if worker.count == 1:
+        return requested
+    total = effective_limits(limits, requested)
     return replace(
-        wanted,
+        requested,
         max_calls=_part(total.calls, worker),
         max_tokens=_part(total.tokens, worker),
-        max_cost=None if total.usd is None else float(total.usd) / worker.of,
+        max_cost=None if total.usd is None else float(total.usd) / worker.count,
     )
 
 
 def _part(number: int | None, worker: XdistWorker) -> int | None:
     if number is None:
         return None
-    return number // worker.of + (worker.number % worker.of < number % worker.of)
+    return number // worker.count + (worker.number % worker.count < number % worker.count)
 
 
 def start_of(rootdir: str, invoked_in: str) -> str:

@@ -20,7 +20,7 @@ _BY_PATH = ("tolerance", "arrays", "fields")
 
 
 @dataclass(frozen=True)
-class Laid:
+class LayeredRules:
     """A baseline as its file states it, with the rules of a test over it. `judged`: what a value is judged
     by; `rules`: those of both, as they would stand in the file; `clashes`: where the file says something
     else; `is_complete`: whether the file has all placeholders of the test."""
@@ -34,95 +34,97 @@ class Laid:
 class CodeRules:
     """The rules of a call `baseline(…)`."""
 
-    def __init__(self, stated: Rules):
-        self._placeholders = {text: str(one) for text, one in stated.placeholders.items()}
-        comparison = stated.as_comparison()
-        self._rules = _read(comparison) if comparison else None
+    def __init__(self, rules: Rules):
+        self._placeholders = {text: str(placeholder) for text, placeholder in rules.placeholders.items()}
+        comparison = rules.as_comparison()
+        self._rules = _validate(comparison) if comparison else None
 
-    def laid_over(self, baseline: Baseline, actual: Json) -> Laid:
+    def layered_over(self, baseline: Baseline, actual: Json) -> LayeredRules:
         """What a value is judged by."""
         clashes: list[str] = []
         if self._rules is not None:
-            rules, clashes = merged(baseline.comparison, self._rules)
+            rules, clashes = merge_rules(baseline.comparison, self._rules)
             baseline = replace(baseline, comparison=rules)
-        known, rules = baseline.baseline, baseline.comparison
-        if self._placeholders and known is not None:
-            found: dict[Path, Json] = {}
-            for text, one in self._placeholders.items():
+        known_good, rules = baseline.baseline, baseline.comparison
+        if self._placeholders and known_good is not None:
+            placeholders: dict[Path, Json] = {}
+            for text, placeholder in self._placeholders.items():
                 pattern = parse(text)
-                stated = values_at(pattern, known.output)
-                if stated and all(value == one for value in stated):  # as it was recorded
+                stored_values = values_at(pattern, known_good.output)
+                if stored_values and all(
+                    value == placeholder for value in stored_values
+                ):  # as it was recorded
                     continue
-                places = find(pattern, known.output)
+                places = find(pattern, known_good.output)
                 if not places and not any(find(pattern, actual)):
-                    _refuse_lost(text, pattern, known.output)
+                    _refuse_lost(text, pattern, known_good.output)
                 for path, value in places:
-                    if value == one:
+                    if value == placeholder:
                         continue
                     if isinstance(value, str) and has_marker(value):
-                        clashes.append(_clash(f"placeholders: {text}", value, one))
+                        clashes.append(_clash(f"placeholders: {text}", value, placeholder))
                     else:
-                        found[path] = one
-            if found:
-                output = with_values(known.output, found)
-                arrays = {**rules.arrays, **ordered_by(rules, known.output, output)}
+                        placeholders[path] = placeholder
+            if placeholders:
+                output = with_values(known_good.output, placeholders)
+                arrays = {**rules.arrays, **ordered_by(rules, known_good.output, output)}
                 judged = replace(
                     baseline,
-                    baseline=replace(known, output=output),
+                    baseline=replace(known_good, output=output),
                     comparison=replace(rules, arrays=arrays),
                 )
-                return Laid(judged, rules, tuple(clashes), is_complete=False)
-        return Laid(baseline, rules, tuple(clashes))
+                return LayeredRules(judged, rules, tuple(clashes), is_complete=False)
+        return LayeredRules(baseline, rules, tuple(clashes))
 
-    def with_stated(self, rules: model.Rules) -> model.Rules:
+    def with_rules_of_file(self, rules: model.Rules) -> model.Rules:
         """Those of a file together with these."""
-        return rules if self._rules is None else merged(rules, self._rules)[0]
+        return rules if self._rules is None else merge_rules(rules, self._rules)[0]
 
-    def filled(self, value: Json) -> Json:
+    def with_placeholders(self, value: Json) -> Json:
         """What came with these placeholders in it. Where another one stands, the file's, that stays."""
-        found: dict[Path, Json] = {}
-        for text, one in self._placeholders.items():
+        placeholders: dict[Path, Json] = {}
+        for text, placeholder in self._placeholders.items():
             for path, item in find(parse(text), value):
-                if item != one and not (isinstance(item, str) and has_marker(item)):
-                    found[path] = one
-        return with_values(value, found)
+                if item != placeholder and not (isinstance(item, str) and has_marker(item)):
+                    placeholders[path] = placeholder
+        return with_values(value, placeholders)
 
-    def unmet(self, judged: Baseline, differences: Iterable[Difference]) -> Iterator[str]:
+    def describe_unmet(self, judged: Baseline, differences: Iterable[Difference]) -> Iterator[str]:
         """Where one of these placeholders stands that does not accept what came, as no output on file will
         make right."""
         output = judged.baseline.output if judged.baseline else None
-        here = {
-            path: one
-            for text, one in self._placeholders.items()
+        stored_at = {
+            path: placeholder
+            for text, placeholder in self._placeholders.items()
             for path, value in find(parse(text), output)
-            if value == one
+            if value == placeholder
         }
-        for one in differences:
-            if one.at in here:
-                where = render(one.path) or "the value"
-                yield f"{where}: {here[one.at]} of the test does not accept what came"
+        for difference in differences:
+            if difference.at in stored_at:
+                where = render(difference.path) or "the value"
+                yield f"{where}: {stored_at[difference.at]} of the test does not accept what came"
 
-    def placed(self, value: Json) -> dict[Path, str]:
+    def placeholder_places(self, value: Json) -> dict[Path, str]:
         """Where in a value that is new a placeholder is to stand."""
-        found: dict[Path, str] = {}
-        for text, one in self._placeholders.items():
+        places_of_new: dict[Path, str] = {}
+        for text, placeholder in self._placeholders.items():
             pattern = parse(text)
             places = [path for path, _ in find(pattern, value)]
             if not places:
                 _refuse_lost(text, pattern, value)
-            found |= dict.fromkeys(places, one)
-        return found
+            places_of_new |= dict.fromkeys(places, placeholder)
+        return places_of_new
 
-    def refusal(self, difference: Difference, mask: Callable[[Json, Path], Json]) -> Problem:
+    def problem_of(self, difference: Difference, mask: Callable[[Json, Path], Json]) -> Problem:
         """Of a value that its own rules do not accept."""
         where = render(difference.path) or "the value"
         seen = "nothing" if difference.actual is ABSENT else repr(mask(difference.actual, difference.path))
-        wanted = difference.rule if difference.expected is ABSENT else repr(difference.expected)
-        what = f"{where}: {wanted} does not accept what was seen: {seen}"
-        return Problem("BK524", what, "choose another placeholder or rule")
+        expected = difference.rule if difference.expected is ABSENT else repr(difference.expected)
+        message = f"{where}: {expected} does not accept what was seen: {seen}"
+        return Problem("BK524", message, "choose another placeholder or rule")
 
 
-def _read(comparison: dict[str, Json]) -> model.Rules:
+def _validate(comparison: dict[str, Json]) -> model.Rules:
     """As the schema of a file reads them."""
     rules, problems = check(model.Rules, comparison)
     if rules is not None:
@@ -143,46 +145,46 @@ def _refuse_lost(text: str, pattern: Pattern, value: Json) -> None:
     """A path that names one place, which is not there. `*` may well meet nothing."""
     if "*" in text:
         return
-    what = f"baseline(placeholders): {text} leads nowhere in the value"
-    raise InvalidInput(Problem("BK204", what, suggest(pattern, value)))
+    message = f"baseline(placeholders): {text} leads nowhere in the value"
+    raise InvalidInput(Problem("BK204", message, suggest(pattern, value)))
 
 
-def merged(stated: model.Rules, code: model.Rules) -> tuple[model.Rules, list[str]]:
+def merge_rules(stored: model.Rules, code: model.Rules) -> tuple[model.Rules, list[str]]:
     """Both together; where they say different things of the same, the file's, and that is told."""
     clashes: list[str] = []
     changed: dict[str, Any] = {}
-    if code.type is not None and stated.type is None:
+    if code.type is not None and stored.type is None:
         changed["type"] = code.type
-    elif code.type not in (None, stated.type):
-        clashes.append(_clash("type", stated.type, code.type))
+    elif code.type not in (None, stored.type):
+        clashes.append(_clash("type", stored.type, code.type))
     for name in _LISTS:
-        here, there = getattr(stated, name), getattr(code, name)
-        if there:
-            changed[name] = [*here, *(one for one in there if one not in here)]
+        stored_value, code_value = getattr(stored, name), getattr(code, name)
+        if code_value:
+            changed[name] = [*stored_value, *(text for text in code_value if text not in stored_value)]
     for name in _BY_PATH:
-        here, there = getattr(stated, name), getattr(code, name)
-        if there:
-            changed[name] = {**there, **here}
+        stored_value, code_value = getattr(stored, name), getattr(code, name)
+        if code_value:
+            changed[name] = {**code_value, **stored_value}
             clashes += [
-                _clash(f"{name}: {path}", here[path], value)
-                for path, value in there.items()
-                if path in here and here[path] != value
+                _clash(f"{name}: {path}", stored_value[path], value)
+                for path, value in code_value.items()
+                if path in stored_value and stored_value[path] != value
             ]
-    return replace(stated, **changed), clashes
+    return replace(stored, **changed), clashes
 
 
-def _clash(key: str, stated: object, code: object) -> str:
-    return f"{key} is {_short(stated)} in the file, which counts, and {_short(code)} in the test"
+def _clash(key: str, stored: object, code: object) -> str:
+    return f"{key} is {_short(stored)} in the file, which counts, and {_short(code)} in the test"
 
 
 def _short(value: object) -> str:
     """A rule as somebody would write it: without what it does not state."""
     if isinstance(value, model.Tolerance | model.FieldRule):
-        return "{" + ", ".join(_stated(value)) + "}"
+        return "{" + ", ".join(_set_fields(value)) + "}"
     return str(value)
 
 
-def _stated(value: "model.Tolerance | model.FieldRule") -> Iterator[str]:
+def _set_fields(value: "model.Tolerance | model.FieldRule") -> Iterator[str]:
     for name in value.__dataclass_fields__:
         part = getattr(value, name)
         if part not in (None, {}, []):

@@ -54,68 +54,72 @@ class RecordedCall:
         self._has_marks = holds_marker(self.request)
         self._is_loose = self._has_marks or any(MASK in text for text in texts_in(self.request))
 
-    def fits(self, asked: Json) -> bool:
-        if same_json(self.request, asked):
+    def fits(self, request: Json) -> bool:
+        if same_json(self.request, request):
             return True
         if not self._is_loose:
             return False
         if not self._has_marks:
-            return fits(self.request, asked)
-        return bool(compare(covered(self.request, asked), asked))
+            return fits(self.request, request)
+        return bool(compare(covered(self.request, request), request))
 
     @property
-    def asks(self) -> tuple[Json, Json]:
+    def address(self) -> tuple[Json, Json]:
         return self.request.get("method"), self.request.get("url")
 
 
-def fits(recorded: Json, asked: Json) -> bool:
+def fits(recorded: Json, request: Json) -> bool:
     """Whether they are the same but for what is masked."""
     if isinstance(recorded, str) and MASK in recorded:
-        return isinstance(asked, str | int | float) and _fits_text(recorded, str(asked))
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        return recorded.keys() == asked.keys() and all(fits(one, asked[key]) for key, one in recorded.items())
-    if isinstance(recorded, list) and isinstance(asked, list):
-        return len(recorded) == len(asked) and all(map(fits, recorded, asked))
-    return same_json(recorded, asked)
+        return isinstance(request, str | int | float) and _fits_text(recorded, str(request))
+    if isinstance(recorded, dict) and isinstance(request, dict):
+        return recorded.keys() == request.keys() and all(
+            fits(value, request[key]) for key, value in recorded.items()
+        )
+    if isinstance(recorded, list) and isinstance(request, list):
+        return len(recorded) == len(request) and all(map(fits, recorded, request))
+    return same_json(recorded, request)
 
 
-def _fits_text(recorded: str, asked: str) -> bool:
-    first, *others = _COVER.split(recorded)
-    if not asked.startswith(first) or len(asked) < sum(map(len, (first, *others))):
+def _fits_text(recorded: str, request: str) -> bool:
+    first, *parts = _COVER.split(recorded)
+    if not request.startswith(first) or len(request) < sum(map(len, (first, *parts))):
         return False
-    last, place = others.pop(), len(first)
-    for part in others:
-        found = asked.find(part, place)
-        if found < 0:
+    last, place = parts.pop(), len(first)
+    for part in parts:
+        position = request.find(part, place)
+        if position < 0:
             return False
-        place = found + len(part)
-    return asked.endswith(last) and len(asked) - len(last) >= place
+        place = position + len(part)
+    return request.endswith(last) and len(request) - len(last) >= place
 
 
-def covered(recorded: Json, asked: Json) -> Json:
+def covered(recorded: Json, request: Json) -> Json:
     """What is recorded, with what was asked wherever a mask covers it."""
     if isinstance(recorded, str) and MASK in recorded:
-        return escape_value(asked) if fits(recorded, asked) else recorded
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        return {key: covered(one, asked.get(key)) for key, one in recorded.items()}
-    if isinstance(recorded, list) and isinstance(asked, list):
-        pairs = zip(recorded, (*asked, *[None] * len(recorded)), strict=False)
-        return [covered(one, other) for one, other in pairs]
+        return escape_value(request) if fits(recorded, request) else recorded
+    if isinstance(recorded, dict) and isinstance(request, dict):
+        return {key: covered(value, request.get(key)) for key, value in recorded.items()}
+    if isinstance(recorded, list) and isinstance(request, list):
+        pairs = zip(recorded, (*request, *[None] * len(recorded)), strict=False)
+        return [covered(value, requested) for value, requested in pairs]
     return recorded
 
 
 def without(value: Any, ignored: Sequence[Pattern]) -> Any:
     """The value without what stands at these paths."""
-    gone = {path for pattern in ignored for path, _ in find(pattern, value)}
-    return _left(value, gone, ()) if gone else value
+    removed = {path for pattern in ignored for path, _ in find(pattern, value)}
+    return _remove_paths(value, removed, ()) if removed else value
 
 
-def _left(value: Any, gone: set[Path], at: Path) -> Any:
+def _remove_paths(value: Any, removed: set[Path], at: Path) -> Any:
     if isinstance(value, dict):
-        left = {key: one for key, one in value.items() if (*at, key) not in gone}
-        return {key: _left(one, gone, (*at, key)) for key, one in left.items()}
+        remaining = {key: one for key, one in value.items() if (*at, key) not in removed}
+        return {key: _remove_paths(item, removed, (*at, key)) for key, item in remaining.items()}
     if isinstance(value, list):
-        return [_left(one, gone, (*at, n)) for n, one in enumerate(value) if (*at, n) not in gone]
+        return [
+            _remove_paths(item, removed, (*at, n)) for n, item in enumerate(value) if (*at, n) not in removed
+        ]
     return value
 
 
@@ -149,7 +153,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Counting:
+class MatchSettings:
     """What of a request counts: `ignore`, paths in it that do not; `headers`, those that do as well. Hosts:
     `only` these are recorded, and those that `pass_through` are always asked."""
 
@@ -159,12 +163,12 @@ class Counting:
     only: tuple[str, ...] = ()
 
     def wants(self, url: str) -> bool:
-        if self.only and not any(_is_of(url, one) for one in self.only):
+        if self.only and not any(_is_at_host(url, pattern) for pattern in self.only):
             return False
-        return not any(_is_of(url, one) for one in self.pass_through)
+        return not any(_is_at_host(url, pattern) for pattern in self.pass_through)
 
 
-def _is_of(url: str, pattern: str) -> bool:
+def _is_at_host(url: str, pattern: str) -> bool:
     from fnmatch import fnmatchcase
 
     parts = urlsplit(url)
@@ -184,80 +188,87 @@ class Tape:
     redactor: Redactor
     refuse: Callable[[str], BaseException]
     now: Callable[[], str]
-    counting: Counting = field(default_factory=Counting)
+    match_settings: MatchSettings = field(default_factory=MatchSettings)
     nodeid: str = ""
     """The test as a command line names it."""
     missed: list[str] = field(default_factory=list)
     """What was asked and not recorded, each as it was told."""
 
     def __post_init__(self) -> None:
-        self._ignored = [parse(path) for path in self.counting.ignore]
-        self._counted = frozenset(name.lower() for name in self.counting.headers)
-        self._own = [RecordedCall(call, self._ignored) for call in self.known.get(self.test, ())]
+        self._ignored = [parse(path) for path in self.match_settings.ignore]
+        self._matched_headers = frozenset(name.lower() for name in self.match_settings.headers)
+        self._own_calls = [RecordedCall(call, self._ignored) for call in self.known.get(self.test, ())]
         others = (call for test, calls in self.known.items() if test != self.test for call in calls)
-        self._others = [RecordedCall(call, self._ignored) for call in others]
-        self._slots: list[CallUnderWay] = []
+        self._other_calls = [RecordedCall(call, self._ignored) for call in others]
+        self._calls: list[CallUnderWay] = []
         self._credentials: set[str] = set()
-        self._asked = 0
+        self._call_count = 0
         self._lock = threading.RLock()
 
     def wants(self, url: str) -> bool:
-        return self.counting.wants(url)
+        return self.match_settings.wants(url)
 
     def ask(self, method: str, url: str, headers: Headers, body: bytes) -> HttpAnswer | CallUnderWay:
         """The recorded answer, or where the one is kept that comes."""
-        told = tuple(headers)
-        parts = asked_in(method, url, told, body, self._counted)
-        asked: dict[str, Json] = escape_value(parts)
-        plain = without(asked, self._ignored)
+        header_pairs = tuple(headers)
+        parts = asked_in(method, url, header_pairs, body, self._matched_headers)
+        request: dict[str, Json] = escape_value(parts)
+        compared = without(request, self._ignored)
         with self._lock:
-            self._asked += 1
-            self._credentials |= set(credentials_in(url, told))
-            same = next((one for one in self._own if one.used is None and one.fits(plain)), None)
-            found = same if self.mode == "all" else same or self._again(plain)
-            if found is not None:
-                found.used = self._asked if found.used is None else found.used
+            self._call_count += 1
+            self._credentials |= set(credentials_in(url, header_pairs))
+            same = next(
+                (
+                    recorded
+                    for recorded in self._own_calls
+                    if recorded.used is None and recorded.fits(compared)
+                ),
+                None,
+            )
+            match = same if self.mode == "all" else same or self._find_repeated(compared)
+            if match is not None:
+                match.used = self._call_count if match.used is None else match.used
                 if self.mode != "all":
-                    return self._given(found)
-            elif self.mode == "replay" or (self.mode == "record" and self._changed(plain)):
-                raise self._missing(without(parts, self._ignored), plain)
-            slot = CallUnderWay(self._asked, method, url, told, asked, found)
-            self._slots.append(slot)
-            return slot
+                    return self._read_answer(match)
+            elif self.mode == "replay" or (self.mode == "record" and self._unused_at_address(compared)):
+                raise self._refuse_unrecorded(without(parts, self._ignored), compared)
+            call = CallUnderWay(self._call_count, method, url, header_pairs, request, match)
+            self._calls.append(call)
+            return call
 
-    def _again(self, asked: Json) -> RecordedCall | None:
+    def _find_repeated(self, request: Json) -> RecordedCall | None:
         """Of a call that was made already the answer, where all recorded ones say the same. Those of other
         tests count where nobody can be asked: a test may have another name by now."""
-        for recorded in (self._own, self._others if self.mode == "replay" else ()):
-            same = [one for one in recorded if one.fits(asked)]
+        for calls in (self._own_calls, self._other_calls if self.mode == "replay" else ()):
+            same = [call for call in calls if call.fits(request)]
             if same:
-                alike = same_answers([one.call["response"] for one in same])
+                alike = same_answers([call.call["response"] for call in same])
                 return same[0] if alike else None
         return None
 
-    def _changed(self, asked: Json) -> list[RecordedCall]:
+    def _unused_at_address(self, request: Json) -> list[RecordedCall]:
         """The recorded calls to the same address that the test has not made: one of them may be this one."""
-        place = asked.get("method"), asked.get("url")
-        return [one for one in self._own if one.used is None and one.asks == place]
+        place = request.get("method"), request.get("url")
+        return [call for call in self._own_calls if call.used is None and call.address == place]
 
-    def _given(self, recorded: RecordedCall) -> HttpAnswer:
+    def _read_answer(self, recorded: RecordedCall) -> HttpAnswer:
         try:
             answer = answer_in(recorded.call["response"])
         except (ValueError, TypeError) as error:
-            what = f"the recorded answer to {described(recorded.request)} cannot be used: {error}"
-            raise self._refused(f"BK631 {self.file}: {what}: record it again") from None
+            message = f"the recorded answer to {described(recorded.request)} cannot be used: {error}"
+            raise self._refuse(f"BK631 {self.file}: {message}: record it again") from None
         self._credentials |= set(credentials_in("http://-", (), answer.headers))
         return answer
 
     def pieces(self, answer: HttpAnswer) -> Iterator[bytes]:
         yield from answer.pieces()
         if not answer.complete:
-            what = (
+            message = (
                 f"the answer that is recorded in {self.file} ends here: its reader stopped, and now reads on"
             )
-            raise self._refused(f"BK630 {what}\nrecord it again: {self._command('all')}")
+            raise self._refuse(f"BK630 {message}\nrecord it again: {self._command('all')}")
 
-    def _refused(self, text: str) -> BaseException:
+    def _refuse(self, text: str) -> BaseException:
         self.missed.append(text)
         return self.refuse(text)
 
@@ -266,163 +277,173 @@ class Tape:
 
         return f"pytest {quote(self.nodeid or self.test)} --baseline-update={update}"
 
-    def _missing(self, parts: Json, asked: Json) -> BaseException:
+    def _refuse_unrecorded(self, parts: Json, request: Json) -> BaseException:
         hidden = self._redactor_now([parts]).mask_value(parts)
-        what, update, lines = described(hidden), "new", list[str]()
-        times = sum(one.fits(asked) for one in self._own)
-        known = [*self._changed(asked), *self._own, *self._others]
-        hosts = [_host(one.request) for one in known]
+        message, update, lines = described(hidden), "new", list[str]()
+        times = sum(call.fits(request) for call in self._own_calls)
+        candidates = [*self._unused_at_address(request), *self._own_calls, *self._other_calls]
+        hosts = [_host(call.request) for call in candidates]
         if times:
-            what += (
+            message += (
                 f" is asked {many(times + 1, 'time')}: {self.file} has {many(times, 'answer')}, which differ"
             )
-        elif not known:
-            what += f" is not recorded: {self.file} holds no call yet"
-        elif _host(asked) not in hosts:
+        elif not candidates:
+            message += f" is not recorded: {self.file} holds no call yet"
+        elif _host(request) not in hosts:
             others = ", ".join(list(dict.fromkeys(hosts))[:_MOST_HOSTS])
-            what += f" is not recorded: {self.file} holds no call to {_host(hidden)}, but to {others}"
+            message += f" is not recorded: {self.file} holds no call to {_host(hidden)}, but to {others}"
         else:
-            near = min(known, key=lambda one: (one.asks != _asks(asked), distance(one.request, asked)))
-            what += f" is not recorded in {self.file}: it differs from the nearest recorded call"
-            lines = ["", *differing(near.request, covered(near.request, asked), hidden), ""]
-            update = "changed" if near.asks == _asks(asked) else "new"
-        return self._refused("\n".join((f"BK630 {what}", *lines, f"record it: {self._command(update)}")))
+            nearest = min(
+                candidates,
+                key=lambda call: (call.address != _address(request), distance(call.request, request)),
+            )
+            message += f" is not recorded in {self.file}: it differs from the nearest recorded call"
+            lines = ["", *differing(nearest.request, covered(nearest.request, request), hidden), ""]
+            update = "changed" if nearest.address == _address(request) else "new"
+        return self._refuse("\n".join((f"BK630 {message}", *lines, f"record it: {self._command(update)}")))
 
     def _redactor_now(self, values: Sequence[Json]) -> Redactor:
         """One that knows each credential which went along, and what stands under the name of a secret."""
-        named = {f"({n})": Secret(text) for n, text in enumerate(sorted(self._credentials))}
-        return Redactor(named, None, self.redactor).knowing(list(values))
+        secrets = {f"({n})": Secret(text) for n, text in enumerate(sorted(self._credentials))}
+        return Redactor(secrets, None, self.redactor).knowing(list(values))
 
     def finish(self, passed: bool) -> Outcome:
         """What is to be written. A test that failed leaves what was answered, so that nobody is asked twice
         while it is mended, but no refusals, nothing half-answered, and nothing is taken away."""
         with self._lock:
-            done = [slot for slot in self._slots if slot.answer is not None]
-            dropped = [slot for slot in done if not passed and _is_no_answer(slot)]
-            done = [slot for slot in done if slot not in dropped]
-            new = dict(zip([slot.number for slot in done], self._written(done), strict=True))
-        unused = [one for one in self._own if one.used is None]
-        replaced = {id(slot.replaced): slot for slot in done if slot.replaced is not None}
+            done = [call for call in self._calls if call.answer is not None]
+            dropped = [call for call in done if not passed and _is_no_answer(call)]
+            done = [call for call in done if call not in dropped]
+            new = dict(zip([call.number for call in done], self._as_calls(done), strict=True))
+        unused = [recorded for recorded in self._own_calls if recorded.used is None]
+        replaced = {id(call.replaced): call for call in done if call.replaced is not None}
         if passed and self.mode in ("changed", "all"):
-            given = self._own if self.mode == "changed" else ()
-            kept = {one.used: one.call for one in given if one.used is not None}
-            calls = [call for _, call in sorted((kept | new).items())]
+            sources = self._own_calls if self.mode == "changed" else ()
+            kept_calls = {recorded.used: recorded.call for recorded in sources if recorded.used is not None}
+            calls = [call for _, call in sorted((kept_calls | new).items())]
         else:
-            calls = [new[replaced[id(one)].number] if id(one) in replaced else one.call for one in self._own]
-            calls += [new[slot.number] for slot in done if slot.replaced is None]
+            calls = [
+                new[replaced[id(recorded)].number] if id(recorded) in replaced else recorded.call
+                for recorded in self._own_calls
+            ]
+            calls += [new[call.number] for call in done if call.replaced is None]
         removed = len(unused) if passed and self.mode in ("changed", "all") else 0
         return Outcome(
             calls=calls if new or removed else None,
             recorded=len(new),
             unused=len(unused) - removed if passed else 0,
             removed=removed,
-            dropped=tuple(slot.answer.status for slot in dropped if slot.answer is not None),
+            dropped=tuple(call.answer.status for call in dropped if call.answer is not None),
         )
 
-    def _written(self, slots: Sequence[CallUnderWay]) -> list[Call]:
+    def _as_calls(self, calls: Sequence[CallUnderWay]) -> list[Call]:
         """As they stand in the file: nothing of a secret that travelled with any of them."""
         answers = []
-        for slot in slots:
-            assert slot.answer is not None
-            self._credentials |= set(credentials_in(slot.url, slot.headers, slot.answer.headers))
-            answers.append(answered_in(slot.answer, slot.method))
-        redactor = self._redactor_now([*(slot.asked for slot in slots), *answers])
+        for call in calls:
+            assert call.answer is not None
+            self._credentials |= set(credentials_in(call.url, call.headers, call.answer.headers))
+            answers.append(answered_in(call.answer, call.method))
+        redactor = self._redactor_now([*(slot.asked for slot in calls), *answers])
         return [
             {
                 "recorded_at": self.now(),
-                "request": self._request(slot, redactor),
+                "request": self._request(call, redactor),
                 "response": _masked(answer, redactor),
             }
-            for slot, answer in zip(slots, answers, strict=True)
+            for call, answer in zip(calls, answers, strict=True)
         ]
 
-    def _request(self, slot: CallUnderWay, redactor: Redactor) -> Json:
+    def _request(self, call: CallUnderWay, redactor: Redactor) -> Json:
         """What a hand has written there stays: a placeholder for what varies."""
-        if slot.replaced is not None:
-            return slot.replaced.call["request"]
-        return redactor.mask_value(slot.asked)
+        if call.replaced is not None:
+            return call.replaced.call["request"]
+        return redactor.mask_value(call.asked)
 
 
-def distance(recorded: Json, asked: Json) -> float:
+def distance(recorded: Json, request: Json) -> float:
     """In how many places two requests differ. One where texts have most of their words in common counts for
     less."""
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        shared = recorded.keys() & asked.keys()
-        return len(recorded.keys() ^ asked.keys()) + sum(
-            distance(recorded[key], asked[key]) for key in shared
+    if isinstance(recorded, dict) and isinstance(request, dict):
+        shared = recorded.keys() & request.keys()
+        return len(recorded.keys() ^ request.keys()) + sum(
+            distance(recorded[key], request[key]) for key in shared
         )
-    if isinstance(recorded, list) and isinstance(asked, list):
-        pairs = zip(recorded, asked, strict=False)
-        return abs(len(recorded) - len(asked)) + sum(distance(one, other) for one, other in pairs)
-    if same_json(recorded, asked):
+    if isinstance(recorded, list) and isinstance(request, list):
+        pairs = zip(recorded, request, strict=False)
+        return abs(len(recorded) - len(request)) + sum(
+            distance(value, requested) for value, requested in pairs
+        )
+    if same_json(recorded, request):
         return 0
-    if isinstance(recorded, str) and isinstance(asked, str):
-        alike = _common(recorded, asked) + _common(recorded[::-1], asked[::-1])
-        return 1 - 0.9 * min(1, alike / max(len(recorded), len(asked), 1))
+    if isinstance(recorded, str) and isinstance(request, str):
+        alike = _common_start(recorded, request) + _common_start(recorded[::-1], request[::-1])
+        return 1 - 0.9 * min(1, alike / max(len(recorded), len(request), 1))
     return 1
 
 
-def _common(one: str, other: str) -> int:
+def _common_start(left: str, right: str) -> int:
     """How many characters are the same from the beginning on."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def differing(recorded: Json, expected: Json, asked: Json) -> list[str]:
+def differing(recorded: Json, expected: Json, request: Json) -> list[str]:
     """The parts that differ, as every report shows differences, and what to do where all of them vary by
     nature. `expected`: what is recorded, seen through its masks; `asked`: without its secrets."""
     try:
-        verdict = compare(_hidden_alike(expected, recorded, asked), asked)
+        verdict = compare(_hidden_alike(expected, recorded, request), request)
         lines = str(verdict).replace("not in the baseline", "not recorded").strip().split("\n")[2:]
     except BaselinekitError as error:
         return [f"  {error}"]
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"  … and {many(len(lines) - _MOST_LINES, 'more line')}"]
     if verdict.differences and all(map(_varies, verdict.differences)):
-        paths = ", ".join(f'"{one.path}"' for one in verdict.differences[:_MOST_PATHS])
+        paths = ", ".join(f'"{difference.path}"' for difference in verdict.differences[:_MOST_PATHS])
         lines += ["", f"  what varies in every run need not count: model_calls(…, ignore=[{paths}])"]
     return lines
 
 
-def _varies(one: Difference) -> bool:
+def _varies(difference: Difference) -> bool:
     """Whether both values are moments, or made up to name something."""
-    values = one.expected, one.actual
+    values = difference.expected, difference.actual
     if ABSENT in values or any(isinstance(value, dict | list) for value in values):
         return False
     return all(moment_of(value) is not None for value in values) or all(map(looks_like_id, values))
 
 
-def _hidden_alike(expected: Json, recorded: Json, asked: Json) -> Json:
+def _hidden_alike(expected: Json, recorded: Json, request: Json) -> Json:
     """What is recorded, and where only its masks cover what was asked, that without its secrets."""
     if isinstance(recorded, dict) and isinstance(expected, dict):
-        given = asked if isinstance(asked, dict) else {}
-        return {key: _hidden_alike(expected[key], one, given.get(key)) for key, one in recorded.items()}
+        requested = request if isinstance(request, dict) else {}
+        return {
+            key: _hidden_alike(expected[key], value, requested.get(key)) for key, value in recorded.items()
+        }
     if isinstance(recorded, list) and isinstance(expected, list):
-        rows = asked if isinstance(asked, list) else []
-        told = (*rows, *[None] * len(recorded))
-        return [_hidden_alike(*three) for three in zip(expected, recorded, told, strict=False)]
-    return recorded if same_json(expected, recorded) else escape_value(asked)
+        rows = request if isinstance(request, list) else []
+        padded_rows = (*rows, *[None] * len(recorded))
+        return [_hidden_alike(*values) for values in zip(expected, recorded, padded_rows, strict=False)]
+    return recorded if same_json(expected, recorded) else escape_value(request)
 
 
 def _masked(answer: dict[str, Json], redactor: Redactor) -> Json:
     """The names of cookies stay: a client has to know which ones it was given. What is encoded looks random,
     and is no secret for that."""
-    told: dict[str, Any] = redactor.mask_value({**answer, "base64": None})
-    if crumbs := dict(answer.get("headers") or {}).get("set-cookie"):
-        told["headers"] = {**told["headers"], "set-cookie": crumbs}
+    masked: dict[str, Any] = redactor.mask_value({**answer, "base64": None})
+    if cookies := dict(answer.get("headers") or {}).get("set-cookie"):
+        masked["headers"] = {**masked["headers"], "set-cookie": cookies}
     if "base64" in answer:
-        return {**told, "base64": redactor.mask_declared(str(answer["base64"]))}
-    return {name: told[name] for name in answer}
+        return {**masked, "base64": redactor.mask_declared(str(answer["base64"]))}
+    return {name: masked[name] for name in answer}
 
 
-def _host(asked: Json) -> str:
-    return urlsplit(str(asked.get("url"))).netloc
+def _host(request: Json) -> str:
+    return urlsplit(str(request.get("url"))).netloc
 
 
-def _asks(asked: Json) -> tuple[Json, Json]:
-    return asked.get("method"), asked.get("url")
+def _address(request: Json) -> tuple[Json, Json]:
+    return request.get("method"), request.get("url")
 
 
-def _is_no_answer(slot: CallUnderWay) -> bool:
-    answer = slot.answer
+def _is_no_answer(call: CallUnderWay) -> bool:
+    answer = call.answer
     return answer is None or not answer.complete or answer.status in _FAILED_ASKING or answer.status >= 500

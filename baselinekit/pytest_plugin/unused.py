@@ -29,9 +29,9 @@ from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
 from baselinekit.texts import many
 
-_MOST_LIKENED, _MOST_NAMED = 100, 20
-_LIKE = 0.75
-_EMPTY = "[NOTSET]"
+_MOST_COMPARED, _MOST_NAMED = 100, 20
+_MIN_SIMILARITY = 0.75
+_EMPTY_PARAMETERS = "[NOTSET]"
 _GONE = "is gone"
 _HARMLESS = {
     *("--quiet", "--verbose", "--exitfirst", "--maxfail", "--capture", "--tb", "--color"),
@@ -49,7 +49,7 @@ _HARMLESS = {
     *("-k", "-m", "-q", "-v", "-x", "-s", "-r", "-p", "-c", "-W", "-n", "-l"),
 }
 """Options that leave the parameters of tests as they are. Whether tests are left out is seen."""
-_CHOOSING = ("python_files", "python_classes", "python_functions", "norecursedirs", "testpaths")
+_SELECTING = ("python_files", "python_classes", "python_functions", "norecursedirs", "testpaths")
 """Settings by which pytest finds tests, so that a run with others than usual finds others."""
 
 
@@ -71,7 +71,7 @@ class Covered:
     unproven: set[str] = field(default_factory=set)
     left_out: str = ""
 
-    def why_partial(self) -> str:
+    def reason_partial(self) -> str:
         """Why this run says nothing of what it did not use; empty where it does."""
         unfinished = len(self.collected - self.ended)
         if self.left_out:
@@ -88,7 +88,7 @@ class Unused:
     file: str
     id: str
     test: str
-    why: str
+    reason: str
     beside: str | None = None
     like: str | None = None
 
@@ -114,17 +114,19 @@ def find_unused(
 ) -> Claim:
     """`used`: the paths of the files that tests used, and `written` those of them that are new. `folders`: of
     each project's root the folder of its baselines."""
-    if partial := covered.why_partial():
+    if partial := covered.reason_partial():
         return Claim(partial=partial)
     search = Search(covered)
     found = []
     try:
         for root, folder in folders.items():
             values = unused_values(root, folder, used, covered.began)
-            found += [one for value in values if (one := search.judged(value, root)) is not None]
+            found += [
+                unused for value in values if (unused := search.judge_baseline(value, root)) is not None
+            ]
     except PartialError as error:
         return Claim(partial=str(error))
-    return Claim(tuple(likened(found, [path for path in written if os.path.exists(path)])))
+    return Claim(tuple(with_similar(found, [path for path in written if os.path.exists(path)])))
 
 
 class RunCoverage(Protocol):
@@ -141,12 +143,16 @@ class RunCoverage(Protocol):
 
 def file_time() -> float:
     """The present as files have it, whatever a run takes for today."""
-    with tempfile.TemporaryFile() as made:
-        return os.fstat(made.fileno()).st_mtime
+    with tempfile.TemporaryFile() as file:
+        return os.fstat(file.fileno()).st_mtime
 
 
-def settled(
-    config: pytest.Config, heard: RunCoverage, registry: Registry, cassettes: Iterable[str], exit_status: int
+def report_unused(
+    config: pytest.Config,
+    observer: RunCoverage,
+    registry: Registry,
+    cassettes: Iterable[str],
+    exit_status: int,
 ) -> list[str]:
     """What there is to say of unused baselines when a run has ended; where that was asked for, they are gone
     then. `cassettes`: the paths of the files with recorded calls that its tests used."""
@@ -154,28 +160,28 @@ def settled(
     projects = Projects(str(config.rootpath))
     folders = {}
     try:
-        used = {one.path: one for files in registry.tests.values() for one in files}
-        for root in dict.fromkeys([str(config.rootpath), *(one.root for one in used.values())]):
+        used = {used_file.path: used_file for files in registry.tests.values() for used_file in files}
+        for root in dict.fromkeys([str(config.rootpath), *(used_file.root for used_file in used.values())]):
             project = projects.of(root)
             folders[project.root] = project.project.folders[0].rstrip("/")
     except BaselinekitError as error:
         return [f"unused baselines are not looked for: {error}"] if prune else []
     covered = Covered(
         str(config.rootpath),
-        file_time() - (time.monotonic() - heard.began),
+        file_time() - (time.monotonic() - observer.began),
         options_of(config),
-        {plain_nodeid(config, nodeid): outcome for nodeid, outcome in heard.looked.items()},
-        {plain_nodeid(config, nodeid) for nodeid in heard.collected},
-        {plain_nodeid(config, nodeid) for nodeid in heard.ended},
-        {plain_nodeid(config, nodeid) for nodeid in heard.unproven},
-        heard.left_out or left_out(config, exit_status),
+        {plain_nodeid(config, nodeid): outcome for nodeid, outcome in observer.looked.items()},
+        {plain_nodeid(config, nodeid) for nodeid in observer.collected},
+        {plain_nodeid(config, nodeid) for nodeid in observer.ended},
+        {plain_nodeid(config, nodeid) for nodeid in observer.unproven},
+        observer.left_out or left_out(config, exit_status),
     )
-    written = [path for path, one in used.items() if one.use == "written"]
+    written = [path for path, used_file in used.items() if used_file.use == "written"]
     claim = find_unused(covered, used, written, folders)
     failed = list(remove(claim)) if prune else []
     stale = [] if claim.partial else find_stale_calls(covered, folders, cassettes)
-    told = lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0)
-    return [*told, *failed, *lines_of_calls(stale, folder, prune)]
+    summary = lines(claim, folder, prune, verbose=terminal_of(config)[1] > 0)
+    return [*summary, *failed, *lines_of_calls(stale, folder, prune)]
 
 
 def options_of(config: pytest.Config) -> list[str]:
@@ -194,11 +200,11 @@ def left_out(config: pytest.Config, exit_status: int) -> str:
         return "--lf runs what failed"
     if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
         return "--setup-only runs no test"
-    other = next((one for one in option.override_ini or () if one.startswith(_CHOOSING)), None)
-    if other:
-        return f"-o {other} chooses tests"
-    named = next((str(word) for word in config.args if "::" in str(word)), "")
-    return f"of its file only {named} was run" if named else ""
+    setting = next((entry for entry in option.override_ini or () if entry.startswith(_SELECTING)), None)
+    if setting:
+        return f"-o {setting} chooses tests"
+    single_test = next((str(word) for word in config.args if "::" in str(word)), "")
+    return f"of its file only {single_test} was run" if single_test else ""
 
 
 def unused_values(root: str, folder: str, used: Collection[str], began: float) -> Iterator[Baseline]:
@@ -206,30 +212,30 @@ def unused_values(root: str, folder: str, used: Collection[str], began: float) -
     cannot be read is for `compare` and `doctor` to tell, and what stands below another configuration is
     another project's."""
     configured = {}
-    for place, inside, names in os.walk(os.path.join(root, folder)):
-        inside[:] = sorted(name for name in inside if not name.startswith("."))
+    for place, folders, names in os.walk(os.path.join(root, folder)):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         for path in (os.path.join(place, name) for name in sorted(names) if name.endswith(".yaml")):
             if path in used or os.path.islink(path):
                 continue
             if place not in configured:
                 configured[place] = os.path.dirname(nearest_config(place) or "") in ("", root)
-            one = read_value(root, path, began) if configured[place] else None
-            if one is not None:
-                yield one
+            baseline = read_value(root, path, began) if configured[place] else None
+            if baseline is not None:
+                yield baseline
 
 
 def read_value(root: str, path: str, began: float = float("inf")) -> Baseline | None:
     """The value of a test that a file holds, and nothing else, since before that moment."""
     file = os.path.relpath(path, root)
     try:
-        with open(path, "rb") as opened:
-            data, changed = opened.read(), os.fstat(opened.fileno()).st_mtime
+        with open(path, "rb") as stream:
+            data, changed = stream.read(), os.fstat(stream.fileno()).st_mtime
         if b"pytest" not in data or changed >= began or len(reading.records_in(data, file)) != 1:
             return None
-        (one,) = reading.load([file], root)
+        (baseline,) = reading.load([file], root)
     except (BaselinekitError, OSError):
         return None
-    return one if kind_of(one.current) is KIND else None
+    return baseline if kind_of(baseline.current) is KIND else None
 
 
 class Search:
@@ -237,12 +243,12 @@ class Search:
 
     def __init__(self, covered: Covered):
         self._covered = covered
-        self._tests = self.placed(covered.collected)
-        self._files = self.placed(covered.looked)
+        self._tests = self.by_place(covered.collected)
+        self._files = self.by_place(covered.looked)
         self._functions = {(path, without_parameters(rest)) for path, rest in self._tests}
         self._left_out: dict[str, Collection[str]] = {}
 
-    def placed(self, nodeids: Iterable[str]) -> dict[tuple[str, str], str]:
+    def by_place(self, nodeids: Iterable[str]) -> dict[tuple[str, str], str]:
         """Node ids by the path of the file and what follows it."""
         paths: dict[str, str] = {}
         found = {}
@@ -253,15 +259,15 @@ class Search:
             found[paths[file], rest] = nodeid
         return found
 
-    def judged(self, one: Baseline, root: str) -> Unused | None:
+    def judge_baseline(self, baseline: Baseline, root: str) -> Unused | None:
         """The baseline, if no test uses it."""
-        test = one.current.input.test
-        why = self.why(test, root)
-        if why is None:
+        test = baseline.current.input.test
+        reason = self.reason(test, root)
+        if reason is None:
             return None
-        return Unused(root, one.source.file, one.id, test, why, output_beside(one, root))
+        return Unused(root, baseline.source.file, baseline.id, test, reason, output_beside(baseline, root))
 
-    def why(self, test: str, root: str) -> str | None:
+    def reason(self, test: str, root: str) -> str | None:
         """Why what belongs to a test, and was not used, is of no use; None: it may be of use."""
         file, _, rest = test.partition("::")
         path = os.path.realpath(os.path.join(root, file))
@@ -270,9 +276,9 @@ class Search:
             return f"{test} passed without it" if nodeid not in self._covered.unproven else None
         looked = self._files.get((path, ""))
         function = (path, without_parameters(rest))
-        other = next((one for one in self._covered.options if chooses(one)), None)
-        if "[" in rest and function in self._functions and other:
-            raise PartialError(f"{other} may have chosen the parameters of {without_parameters(test)}")
+        option = next((word for word in self._covered.options if chooses(word)), None)
+        if "[" in rest and function in self._functions and option:
+            raise PartialError(f"{option} may have chosen the parameters of {without_parameters(test)}")
         if looked is None and (os.path.exists(path) or file in self.sparse(root)):
             raise PartialError(f"{file} was not collected")
         if is_doctest(rest) and not any(
@@ -280,7 +286,7 @@ class Search:
         ):
             return None  # which only --doctest-modules runs
         skipped = looked is not None and self._covered.looked[looked] == "skipped"
-        no_values = (path, function[1] + _EMPTY) in self._tests
+        no_values = (path, function[1] + _EMPTY_PARAMETERS) in self._tests
         return None if skipped or no_values else f"{test} {_GONE}"
 
     def sparse(self, root: str) -> Collection[str]:
@@ -314,38 +320,42 @@ def chooses(option: str) -> bool:
     return option.startswith("-") and name[:2] not in _HARMLESS
 
 
-def output_beside(one: Baseline, root: str) -> str | None:
+def output_beside(baseline: Baseline, root: str) -> str | None:
     """The file of its output, if that stands beside it and is called as such."""
-    known = one.baseline
-    if known is None or not known.output_file or known.variants:
+    known_good = baseline.baseline
+    if known_good is None or not known_good.output_file or known_good.variants:
         return None
-    folder, name = records.beside(root, one.source.file, known.output_file)
-    plain = os.path.dirname(name) == os.path.dirname(one.source.file) and records.MARK in name
-    return name if folder == root and plain else None
+    folder, name = records.beside(root, baseline.source.file, known_good.output_file)
+    is_beside = os.path.dirname(name) == os.path.dirname(baseline.source.file) and records.MARK in name
+    return name if folder == root and is_beside else None
 
 
-def likened(found: Sequence[Unused], written: Sequence[str]) -> Iterator[Unused]:
+def with_similar(found: Sequence[Unused], written: Sequence[str]) -> Iterator[Unused]:
     """With the new baseline that looks like it, where a test is gone: the same value, or nearly the same name
     in the same file."""
-    for one in found:
-        is_gone = one.why.endswith(_GONE)
-        yield replace(one, like=like_of(one, written[:_MOST_LIKENED])) if is_gone and written else one
+    for unused in found:
+        is_gone = unused.reason.endswith(_GONE)
+        yield (
+            replace(unused, like=find_similar(unused, written[:_MOST_COMPARED]))
+            if is_gone and written
+            else unused
+        )
 
 
-def like_of(one: Unused, written: Sequence[str]) -> str | None:
-    old = read_value(one.root, one.path)
-    new = {path: read_value(one.root, path) for path in written if path.startswith(one.root + os.sep)}
-    found = [value for value in new.values() if value is not None]
+def find_similar(unused: Unused, written: Sequence[str]) -> str | None:
+    old = read_value(unused.root, unused.path)
+    new = {path: read_value(unused.root, path) for path in written if path.startswith(unused.root + os.sep)}
+    candidates = [value for value in new.values() if value is not None]
     likeness = {
-        value.source.file: difflib.SequenceMatcher(None, one.test, value.current.input.test).ratio()
-        for value in found
+        value.source.file: difflib.SequenceMatcher(None, unused.test, value.current.input.test).ratio()
+        for value in candidates
     }
-    found.sort(key=lambda value: -likeness[value.source.file])
-    same = next((value.source.file for value in found if old is not None and agrees(old, value)), None)
-    if same is not None or not found:
+    candidates.sort(key=lambda value: -likeness[value.source.file])
+    same = next((value.source.file for value in candidates if old is not None and agrees(old, value)), None)
+    if same is not None or not candidates:
         return same
-    nearest = found[0].source.file
-    return nearest if likeness[nearest] >= _LIKE else None
+    nearest = candidates[0].source.file
+    return nearest if likeness[nearest] >= _MIN_SIMILARITY else None
 
 
 def agrees(old: Baseline, new: Baseline) -> bool:
@@ -360,20 +370,20 @@ def agrees(old: Baseline, new: Baseline) -> bool:
 
 def remove(claim: Claim) -> Iterator[str]:
     """Remove what was claimed, and the folders that are empty then. What cannot be removed is told."""
-    for one in claim.found:
+    for unused in claim.found:
         try:
-            with atomic.lock(one.root, one.file):
-                atomic.remove(one.root, one.file)
-                if one.beside:
-                    atomic.remove(one.root, one.beside)
+            with atomic.lock(unused.root, unused.file):
+                atomic.remove(unused.root, unused.file)
+                if unused.beside:
+                    atomic.remove(unused.root, unused.beside)
         except BaselinekitError as error:
-            yield from (f"{one.file} is still there: {problem.message}" for problem in error.problems)
+            yield from (f"{unused.file} is still there: {problem.message}" for problem in error.problems)
             continue
-        drop_pending(one.root, one.id)
-        folder = os.path.dirname(one.file)
+        drop_pending(unused.root, unused.id)
+        folder = os.path.dirname(unused.file)
         while os.path.dirname(folder):  # the first folder, of all baselines, stays
             try:
-                os.rmdir(os.path.join(one.root, folder))
+                os.rmdir(os.path.join(unused.root, folder))
             except OSError:
                 break
             folder = os.path.dirname(folder)
@@ -395,10 +405,10 @@ def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Ite
         yield f"{count} that no test used {'was' if is_one else 'were'} removed:"
     else:
         yield f"{count} {'is' if is_one else 'are'} used by no test (to remove: pytest --baseline-prune):"
-    for one in claim.found[:most]:
-        yield f"  {os.path.relpath(one.path, folder)}: {one.why}"
-        if one.like:
-            like = os.path.relpath(os.path.join(one.root, one.like), folder)
+    for unused in claim.found[:most]:
+        yield f"  {os.path.relpath(unused.path, folder)}: {unused.reason}"
+        if unused.like:
+            like = os.path.relpath(os.path.join(unused.root, unused.like), folder)
             yield f"    was it renamed? {like} is new and looks like it"
     if len(claim.found) > most:
         yield f"  … and {len(claim.found) - most:,} more (all of them: -v)"
@@ -426,12 +436,14 @@ def find_stale_calls(covered: Covered, roots: Iterable[str], used: Iterable[str]
     try:
         for root in roots:
             for file in sorted(
-                {*cassettes_in(root), *(one for one in used if one.startswith(root + os.sep))}
+                {*cassettes_in(root), *(path for path in used if path.startswith(root + os.sep))}
             ):
                 name = os.path.relpath(file, root)
                 with suppress(BaselinekitError):  # what is no cassette of this kind is another command's
-                    tests = [(test, search.why(test, root)) for test in read_calls(root, name)]
-                    gone = tuple(test for test, why in tests if why is not None and why.endswith(_GONE))
+                    tests = [(test, search.reason(test, root)) for test in read_calls(root, name)]
+                    gone = tuple(
+                        test for test, reason in tests if reason is not None and reason.endswith(_GONE)
+                    )
                     found += [StaleCalls(root, name, gone)] if gone else []
     except PartialError:
         return []
@@ -439,23 +451,23 @@ def find_stale_calls(covered: Covered, roots: Iterable[str], used: Iterable[str]
 
 
 def cassettes_in(root: str) -> Iterator[str]:
-    for place, inside, names in os.walk(os.path.join(root, FOLDER)):
-        inside[:] = sorted(name for name in inside if not name.startswith("."))
+    for place, folders, names in os.walk(os.path.join(root, FOLDER)):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (os.path.join(place, name) for name in names if name.endswith((".yaml", ".yml")))
 
 
 def lines_of_calls(stale: Sequence[StaleCalls], folder: str, prune: bool) -> Iterator[str]:
     """What there is to say of them, and where that was asked for they are removed first."""
-    for one in stale:
-        name = os.path.relpath(os.path.join(one.root, one.file), folder)
-        tests = f"{many(len(one.tests), 'test')} that {'are' if one.tests[1:] else 'is'} gone"
-        what = f"the recorded calls of {tests}"
+    for calls in stale:
+        name = os.path.relpath(os.path.join(calls.root, calls.file), folder)
+        tests = f"{many(len(calls.tests), 'test')} that {'are' if calls.tests[1:] else 'is'} gone"
+        subject = f"the recorded calls of {tests}"
         if not prune:
-            yield f"{name} holds {what} (to remove: pytest --baseline-prune)"
+            yield f"{name} holds {subject} (to remove: pytest --baseline-prune)"
             continue
         try:
-            one.drop()
+            calls.drop()
         except BaselinekitError as error:
-            yield f"{name} still holds {what}: {error}"
+            yield f"{name} still holds {subject}: {error}"
         else:
-            yield f"{name}: {what} were removed"
+            yield f"{name}: {subject} were removed"

@@ -17,7 +17,7 @@ from answering import KEY_IN_BODY, Answering
 
 from baselinekit.documents.languages import YAML, dump_yaml
 from baselinekit.pytest_plugin.interception import Interception
-from baselinekit.pytest_plugin.tape import Counting, Mode, Tape
+from baselinekit.pytest_plugin.tape import MatchSettings, Mode, Tape
 from baselinekit.variables import Redactor
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ class Recording:
     def run(self, mode: Mode = "record", passed: bool = True, **counting: Any) -> Iterator[Tape]:
         known = YAML.load(self.text, "c.yaml")[0] if self.text else {}
         tape = Tape(
-            "c.yaml", TEST, mode, known, Redactor({}), Missed, lambda: "2026-01-01", Counting(**counting)
+            "c.yaml", TEST, mode, known, Redactor({}), Missed, lambda: "2026-01-01", MatchSettings(**counting)
         )
         caught = Interception(tape)
         caught.start()

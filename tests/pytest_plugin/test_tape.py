@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.models.exchanges import HttpAnswer
-from baselinekit.pytest_plugin.tape import CallUnderWay, Counting, Mode, Tape
+from baselinekit.pytest_plugin.tape import CallUnderWay, MatchSettings, Mode, Tape
 from baselinekit.variables import Redactor
 
 TEST = "tests/test_chat.py::test_it"
@@ -30,7 +30,7 @@ def tape_of(known: Any = None, mode: Mode = "replay", test: str = TEST, **counti
         Redactor({}),
         Missed,
         lambda: next(now),
-        Counting(**counting),
+        MatchSettings(**counting),
     )
 
 
@@ -276,14 +276,16 @@ def test_a_stream_that_its_reader_left_ends_with_an_error() -> None:
 
 
 def test_hosts_are_recorded_or_passed_through_by_name_port_and_pattern() -> None:
-    counting = Counting(pass_through=("127.0.0.1:8000", "*.internal"), only=("api.example.com", "*.internal"))
+    counting = MatchSettings(
+        pass_through=("127.0.0.1:8000", "*.internal"), only=("api.example.com", "*.internal")
+    )
     assert counting.wants(URL)
     assert not counting.wants("https://a.internal/x")
     assert not counting.wants("https://elsewhere.example/")
-    local = Counting(pass_through=("127.0.0.1:8000",))
+    local = MatchSettings(pass_through=("127.0.0.1:8000",))
     assert not local.wants("http://127.0.0.1:8000/")
     assert local.wants("http://127.0.0.1:8001/")
-    assert not Counting(pass_through=("api.example.com:443",)).wants(URL)
+    assert not MatchSettings(pass_through=("api.example.com:443",)).wants(URL)
 
 
 def test_a_header_can_be_made_to_count() -> None:

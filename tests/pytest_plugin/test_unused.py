@@ -70,7 +70,7 @@ def test_what_every_test_uses_is_not_unused(root: Path) -> None:
 
 def test_a_test_that_is_gone_and_one_that_passed_without(root: Path) -> None:
     found = claim(root, covered(root, [A, B]), [A])
-    assert [(one.test, one.why) for one in found.found] == [
+    assert [(one.test, one.reason) for one in found.found] == [
         (B, f"{B} passed without it"),
         (C, f"{C} is gone"),
     ]
