@@ -1,5 +1,5 @@
-"""What becomes of a value that is not as its file says: an update of the file, or a failure that shows what
-differs and where, what is known of the capture, and what to type next. Imported when there is one."""
+"""Handles a value that differs from its file: an update of the file, or a failure that shows what differs and
+where, facts about the capture, and the commands to accept it. Imported with the first such value."""
 
 import os
 import shlex
@@ -36,16 +36,16 @@ from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.pending import seen_around, span_of
 
 _INDENT = 4
-"""What pytest puts before each line."""
+"""The width of what pytest puts before each line."""
 
 
-# An update: what a refresh of the file would do.
+# An update: the same as a refresh of the file.
 
 
 @dataclass(frozen=True)
 class Update:
-    """A file as it is to be once its test has passed. `after`: the baseline that it will hold; `notes`: what
-    is told of it then."""
+    """A change of a file, to be written once its test has passed. `after`: the baseline that the file will
+    hold; `notes`: what is reported of it then."""
 
     after: Baseline
     approval: Approval
@@ -53,8 +53,8 @@ class Update:
 
 
 def build_seen(project: OpenProject, compared: Compared) -> Seen:
-    """What a refresh would approve. It has the placeholders of the test in it: the file knows nothing of them
-    yet, and whoever approves it later does not run the test."""
+    """Return what a refresh would approve. It includes the placeholders of the test: they are not in the file
+    yet, and approving it later does not run the test."""
     drift = project.environment_now(compared.stored)
     comparison = replace(
         compared.comparison, resolved=compared.code.with_placeholders(compared.comparison.resolved)
@@ -67,13 +67,13 @@ def build_seen(project: OpenProject, compared: Compared) -> Seen:
 
 
 def store_seen(project: OpenProject, seen: Seen) -> None:
-    """So that `refresh` and `review` take it without another run."""
+    """Store what was seen, so that `refresh` and `review` can use it without another run."""
     keep_seen(project.root, seen, "")
 
 
 def plan_update(project: OpenProject, stored: Baseline, seen: Seen) -> Update:
-    """All of it is accepted, however much changes: whoever asks for an update sees it in git. What guards a
-    value is not dropped on the way: a placeholder that does not accept what came."""
+    """Return the update that accepts every change, however large: it can be reviewed in git. InvalidInput
+    where it would drop a placeholder that does not accept the new value."""
     plan = plan_of(project.project, stored, replace(seen, compared_with=None))
     accepted = frozenset(change.number for change in plan.changes)
     problem = forbidden(plan, accepted, Permit(high_risk=True))
@@ -88,7 +88,7 @@ def plan_update(project: OpenProject, stored: Baseline, seen: Seen) -> Update:
 
 
 def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:
-    """In one go; the end of the run waits for the disk."""
+    """Write all updates at once; waiting for the disk is left to the end of the run."""
     applied = apply(project.project, [update.approval for update in updates], Stamp(), sync=False)
     project.unsynced |= dict.fromkeys(file.file for file in applied.files)
     if applied.failures and not all(_is_written(project, update.after) for update in updates):
@@ -96,7 +96,7 @@ def write_updates(project: OpenProject, updates: Sequence[Update]) -> None:
 
 
 def _is_written(project: OpenProject, after: Baseline) -> bool:
-    """Whether the file holds what it is to hold: another run may have written the same meanwhile."""
+    """Whether the file already holds the update: another run may have written the same meanwhile."""
     with suppress(BaselinekitError):
         (written,) = (
             baseline for baseline in load([after.source.file], project.root) if baseline.id == after.id
@@ -122,13 +122,13 @@ class Failure:
         return "\n".join((self.headline, *self.lines))
 
     def complete(self, message: str) -> str:
-        """The message of the failed assertion with all of it."""
+        """Return the message of the failed assertion with all lines of this failure."""
         self.is_shown = True
         return "\n".join((message or self.headline, *(f"  {line}".rstrip() for line in self.lines)))
 
 
 class FailureReport:
-    """Failures of one value of a test."""
+    """Builds the failures of one value of a test."""
 
     def __init__(self, project: OpenProject, place: ValuePlace, item: pytest.Item, config: pytest.Config):
         self._project = project
@@ -143,7 +143,8 @@ class FailureReport:
         observation: Observation,
         instructions: Sequence[str] = (),
     ) -> Failure:
-        """A value that is not as its file says. `instead`: what is said in the place of commands."""
+        """Return the failure of a value that differs from its file. `instructions`: shown instead of
+        commands."""
         result = self._build_result(stored, comparison, observation)
         width, verbosity = terminal_of(self._config)
         style = Style(width=width - _INDENT, verbose=verbosity > 1)
@@ -163,13 +164,14 @@ class FailureReport:
         return Failure(headline, lines)
 
     def note_of_update(self, stored: Baseline, comparison: Comparison) -> Iterator[str]:
-        """What is told of a file that was updated with what the next run has otherwise again."""
+        """Yield a note for an updated file with values that will differ again in the next run."""
         if varying := self._varying(stored, comparison):
             yield f"ids and times vary by nature, and the next run fails without {_in_code(varying)[-1]}"
 
     def _varying(self, stored: Baseline, comparison: Comparison) -> dict[str, list[Json]]:
-        """What another run would have otherwise again, by its path in all rows: the stored value of the first
-        row, and what came in each. What is masked is shown nowhere, and no pattern of it either."""
+        """Return the values that would differ again in another run, by their path in all rows: the stored
+        value of the first row, and the actual value of each. Masked values are left out, as is any pattern of
+        them."""
         known_good, span = stored.baseline, span_of(stored, self._project.seconds())
         mask = self._project.project.redactor.mask_value
         varying: dict[str, list[Json]] = {}
@@ -194,7 +196,7 @@ class FailureReport:
         return ["to accept it:", f"  {update}", f"  {command_line('review', self._place.id)}"]
 
     def _describe_capture(self, stored: Baseline) -> Iterator[str]:
-        """What is known of the capture, and what is no longer as it was then."""
+        """Yield when the baseline was captured, and what has changed in the environment since."""
         known_good = stored.baseline
         captured = parse_time(known_good.captured_at) if known_good else None
         if known_good is None or captured is None:
@@ -208,7 +210,7 @@ class FailureReport:
         yield ""
 
     def _describe_commits(self, file: str) -> str:
-        """How many commits came after the one that brought the file, as far as git says."""
+        """Return the commit of the file and the number of commits since, or "" where git does not say."""
         if not self._project.take_git_question():
             return ""
         git = Git(self._project.environment.clients.execute, self._project.root)
@@ -252,7 +254,7 @@ class FailureReport:
         return self._with_relative_paths(located or result)
 
     def _with_relative_paths(self, result: Result) -> Result:
-        """With files as they are called from where pytest was started."""
+        """Return the result with paths relative to where pytest was started."""
         spots = [
             replace(spot, file=path_from_start(os.path.join(self._place.root, spot.file), self._config))
             for spot in result.differences
@@ -261,7 +263,7 @@ class FailureReport:
 
 
 def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:
-    """What a test says so that values of this kind may vary, with the import that it needs."""
+    """Return the code by which a test lets values of this kind vary, with the import that it needs."""
     texts = {path: _in_python(narrowest(values)[0].text) for path, values in varying.items()}
     heads = (text.partition("(") for text in texts.values() if not text.startswith('"'))
     names = sorted({name for name, _, _ in heads})
@@ -271,7 +273,7 @@ def _in_code(varying: Mapping[str, Sequence[Json]]) -> list[str]:
 
 
 def _in_python(text: str) -> str:
-    """A placeholder as a test may write it."""
+    """Return a placeholder as Python code."""
     written = text.removeprefix("<<").removesuffix(">>")
     name, _, arguments = written.partition("(")
     is_plain = name in baselinekit.__all__ and set(arguments) <= set("0123456789, )")
@@ -279,7 +281,7 @@ def _in_python(text: str) -> str:
 
 
 def missing_failure(place: ValuePlace, item: pytest.Item, config: pytest.Config) -> Failure:
-    """In CI nothing is written."""
+    """Return the failure of a baseline that is missing in CI, where none is written."""
     problem = Problem("BK560", "there is no such baseline, and in CI none is written")
     command = f"{test_command(item, config)} --baseline-update=new"
     lines = [
@@ -293,15 +295,15 @@ def missing_failure(place: ValuePlace, item: pytest.Item, config: pytest.Config)
 
 
 def second_value_lines(earlier: str, place: ValuePlace) -> list[str]:
-    """A second value for a file that was written in this very run."""
+    """Return the lines for a second value for a file that was written in this very run."""
     if earlier in ("this test", place.test):
-        what = "this test has compared another value with it before, which is to be written"
-        return [str(Problem("BK561", what)), "to keep both, give each a name:", '  baseline("name")']
+        message = "this test has compared another value with it before, which is to be written"
+        return [str(Problem("BK561", message)), "to keep both, give each a name:", '  baseline("name")']
     return [str(Problem("BK561", f"it was written in this run, by {earlier}"))]
 
 
 def path_from_start(path: str, config: pytest.Config) -> str:
-    """A file from where pytest was started."""
+    """Return a path relative to where pytest was started."""
     return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
 
 
@@ -310,7 +312,7 @@ def shown_path(place: ValuePlace, config: pytest.Config) -> str:
 
 
 def test_command(item: pytest.Item, config: pytest.Config) -> str:
-    """How this one test is run."""
+    """Return the command that runs this one test."""
     file = path_from_start(os.path.realpath(item.path), config)
     rest = item.nodeid.partition("::")[2]
     test_id = shlex.quote(f"{file}::{rest}" if rest else file)

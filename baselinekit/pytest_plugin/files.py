@@ -1,4 +1,4 @@
-"""Which project and file a value of a test belongs to; baselines read, made and written."""
+"""Finds the project and the file of a test's value; reads, creates and writes its baseline."""
 
 import os
 import time
@@ -36,7 +36,8 @@ _MOST_GIT_QUESTIONS = 10
 
 @dataclass(frozen=True)
 class ValuePlace:
-    """Where a value of a test is kept. `test`: its node id, the file from the project's root."""
+    """Where the baseline of a value is stored. `test`: the node id, with the file relative to the project's
+    root."""
 
     root: str
     file: str
@@ -55,8 +56,8 @@ class ValuePlace:
 
 
 class Projects:
-    """The projects of a run, each opened once: mostly one, and where tests of several folders run together
-    that of each folder, by the rule of the command line."""
+    """The projects of a run, each opened once: mostly one, but tests of several folders may belong to several
+    projects, by the same rule as for the command line."""
 
     def __init__(self, rootdir: str):
         self._rootdir = os.path.realpath(rootdir)
@@ -64,7 +65,7 @@ class Projects:
         self._by_root: dict[str, OpenProject | BaselinekitError] = {}
 
     def of(self, folder: str) -> "OpenProject":
-        """The project of a folder with tests."""
+        """Return the project of a folder with tests."""
         project = self._by_folder.get(folder)
         if project is None:
             root = self._root(os.path.realpath(folder))
@@ -77,7 +78,8 @@ class Projects:
         return project
 
     def _root(self, folder: str) -> str:
-        """The folder of the nearest configuration, else that of git, else pytest's own."""
+        """Return the folder of the nearest configuration, else the root of the git checkout, else pytest's
+        rootdir."""
         config = nearest_config(folder)
         root = project_root(config, folder)
         return root if config or os.path.exists(os.path.join(root, ".git")) else self._rootdir
@@ -91,30 +93,30 @@ def _open_project(root: str) -> "OpenProject | BaselinekitError":
         now = clock()
         operator = Operator(cwd=root, environ=os.environ, now=now(), work=time.thread_time)
         project = OpenProject(open_project(operator), now)
-        atomic.sweep(project.root)  # what a run that was killed has left
+        atomic.sweep(project.root)  # temporary files of a run that was killed
         return project
     except BaselinekitError as error:
         return error
 
 
 def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
-    """The node id without the group that xdist's `--dist loadgroup` writes behind it."""
+    """Return the node id without the group that xdist's `--dist loadgroup` appends."""
     test, mark, group = nodeid.rpartition("@")
     if not mark or "]" in group:
         return nodeid
-    option = config.option  # a worker has another one than the process that has started it
+    option = config.option  # workers have another option than the process that started them
     is_grouped = getattr(option, "dist", "") == "loadgroup" or getattr(option, "loadgroup", False)
     return test if is_grouped else nodeid
 
 
 @dataclass
 class OpenProject:
-    """A project with what tests do in it."""
+    """A project, and the files that tests have written in it."""
 
     project: Project
     clock: Now
     written: dict[str, str] = field(default_factory=dict)
-    """The files that this run has written, each with the test that did."""
+    """The files that this run has written, each with its test."""
     unsynced: dict[str, None] = field(default_factory=dict)
     """The files whose bytes may not be on the disk yet."""
     _git_questions: int = 0
@@ -141,11 +143,11 @@ class OpenProject:
 
     @cached_property
     def _schema(self) -> str:
-        """Where editors find the schema, from the root."""
+        """The path of the schema for editors, relative to the root."""
         return writing.reference(self.root, "")
 
     def place(self, item: pytest.Item, name: str | None) -> ValuePlace:
-        """Where a value of this test is kept."""
+        """Return where the baseline of a value of this test is stored."""
         path = str(item.path)
         if path not in self._names:
             self._names[path] = os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
@@ -156,7 +158,7 @@ class OpenProject:
         return ValuePlace(self.root, file, id_of(file, folder), test, name)
 
     def load(self, place: ValuePlace) -> Baseline | None:
-        """The baseline as its file states it; None where there is no file."""
+        """Return the baseline that the file holds; None where there is no file."""
         if not os.path.lexists(place.path):
             return None
         loaded = LoadedFiles()
@@ -173,7 +175,7 @@ class OpenProject:
         return compile_baseline(baseline, replace(words, now=self.clock()))
 
     def chosen(self, baseline: Baseline) -> Baseline:
-        """The baseline with the output that is meant for this place."""
+        """Return the baseline with the variant of its output for this environment."""
         known_good = baseline.baseline
         return (
             self.environment.chosen(baseline) if known_good is not None and known_good.variants else baseline
@@ -186,7 +188,7 @@ class OpenProject:
         return self.clock()
 
     def environment_now(self, baseline: Baseline) -> dict[str, Json]:
-        """What is noted of this place, where something is noted of that of the capture."""
+        """Return the facts about this environment, if the baseline has those of its capture."""
         known_good = baseline.baseline
         if known_good is None or not known_good.environment:
             return {}
@@ -194,26 +196,26 @@ class OpenProject:
         return self.environment.seen
 
     def drift(self, baseline: Baseline) -> dict[str, tuple[Json, Json]]:
-        """What is no longer as it was noted at the capture."""
+        """Return the facts about the environment that have changed since the capture."""
         return drift_of(self.environment, baseline, Observation(None, 0.0))
 
     def places(self, baseline: Baseline, paths: Sequence[Path]) -> list[Place]:
-        """Where values of the output stand in the file."""
+        """Return the places of values of the output in the file."""
         return locate_all(baseline.source, [(*baseline.output_path, *path) for path in paths], self.root)
 
     def take_git_question(self) -> bool:
-        """Whether the few questions that a run puts to git are not used up: each takes as long as a test."""
+        """Count a question to git; False when a run has asked enough: each takes as long as a test."""
         self._git_questions += 1
         return self._git_questions <= _MOST_GIT_QUESTIONS
 
     def draft(self, place: ValuePlace, existing: Baseline | None, output: Json, code: CodeRules) -> "NewFile":
-        """What is to be written of a value that has no baseline yet: declared values by their names, and a
+        """Return the new file for a value without a baseline, with declared values by their names, and a
         placeholder for whatever looks like a secret."""
         templating = Templating(self.project.scope)
         stored = with_values(templating.template(output), dict(code.placeholder_places(output)))
         try:
             stored, hidden = hide_secrets(stored, self.project.redactor, hide=True, allow=False)
-        except Refused as error:  # what stands in a key
+        except Refused as error:  # a secret in a key
             hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
         existing_rules = existing.comparison if existing is not None else Rules()
@@ -227,14 +229,14 @@ class OpenProject:
         }
         notes = (*templating.notes(), *describe_hidden(hidden))
         baseline = parse_record(record, self.root)
-        if existing is not None:  # somebody has written its rules before there is a value
+        if existing is not None:  # the file has rules, and no value yet
             rules = replace(existing_rules, arrays={**existing_rules.arrays, **ordered_arrays})
             baseline = replace(existing, baseline=baseline.baseline, comparison=rules)
         return NewFile(place, record, baseline, notes, tuple(ordered_arrays))
 
     def write(self, new: "NewFile") -> None:
-        """A new file; one that is there already stays, and that is an error. It can be had again from the
-        same test, so nothing waits for the disk."""
+        """Write a new file; an existing file stays, and is an error unless it holds the same value. The test
+        can create the file again, so this does not wait for the disk."""
         limit = self.project.config.inline_limit
         if new.baseline.source.file:
             source, known_good = new.baseline.source, new.record["baseline"]
@@ -262,9 +264,9 @@ class OpenProject:
         return new.baseline is not None and same_json(existing.output, new.baseline.output)
 
     def sync(self) -> None:
-        """What was written without waiting for the disk is on its way there, and then the folders are waited
-        for, with which a journalling file system writes what was begun: to wait for each of 2,000 files takes
-        longer than their tests. What a power cut takes all the same, the same command writes again."""
+        """Start writing the new files to the disk, and wait for their folders: a journalling file system
+        writes the files along with these. Waiting for each of 2,000 files takes longer than their tests. What
+        is lost in a power cut nevertheless, the same command writes again."""
         for file in self.unsynced:
             self._open(file, lambda handle: os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED))
         for folder in {os.path.dirname(file) for file in self.unsynced}:
@@ -272,7 +274,9 @@ class OpenProject:
         self.unsynced.clear()
 
     def _open(self, name: str, act: Callable[[int], None]) -> None:
-        with suppress(OSError, AttributeError, BaselinekitError):  # gone; a system without such advice
+        with suppress(
+            OSError, AttributeError, BaselinekitError
+        ):  # the file is gone; the system has no posix_fadvise
             handle = os.open(resolve(self.root, name), os.O_RDONLY | os.O_CLOEXEC)
             try:
                 act(handle)
@@ -280,7 +284,7 @@ class OpenProject:
                 os.close(handle)
 
     def forget(self, id: str) -> None:
-        """It passes: what was kept of an earlier failure is of no use any more."""
+        """Drop what was stored of an earlier failure: the baseline passes now."""
         if id in self._pending:
             self._pending.discard(id)
             drop_pending(self.root, id)
@@ -288,19 +292,19 @@ class OpenProject:
 
 @dataclass(frozen=True)
 class NewFile:
-    """A baseline that is to be written. `baseline`: as it will be read."""
+    """A baseline to be written. `record`: the content of the file; `baseline`: as it will be read."""
 
     place: ValuePlace
     record: dict[str, Json]
     baseline: Baseline
     notes: tuple[str, ...] = ()
     ordered: tuple[str, ...] = ()
-    """The arrays for which it has a rule of its own."""
+    """The arrays for which an ordering rule was added."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A value of a test, and what it was compared with."""
+    """A value of a test, the baseline it was compared with, and the comparison."""
 
     place: ValuePlace
     stored: Baseline

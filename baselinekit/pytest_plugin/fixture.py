@@ -1,5 +1,5 @@
-"""The fixture `baseline`: a value of a test on one side of `==`, its known-good value, which a file holds, on
-the other. What is new or was updated is written when its test has passed."""
+"""The fixture `baseline`: it stands for the known-good value in a file, and is compared with a value of the
+test by `==`. New and updated files are written when their test has passed."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from baselinekit.pytest_plugin.registry import BaselineWarning, Use, UsedFile
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.store.reading import without_collector
 
-if TYPE_CHECKING:  # where all passes, nothing of it is loaded
+if TYPE_CHECKING:  # not loaded where all tests pass
     from baselinekit.pytest_plugin.differing import Failure, Update
 
 _NO_RULES = Rules()
 
 
 class BaselineRun:
-    """What the tests of one process share: the projects, and what is to be written."""
+    """The state that the tests of one process share: the projects, and what may be written."""
 
     def __init__(self, config: pytest.Config):
         self.config = config
@@ -40,7 +40,7 @@ class BaselineRun:
         return TestValues(self, item)
 
     def writes_new(self, project: OpenProject) -> bool:
-        """At a desk what is not there yet is written; in CI only where somebody says so."""
+        """Whether missing baselines are written: outside CI always, in CI only with --baseline-update."""
         return self.update in ("new", "all") or not project.is_ci
 
     @property
@@ -48,8 +48,8 @@ class BaselineRun:
         return self.update in ("changed", "all")
 
     def explain(self, op: str, left: object, right: object) -> list[str] | None:
-        """The first line of what differs, where a comparison of ours failed; the others are added when pytest
-        does not cut them any more."""
+        """Return the first line of a failed comparison with a baseline; the others are added later, when
+        pytest no longer truncates them."""
         expected = right if isinstance(right, ExpectedValue) else left
         if op != "==" or not isinstance(expected, ExpectedValue):
             return None
@@ -59,13 +59,13 @@ class BaselineRun:
         return [f"{name} == {expected!r}", f"{name} has an == of its own: write `baseline == …`"]
 
     def close(self) -> None:
-        """What was written without waiting for the disk is on it before the run ends."""
+        """Sync what was written to the disk before the run ends."""
         for project in self.projects.opened():
             project.sync()
 
 
 class ExpectedValue:
-    """What stands on one side of `==`, with a value of the test on the other."""
+    """The known-good value: one side of `==`, with a value of the test on the other."""
 
     __array_ufunc__ = None
     __pandas_priority__ = 10_000
@@ -97,7 +97,7 @@ class ExpectedValue:
         return not self == value
 
     def __bool__(self) -> bool:
-        """`assert baseline` would pass whatever the value is."""
+        """Raise: `assert baseline` would pass whatever the value is."""
         raise TypeError("a baseline is true of a value only: assert value == baseline")
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ class ExpectedValue:
 
 
 class BaselineFixture(ExpectedValue):
-    """`baseline` itself, and by a call one of several values of a test, or rules for it."""
+    """`baseline` itself; a call names one of several values of a test, or adds rules."""
 
     def __call__(
         self,
@@ -120,8 +120,8 @@ class BaselineFixture(ExpectedValue):
         placeholders: Mapping[str, Placeholder | str] | None = None,
         type: Literal["exact", "structural", "numeric", "semantic"] | None = None,
     ) -> ExpectedValue:
-        """`name`: which of several values of this test; the others say what counts as the same, as a file's
-        `comparison:` does."""
+        """`name`: which of several values of this test. The other arguments are rules, as under `comparison:`
+        in a file."""
         __tracebackhide__ = True
         if name is not None and not isinstance(name, str):
             raise TypeError("baseline() takes a name, and the value is compared: assert value == baseline")
@@ -139,7 +139,7 @@ class BaselineFixture(ExpectedValue):
 
 
 class TestValues:
-    """What one test compares, and what is to be written for it."""
+    """The values that one test compares, and the files to write for it."""
 
     def __init__(self, run: BaselineRun, item: pytest.Item):
         self._run = run
@@ -162,7 +162,7 @@ class TestValues:
 
     @without_collector()
     def compare(self, value: object, name: str | None, rules: Rules) -> "Failure | None":
-        """None where the value is as it should be, or becomes what it should be."""
+        """Return None where the value matches its baseline or is going to be written, else the failure."""
         self._has_compared = True
         project = self.project
         place = project.place(self._item, name)
@@ -191,7 +191,7 @@ class TestValues:
         return None
 
     def _stored_baseline(self, place: ValuePlace) -> Baseline | None:
-        """As it will be when this test has passed."""
+        """Return the baseline as it will be when this test has passed."""
         if place.file in self._updates:
             return self._updates[place.file].after
         new = self._new.get(place.file)
@@ -212,7 +212,7 @@ class TestValues:
         return None
 
     def _refuse_unmet(self, after: Baseline, code: CodeRules, output: Json) -> None:
-        """What is to be written has to pass from now on."""
+        """Raise InvalidInput where the value would fail against the file to be written."""
         judged = code.layered_over(after, output).judged
         comparison = compare_without_model(self.project.compiled(judged), Observation(output, 0.0))
         if comparison.count:
@@ -249,7 +249,7 @@ class TestValues:
         )
 
     def _update(self, compared: "Compared") -> None:
-        """The file as it is to be when this test has passed."""
+        """Plan the update of the file, to be written when this test has passed."""
         from baselinekit.pytest_plugin.differing import FailureReport, build_seen, plan_update
 
         stored = replace(compared.stored, comparison=compared.layered.rules)
@@ -266,10 +266,11 @@ class TestValues:
     def _note_use(self, place: ValuePlace, use: Use, notes: Sequence[str] = ()) -> None:
         self._used.append(UsedFile(place.root, place.file, use, tuple(notes)))
 
-    # What pytest tells, and is told, when a part of the test is over.
+    # Called by the hooks when a phase of the test is over.
 
     def complete(self, call: "pytest.CallInfo[None]") -> None:
-        """The message of a failed assertion gets the lines that pytest would have cut, or never asked for."""
+        """Add to the message of a failed assertion the lines that pytest would truncate, or did not ask
+        for."""
         error = call.excinfo.value if call.excinfo is not None else None
         if not isinstance(error, AssertionError):
             return
@@ -280,7 +281,7 @@ class TestValues:
                 error.args = (message, *error.args[1:])
 
     def settle(self, report: pytest.TestReport) -> None:
-        """What is new is written, if all of the test has passed so far."""
+        """Write new and updated files if all phases of the test have passed so far."""
         if report.failed:
             texts = [failure.text for failure in self._failures if not failure.is_shown]
             report.sections += [("baseline", text) for text in dict.fromkeys(texts)]
@@ -295,7 +296,7 @@ class TestValues:
                 self._must_not_write = True
 
     def _shorten(self, report: pytest.TestReport) -> None:
-        """The summary of a run has a line for each failure: that is the first one of its message."""
+        """Shorten the message to its first line for the summary of the run."""
         crash = getattr(report.longrepr, "reprcrash", None)
         headlines = [failure.headline for failure in self._failures if failure.is_shown]
         if crash is not None and any(headline in crash.message for headline in headlines):
@@ -319,12 +320,12 @@ class TestValues:
             )
 
     def warn_if_unused(self) -> None:
-        """A test that passes whatever its value is says nothing of it."""
+        """Warn of a test that asked for the fixture, and passed without comparing anything."""
         if not (self._has_compared or self._must_not_write):
             self._item.warn(BaselineWarning("the test asked for `baseline`, and compared nothing with it"))
 
     def take_used(self) -> list[list[object]]:
-        """What was done since this was last asked."""
+        """Return the files used since the last call, and forget them."""
         used, self._used = self._used, []
         return [used_file.as_json() for used_file in used]
 

@@ -1,5 +1,5 @@
-"""What pytest loads at its start, in every project where baselinekit is installed: options, a fixture and a
-few hooks. It imports nothing but pytest; the rest comes with the first test that asks for the fixture."""
+"""The plugin that pytest loads in every project where baselinekit is installed: options, a fixture and a few
+hooks. It imports nothing but pytest; the rest is imported with the first test that uses the fixture."""
 
 import sys
 import time
@@ -31,19 +31,20 @@ ITEM_OPTIONS: dict[str, tuple[str, bool, str]] = {
     "offline": ("DIR", False, "ask no model: take recorded answers"),
     "record-calls": ("DIR", False, "record what models answer"),
 }
-"""What may be said of the baselines that are collected as tests: whether a value follows, and may be said
-several times, and what it does."""
+"""The options for baselines that are collected as tests: the placeholder of the value ("" for none), whether
+the option may be repeated, and its help."""
 GATHERING = "baselinekit-gathering"
 REPORTED = "baselinekit"
-"""The attribute of a report that says what its test did with baselines. It travels from xdist's workers."""
+"""The attribute of a report with the baselines that its test used. xdist sends it from workers."""
 MARK = "model_calls"
 CALLS = "baselinekit_calls"
-"""The same for recorded calls."""
+"""The attribute for recorded calls, and the name of their plugin."""
 
 
 class ImportedAsWritten:
     """Finds our own modules before pytest does, which rewrites the assertions in all modules of a package
-    with a plugin: that takes seconds where it may not keep the result, and nobody sees our assertions."""
+    with a plugin: that takes seconds where the result cannot be cached, and our assertions are never
+    shown."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
@@ -72,7 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for (
         kind,
         description,
-    ) in UPDATES.items():  # a value of its own would swallow the path that follows the option
+    ) in UPDATES.items():  # an optional value would swallow the path that follows the option
         group.addoption(
             f"{update}={kind}", action="store_const", const=kind, dest="baseline_update", help=description
         )
@@ -106,7 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.pluginmanager.register(BaselineItems(config, ITEM_OPTIONS), "baselinekit-items")
         return
-    for word in config.invocation_params.args:  # what stands in the ini file waits there for such a run
+    for word in config.invocation_params.args:  # options in the ini file are ignored without it
         if isinstance(word, str) and word.startswith(f"{ITEMS}-"):
             option, _, _ = word.partition("=")
             raise pytest.UsageError(f"{option} is said of collected baselines: add {ITEMS}")
@@ -124,7 +125,7 @@ def baseline(request: pytest.FixtureRequest) -> "Generator[BaselineFixture]":
 
 
 def run_of(config: pytest.Config) -> "BaselineRun":
-    """The state of this run, made when a test first needs it."""
+    """Return the state of this run, created when a test first needs it."""
     if _RUN not in config.stash:
         from baselinekit.pytest_plugin.fixture import BaselineRun
 
@@ -133,8 +134,8 @@ def run_of(config: pytest.Config) -> "BaselineRun":
 
 
 def registry_of(config: pytest.Config) -> "Registry":
-    """What the tests of this run did with baselines, and how they ended; of xdist's workers in the process
-    that has started them."""
+    """Return the registry of the baselines that the tests of this run used. With xdist it is in the main
+    process."""
     if _REGISTRY not in config.stash:
         from baselinekit.pytest_plugin.registry import Registry
 
@@ -143,7 +144,7 @@ def registry_of(config: pytest.Config) -> "Registry":
 
 
 def calls_summary_of(config: pytest.Config) -> "CallsSummary":
-    """What the tests of this run did with recorded calls."""
+    """Return the summary of the recorded calls of this run."""
     if _CALLS_SUMMARY not in config.stash:
         from baselinekit.pytest_plugin.model_calls import CallsSummary
 
@@ -169,8 +170,8 @@ def pytest_assertrepr_compare(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure tells what differs, a test that passed has its new baselines written, and the report what it
-    used."""
+    """Complete the message of a failure, write the new baselines of a test that passed, and attach the files
+    that it used to the report."""
     values: TestValues | None = item.stash.get(_VALUES, None)
     if values is None:
         return (yield)
@@ -189,8 +190,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 class RunObserver:
-    """Hears of all that is looked at and run in the process that pytest was started as, and in a worker of
-    xdist of what that looked at. What it says of tests: `pytest_plugin/unused.py`, class Covered."""
+    """Records which files were collected and which tests ran. In a worker of xdist it records the collection
+    only, and sends it to the main process. Its attributes are those of `Covered` in
+    `pytest_plugin/unused.py`."""
 
     def __init__(self, config: pytest.Config):
         self.began = time.monotonic()
@@ -225,7 +227,7 @@ class RunObserver:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        """A worker has ended; one that has crashed tells nothing."""
+        """Add what a worker collected; a worker that crashed sends nothing."""
         looked, left_out = getattr(node, "workeroutput", {}).get(REPORTED, ({}, ""))
         self.looked |= looked
         self.left_out = self.left_out or left_out

@@ -1,5 +1,5 @@
-"""How calls are caught: the one function of each client library that puts a request on its way is another one
-while a test runs. No library is imported for it; what a test imports later is caught as well."""
+"""Intercepts HTTP calls: while a test runs, the function of each client library that sends a request is
+replaced. No library is imported for this; one that a test imports later is patched as well."""
 
 import importlib.machinery
 import io
@@ -19,7 +19,7 @@ _Patch = tuple[type, str, Callable[..., Any], Callable[..., Any]]
 
 
 class Interception:
-    """Every call through these libraries goes by a tape between `start` and `stop`."""
+    """Sends every call through these libraries to a tape, between `start` and `stop`."""
 
     def __init__(self, tape: Tape):
         self._tape = tape
@@ -27,7 +27,7 @@ class Interception:
         self._patches: list[_Patch] = []
         self._watch = _ImportWatcher((*_HTTPX, _REQUESTS), self._catch)
         self.paused = False
-        """Nothing is caught meanwhile: what is set up for other tests too is no call of this one."""
+        """Whether calls pass through, during the setup of fixtures that other tests share."""
 
     def start(self) -> None:
         self._running = True
@@ -38,8 +38,8 @@ class Interception:
                 self._catch(module)
 
     def stop(self) -> None:
-        """Whatever a test has done: what stands in our place by now is somebody else's, and stays; we are
-        behind it, and do nothing any more."""
+        """Undo the patches. Where the test has replaced ours by another patch, that stays: it may still call
+        ours, which passes every call through from now on."""
         self._running = False
         with suppress(ValueError):
             sys.meta_path.remove(self._watch)
@@ -56,7 +56,7 @@ class Interception:
             self._replace(module.AsyncHTTPTransport, "handle_async_request", _httpx_send_async, module)
 
     def _replace(self, owner: type, name: str, make: Callable[..., Callable[..., Any]], *args: Any) -> None:
-        if any(patch[:2] == (owner, name) for patch in self._patches):  # one library under two names
+        if any(patch[:2] == (owner, name) for patch in self._patches):  # the same library under two names
             return
         original = owner.__dict__[name]
         replacement = make(self, original, *args)
@@ -68,7 +68,8 @@ class Interception:
 
 
 class _ImportWatcher:
-    """Finds modules as the others do, and tells when one of these has been imported."""
+    """A finder that leaves importing to the other finders, and calls back after one of these modules is
+    imported."""
 
     def __init__(self, names: Sequence[str], callback: Callable[[ModuleType], None]):
         self._names, self._callback = names, callback
@@ -93,12 +94,12 @@ class _ImportWatcher:
             execute(module)
             self._callback(module)
 
-        with suppress(AttributeError):  # a loader that takes nothing is left alone
+        with suppress(AttributeError):  # a loader whose attributes cannot be set is left alone
             loader.exec_module = exec_module
         return spec
 
 
-# httpx and httpx2: a response has a stream, which is read once, at once or piece by piece.
+# httpx and httpx2: a response has a stream, which is read once, as a whole or piece by piece.
 
 
 def _httpx_send(interception: Interception, original: Callable[..., Any], module: Any) -> Callable[..., Any]:
@@ -140,7 +141,7 @@ def _httpx_send_async(
 
 
 def _is_mocked(transport: Any, name: str) -> bool:
-    """Whether somebody else answers below the transport, where respx puts its mocks."""
+    """Whether the transport's pool is a mock, such as that of respx."""
     pool = getattr(transport, "_pool", None)
     module = getattr(getattr(type(pool), name, None), "__module__", None)
     return pool is not None and not str(module).startswith("httpcore")
@@ -155,7 +156,7 @@ def _httpx_response(module: Any, request: Any, answer: HttpAnswer, stream: Any) 
 
 
 def _headers_of(answer: HttpAnswer, method: str) -> list[tuple[str, str]]:
-    """With the length of the body, where it is known before its end."""
+    """Return the headers, with the length of the body where it is known in advance."""
     headers = list(answer.headers)
     if answer.complete and method != "HEAD" and answer.kind != "text/event-stream" and answer.body:
         headers.append(("content-length", str(len(answer.body))))
@@ -163,7 +164,7 @@ def _headers_of(answer: HttpAnswer, method: str) -> list[tuple[str, str]]:
 
 
 class _RecordingStream:
-    """The stream of a response on its way to its reader, and a copy of it."""
+    """The stream of a response, which also records what is read from it."""
 
     def __init__(self, response: Any, call: CallUnderWay, module: Any):
         self._inner, self._call, self._module = response.stream, call, module
@@ -206,13 +207,13 @@ class _RecordingStream:
         self._call.answered(_build_answer(self._status, self._headers, self._parts, True, self.plain))
 
     def finish_early(self) -> None:
-        """Closed by its reader: what it has seen is kept, and that it was not all."""
+        """Record what was read as incomplete: the reader closed the stream before its end."""
         if not self._is_at_end and not self._is_broken:
             self._is_at_end = True
             self._call.answered(_build_answer(self._status, self._headers, self._parts, False, self.plain))
 
     def plain(self, raw: bytes, encoding: str) -> bytes:
-        """Decompressed by whatever the library knows."""
+        """Decompress a body with the library's own decoders."""
         headers = {"content-encoding": encoding}
         return bytes(self._module.Response(200, headers=headers, content=raw).content)
 
@@ -224,8 +225,8 @@ def _build_answer(
     is_at_end: bool,
     decompress: Callable[[bytes, str], bytes] | None,
 ) -> HttpAnswer:
-    """What was read, as it reads. It is complete at its end, where its length says so, and where a stream
-    has said that nothing follows."""
+    """Return the answer that was read, decompressed. It is complete when it was read to its end, when its
+    length is the announced one, or when a stream has sent its end marker."""
     header_values = dict(headers)
     raw = body = b"".join(parts)
     encoding = header_values.get("content-encoding", "")
@@ -239,7 +240,7 @@ def _build_answer(
 
 
 def _decompress_partial(raw: bytes) -> bytes:
-    """What can be read of something compressed that has no end yet."""
+    """Decompress as much as possible of an incomplete body."""
     import zlib
 
     with suppress(zlib.error):
@@ -248,7 +249,7 @@ def _decompress_partial(raw: bytes) -> bytes:
 
 
 class _BodyStream:
-    """A recorded body as a stream, for readers of either kind."""
+    """A recorded body as a stream, for sync and async readers."""
 
     def __init__(self, pieces: Iterator[bytes]):
         self._pieces = pieces
@@ -261,19 +262,19 @@ class _BodyStream:
             yield piece
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
     async def aclose(self) -> None:
-        """Nor here."""
+        """Nothing to close."""
 
 
 def _streams(module: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Both as streams of this library, which tells them by their class."""
+    """Return both kinds of stream as subclasses of this library's stream classes, which it checks for."""
     bases = (module.SyncByteStream, module.AsyncByteStream)
     return type("KeptStream", (_RecordingStream, *bases), {}), type("GivenStream", (_BodyStream, *bases), {})
 
 
-# requests: what is not to be streamed is read at once, anything else through urllib3's response.
+# requests: a body that is not streamed is read at once, any other through urllib3's response.
 
 
 def _requests_send(interception: Interception, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -290,7 +291,7 @@ def _requests_send(interception: Interception, original: Callable[..., Any]) -> 
         if stream:
             response.raw = copy
         elif response.content is not None and not getattr(response.raw, "length_remaining", 0):
-            copy.finish(whole=response.content)  # older ones take half an answer for a whole one
+            copy.finish(whole_body=response.content)  # older versions take a truncated answer for a whole one
         return response
 
     return send
@@ -301,7 +302,7 @@ def _text(value: Any) -> str:
 
 
 def _requests_body(request: Any) -> bytes:
-    """What a request sends. What can be read only once is read here, and sent from memory."""
+    """Return the body of a request. A body that can be read only once is replaced by a copy in memory."""
     body = request.body
     if body is None or isinstance(body, bytes | bytearray):
         return bytes(body or b"")
@@ -322,7 +323,7 @@ def _requests_body(request: Any) -> bytes:
 
 
 class _RecordingRaw:
-    """urllib3's response as requests reads it, and a copy of what was read."""
+    """Wraps urllib3's response for requests, and records what is read from it."""
 
     def __init__(self, response: Any, call: CallUnderWay):
         self._raw, self._call, self._status = response.raw, call, response.status_code
@@ -347,7 +348,9 @@ class _RecordingRaw:
                 self._parts.append(part)
                 yield part
         except BaseException as error:
-            self._is_at_end = not isinstance(error, GeneratorExit)  # broken off: nothing of it is kept
+            self._is_at_end = not isinstance(
+                error, GeneratorExit
+            )  # interrupted by an error: nothing is recorded
             raise
         self.finish()
 
@@ -364,16 +367,16 @@ class _RecordingRaw:
         self.finish(False)
 
     def release_conn(self) -> None:
-        """When its reader is through with it, at its end or before."""
+        """Called when the reader is done, at the end of the body or before."""
         self._raw.release_conn()
         self.finish(False)
 
-    def finish(self, is_at_end: bool = True, whole: bytes | None = None) -> None:
-        """`whole`: the body, where it was read by others."""
+    def finish(self, is_at_end: bool = True, whole_body: bytes | None = None) -> None:
+        """Record the answer, once. `whole_body`: the body, where it was read elsewhere."""
         if not self._is_at_end:
             self._is_at_end = True
-            parts = self._parts if whole is None else [whole]
-            plain = None if self._is_plain or whole is not None else _by_urllib3
+            parts = self._parts if whole_body is None else [whole_body]
+            plain = None if self._is_plain or whole_body is not None else _by_urllib3
             self._call.answered(_build_answer(self._status, self._headers, parts, is_at_end, plain))
 
 
@@ -407,14 +410,14 @@ def _requests_response(adapter: Any, request: Any, answer: HttpAnswer, pieces: I
 
 
 def _slice_pieces(pieces: Iterator[bytes], size: int | None) -> Iterator[bytes]:
-    """None longer than its reader asks for, and no piece waits for the next one."""
+    """Cut pieces to at most `size` bytes, without joining them: no piece waits for the next."""
     for piece in pieces:
         for start in range(0, len(piece), size or len(piece)):
             yield piece[start : start + (size or len(piece))]
 
 
 class _OriginalResponse:
-    """Of http.client's response what requests looks for: the cookies in its headers."""
+    """The part of http.client's response that requests reads: the headers, for their cookies."""
 
     def __init__(self, message: Any):
         self.msg = message
@@ -423,11 +426,11 @@ class _OriginalResponse:
         return True
 
     def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close: there is no connection."""
 
 
 class _BodyFile(io.RawIOBase):
-    """A recorded body as a file, handed out piece by piece."""
+    """A recorded body as a file, read piece by piece."""
 
     def __init__(self, pieces: Iterator[bytes]):
         self._pieces, self.remaining = pieces, b""

@@ -1,6 +1,6 @@
-"""`pytest --baselinekit`: the baselines of the project as items of pytest, each with the outcome that
-`baselinekit compare` gives it. What could not be asked or judged is an error of the setup, a difference the
-failure of the test."""
+"""`pytest --baselinekit`: the baselines of the project as pytest items, each with the outcome that
+`baselinekit compare` gives it. A baseline that cannot be replayed or judged is an error in setup, a
+difference a failure."""
 
 import fnmatch
 import os
@@ -23,12 +23,12 @@ from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.wording import Style
 
 _GROUP = "baselinekit"
-"""The group of pytest-xdist: with `--dist loadgroup` one worker has all of it, in its order."""
+"""The group for pytest-xdist: with `--dist loadgroup` one worker runs all of it, in order."""
 
 _MEANT_FOR_PYTEST = frozenset(
     ("skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings", "tryfirst", "trylast")
 )
-"""Marks with which pytest does something: a tag of such a name selects with -k, and is no mark."""
+"""Marks that mean something to pytest: a tag of such a name selects with -k, but does not become a mark."""
 
 
 _BAD = ("FAILED ", "ERROR ")
@@ -37,8 +37,8 @@ _MARK = lazy_pattern(r"[A-Za-z0-9][\w.+/-]*")
 
 
 class ReprEntryNative(code.ReprEntryNative):
-    """Lines with the colours of a terminal, where there is one. Called like pytest's own: by that name a
-    worker of pytest-xdist sends it, without colours."""
+    """Lines in colour on a terminal. It has the name of pytest's own class: by that name a worker of
+    pytest-xdist sends it, without colours."""
 
     def toterminal(self, tw: TerminalWriter) -> None:
         for line in self.lines:
@@ -47,14 +47,14 @@ class ReprEntryNative(code.ReprEntryNative):
 
 
 class DidNotPass(Exception):
-    """An outcome, on its way to pytest's report. `told`: what is shown instead of a traceback."""
+    """Carries an outcome to pytest's report. `text`: shown instead of a traceback."""
 
     def __init__(self, message: str, text: str, file: str, line: int):
         super().__init__(message)
         self.message, self.text, self.file, self.line = message, text, file, line
 
     def representation(self) -> code.ReprExceptionInfo:
-        """In the form that reports, JUnit files and the workers of pytest-xdist take apart."""
+        """Return the form that reports, JUnit files and the workers of pytest-xdist can process."""
         lines = f"{self.text}\n".splitlines(keepends=True)
         traceback = code.ReprTracebackNative(lines)
         traceback.reprentries = [ReprEntryNative(lines)]
@@ -62,7 +62,7 @@ class DidNotPass(Exception):
 
 
 class BaselineFile(pytest.File):
-    """A file of the project in which baselines are."""
+    """A file of the project that holds baselines."""
 
     def __init__(self, *, replays: Replays, of_project: str, **options: Any):
         super().__init__(**options)
@@ -79,15 +79,15 @@ class BaselineFile(pytest.File):
             yield item
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Without a traceback, also where all of them are asked for: there is nothing of the user's in it."""
+        """Return the error without a traceback, even with --full-trace: it has no code of the user."""
         if isinstance(excinfo.value, self.CollectError):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
 
 class BaselineItem(pytest.Item):
-    """One baseline. It is replayed and judged in the setup, so that whatever keeps it from a verdict is an
-    error; the test itself is the verdict."""
+    """One baseline. It is replayed and judged in the setup, so that whatever prevents a verdict is an error;
+    the call phase reports the verdict."""
 
     parent: BaselineFile
 
@@ -98,12 +98,12 @@ class BaselineItem(pytest.Item):
         self.refused: Problem | None = None
 
     def add_words(self, words: Sequence[str]) -> None:
-        """Those by which it is selected, with -k and, where pytest can read one as a mark, with -m."""
+        """Add the words that select it: with -k, and with -m where a word is a valid mark."""
         self.extra_keyword_matches.update(words, [self.entry.name] if self.entry.name else [])
         for word in words:
             if _MARK.fullmatch(word) and word not in _MEANT_FOR_PYTEST:
                 known_marks = self.config.stash.setdefault(_MARKS, set())
-                if word not in known_marks:  # else --strict-markers would ask for a list of the tags
+                if word not in known_marks:  # registered, as --strict-markers refuses unknown marks
                     self.config.addinivalue_line("markers", f"{word}: a tag of a baseline")
                 known_marks.add(word)
                 self.add_marker(word)
@@ -136,8 +136,8 @@ class BaselineItem(pytest.Item):
         return os.path.relpath(self.path, self.config.invocation_params.dir)
 
     def report(self, report: pytest.TestReport, error: BaseException) -> None:
-        """What a report says of this item instead of a traceback of ours."""
-        if isinstance(error, BaselineWarning):  # which the user wants to be errors
+        """Set what a report shows for this item instead of a traceback of our code."""
+        if isinstance(error, BaselineWarning):  # with -W error
             error = DidNotPass(str(error), str(error), self._file(), self.line)
         if isinstance(error, DidNotPass):
             report.longrepr = error.representation()
@@ -146,7 +146,7 @@ class BaselineItem(pytest.Item):
 
 
 class BaselineItems:
-    """The hooks of a session that was asked for baselines."""
+    """The hooks of a session that collects baselines."""
 
     def __init__(self, config: pytest.Config, options: Collection[str]):
         self._config = config
@@ -161,7 +161,8 @@ class BaselineItems:
         return self._replays
 
     def _open_replays(self) -> Replays:
-        """The project as the environment says it now: a conftest.py that begins the service sets it."""
+        """Open the project, anew when the environment has changed: a conftest.py may start the service and
+        set it."""
         config, environ = self._config, dict(os.environ)
         if self._replays is None or environ != self._environ:
             if self._replays is not None:
@@ -176,7 +177,7 @@ class BaselineItems:
         return self._replays
 
     def _given_options(self) -> Iterator[tuple[str, str]]:
-        """The options of this run, each as it is called on our own command line, and its value."""
+        """Yield the options of this run by their names on our own command line, with their values."""
         for name in self._options:
             value = getattr(self._config.option, f"baselinekit_{name.replace('-', '_')}")
             for item in value if isinstance(value, list) else [value]:
@@ -185,7 +186,7 @@ class BaselineItems:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """What is wrong with the configuration is said before anything is collected, or a worker is begun."""
+        """Report a broken configuration before anything is collected or a worker is started."""
         self._open_replays()
 
     @pytest.hookimpl(trylast=True)
@@ -196,16 +197,16 @@ class BaselineItems:
     def pytest_report_header(self) -> str:
         return f"baselinekit: {self._open_replays().describe()}"
 
-    # Which files.
+    # Which files are collected.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Whoever names no paths means the whole project, whatever folder `testpaths` names for tests."""
+        """Without paths on the command line collect the whole project, whatever `testpaths` says."""
         self._open_replays()
         config = self._config
-        here = os.path.realpath(config.invocation_params.dir)
-        whole = {os.path.realpath(config.rootpath), self.replays.root}
-        if config.args_source is config.ArgsSource.ARGS or here not in whole:
+        start = os.path.realpath(config.invocation_params.dir)
+        whole_project = {os.path.realpath(config.rootpath), self.replays.root}
+        if config.args_source is config.ArgsSource.ARGS or start not in whole_project:
             return
         for folder in self.replays.folders:
             if not any(_is_within(folder, os.path.abspath(arg)) for arg in config.args):
@@ -213,7 +214,7 @@ class BaselineItems:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """A folder of baselines may be called `build` or `dist`, which pytest passes over."""
+        """Collect folders of baselines named `build` or `dist`, which pytest ignores by default."""
         config, path = self._config, str(collection_path)
         if not any(path != folder and _is_within(path, folder) for folder in self.replays.folders):
             return None
@@ -230,11 +231,12 @@ class BaselineItems:
             return None
         return BaselineFile.from_parent(parent, path=file_path, replays=self.replays, of_project=name)
 
-    # Which order, and what is known before the first request.
+    # The order, and the checks before the first request.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """What must be replayed alone comes last, as in a compare: it would show in what others read."""
+        """Put baselines that must be replayed alone last, as in a compare: they could change what others
+        read."""
         items.sort(key=lambda item: isinstance(item, BaselineItem) and must_be_alone(item.entry))
         baseline_items = [item for item in items if isinstance(item, BaselineItem)]
         if self._worker.count > 1 and any(item.entry.claim is not None for item in baseline_items):
@@ -243,8 +245,7 @@ class BaselineItems:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Of all that is going to be replayed: a rule or a recipe that cannot work is told before the first
-        request is sent."""
+        """Report invalid rules and recipes of all selected baselines before the first request is sent."""
         if self._config.getoption("collectonly", False):
             return
         baseline_items = [item for item in session.items if isinstance(item, BaselineItem)]
@@ -268,7 +269,7 @@ class BaselineItems:
 
 
 def other_workers_problem(entry: Entry) -> Problem:
-    """Why it is not replayed by one of several workers."""
+    """Return why it is not replayed beside other workers."""
     claim = "it is to be replayed alone" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
     message = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
     return Problem("BK357", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
@@ -279,13 +280,13 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 def _style_of(config: pytest.Config) -> Style:
-    """Without colours: what is shown is also what a JUnit file holds."""
+    """Return a style without colours: the same text goes into a JUnit file."""
     width, verbosity = terminal_of(config)
     return Style(width=width, verbose=verbosity > 0)
 
 
 def _worker_of(config: pytest.Config) -> XdistWorker:
-    """As pytest-xdist says it."""
+    """Return the number of this worker of pytest-xdist, and the count of all."""
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     number = str(worker_input.get("workerid", "gw0")).removeprefix("gw")
     return XdistWorker(int(number) if number.isdecimal() else 0, int(worker_input.get("workercount", 1)))

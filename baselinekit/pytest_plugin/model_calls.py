@@ -1,5 +1,5 @@
-"""`@pytest.mark.model_calls("cassettes/…")`: the HTTP calls of a test are recorded, and answered from the
-file from then on. Registered with the first test that has the mark."""
+"""`@pytest.mark.model_calls("cassettes/…")`: the HTTP calls of a test are recorded, and from then on answered
+from the file. Registered with the first test that has the mark."""
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -30,9 +30,9 @@ _SHORTEST_SECRET = 8
 
 @dataclass
 class TestCalls:
-    """The calls of one test while it runs. `missed`: how many of those that nobody recorded are told."""
+    """The calls of one test while it runs. `missed`: how many unrecorded calls have been reported."""
 
-    __test__ = False  # no tests in here, whatever it is called
+    __test__ = False  # not a test class, despite its name
 
     project: OpenProject
     file: str
@@ -43,7 +43,7 @@ class TestCalls:
     missed: int = 0
 
     def take_unreported(self) -> str:
-        """What was not recorded and has not been told yet."""
+        """Return the messages for unrecorded calls that have not been reported yet."""
         texts = self.tape.missed[self.missed :]
         self.missed = len(self.tape.missed)
         return "\n\n".join(dict.fromkeys(texts))
@@ -53,11 +53,11 @@ _CALLS = pytest.StashKey[TestCalls]()
 
 
 class ModelCalls:
-    """Begins with the first fixture that belongs to the test alone, and ends when the last of them has been
-    torn down: what is set up for other tests too is none of its calls."""
+    """Intercepts the calls of a test from the setup of its first function-scoped fixture to the teardown of
+    the last. Calls in fixtures that other tests share are not intercepted."""
 
     def __init__(self, run: BaselineRun, mark: str, report_attribute: str):
-        """`told_as`: the attribute of a report that says what its test did."""
+        """`report_attribute`: the attribute of a report with the summary of its test."""
         self._run, self._mark, self._report_attribute = run, mark, report_attribute
         self._now = timestamps(clock())
         self._running: TestCalls | None = None
@@ -83,7 +83,7 @@ class ModelCalls:
         result = yield
         if calls is not None and (
             text := calls.take_unreported()
-        ):  # somebody has caught what it was answered with
+        ):  # the error of an unrecorded call was caught
             pytest.fail(text, pytrace=False)
         return result
 
@@ -133,7 +133,7 @@ class ModelCalls:
         return TestCalls(project, file, tape, Interception(tape))
 
     def _recorded_calls(self, root: str, file: str) -> Calls:
-        """The calls on file, which is read again when it is another one."""
+        """Return the recorded calls of a file, which is read again when it has changed."""
         path = os.path.join(root, file)
         try:
             status = os.stat(path)
@@ -175,12 +175,12 @@ class ModelCalls:
 
 
 def _test_failure(text: str) -> BaseException:
-    """No Exception: a client that tries again, and code that copes with anything, would hide it."""
+    """Return a failure that is no Exception: retries, and code that catches any Exception, would hide it."""
     return pytest.fail.Exception(text, pytrace=False)
 
 
 def settings_of(mark: pytest.Mark) -> tuple[str, MatchSettings]:
-    """Where the calls are kept, and what counts of them. InvalidInput for a mark that says something else."""
+    """Return where the calls are recorded, and how they are matched. InvalidInput for any other mark."""
     unknown = [name for name in mark.kwargs if name not in _OPTIONS]
     if unknown:
         message = f"@pytest.mark.{mark.name} has no argument {unknown[0]!r}"
@@ -193,7 +193,7 @@ def settings_of(mark: pytest.Mark) -> tuple[str, MatchSettings]:
 
 
 def _check_folder(project: OpenProject, file: str) -> None:
-    """Where every file is read as a baseline there is no place for another one."""
+    """Refuse a file in a folder of baselines, where every file is read as a baseline."""
     for folder in project.project.folders:
         if os.path.normpath(file).startswith(os.path.join(os.path.normpath(folder), "")):
             message = f"{file} would stand among the baselines in {folder}/"
@@ -210,7 +210,7 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 
 @dataclass
 class CallsSummary:
-    """What the tests of a run did with recorded calls, told in its end."""
+    """What the tests of a run did with recorded calls, reported at its end."""
 
     files: set[str] = field(default_factory=set)
     recorded: dict[str, int] = field(default_factory=dict)
@@ -248,8 +248,8 @@ class CallsSummary:
     ) -> Iterator[str]:
         names = [os.path.relpath(path, folder) for path in counts]
         if names:
-            one = f": {names[0]}" if len(names) == 1 else ":"
-            yield f"{many(sum(counts.values()), noun)} {verb}{one}"
+            suffix = f": {names[0]}" if len(names) == 1 else ":"
+            yield f"{many(sum(counts.values()), noun)} {verb}{suffix}"
             yield from (f"  {name}" for name in names[:_MOST_NAMED] if len(names) > 1)
             if len(names) > _MOST_NAMED:
                 yield f"  … and {len(names) - _MOST_NAMED:,} more"

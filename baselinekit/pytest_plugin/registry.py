@@ -1,5 +1,5 @@
-"""What the tests of a run did with baselines: which file each used, which were written, and what is to be
-told of that in the end. Plain data, for it comes from xdist's workers in the reports of their tests."""
+"""What the tests of a run did with baselines: which files each used, which were written, and the lines for
+the summary. Plain data, as xdist's workers send it in the reports of their tests."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -15,13 +15,12 @@ _REPORTED_USES: tuple[Use, ...] = ("written", "updated")
 
 
 class BaselineWarning(pytest.PytestWarning):
-    """What should be looked at although nothing failed: a rule in code that the file contradicts, or one that
+    """Something to look at although nothing failed: a rule in code that the file contradicts, or one that
     matches nothing."""
 
 
 def terminal_of(config: pytest.Config) -> tuple[int, int]:
-    """How wide a text may be, and how often -v was said; also under `-p no:terminal`, where pytest knows
-    neither."""
+    """Return the width of the terminal and the number of -v options. Works also with `-p no:terminal`."""
     has_terminal = config.pluginmanager.get_plugin("terminalreporter") is not None
     width = config.get_terminal_writer().fullwidth if has_terminal else _WIDTH
     return width, config.getoption("verbose", 0)
@@ -29,7 +28,7 @@ def terminal_of(config: pytest.Config) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class UsedFile:
-    """`root`: the project's folder; `file`: the name from there; `notes`: what is to be told of it."""
+    """`root`: the project's folder; `file`: the path from there; `notes`: lines for the summary."""
 
     root: str
     file: str
@@ -46,7 +45,7 @@ class UsedFile:
 
 @dataclass
 class Registry:
-    """`tests`: by node id the files that a test used. A test that is run again adds to them."""
+    """`tests`: by node id the files that a test used. A rerun of a test adds to them."""
 
     tests: dict[str, list[UsedFile]] = field(default_factory=dict)
 
@@ -55,7 +54,7 @@ class Registry:
         self.tests.setdefault(nodeid, []).extend(used)
 
     def files(self) -> dict[str, set[str]]:
-        """Each file that was used, with the tests that did."""
+        """Return each used file with the tests that used it."""
         tests: dict[str, set[str]] = {}
         for nodeid, files in self.tests.items():
             for used_file in files:
@@ -63,7 +62,7 @@ class Registry:
         return tests
 
     def lines(self, folder: "os.PathLike[str]") -> Iterator[str]:
-        """What the end of a run says: files by their way from where it was started."""
+        """Yield the lines of the summary, with paths relative to `folder`."""
         used_files = [used_file for files in self.tests.values() for used_file in files]
         for use in _REPORTED_USES:
             names = list(

@@ -1,5 +1,5 @@
-"""The project as a session of pytest replays it: the reading of its files, and one baseline after the other,
-judged as `baselinekit compare` judges it. Clients stay open from the first to the last."""
+"""Replays the baselines of a project in a session of pytest, one after the other, judged as by `baselinekit
+compare`. Clients stay open from the first to the last."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ _HINTED = ("allow-exec", "allow-host", "var", "secret", "environment", "record-c
 
 @dataclass(frozen=True)
 class XdistWorker:
-    """Which process of pytest-xdist this is, of how many."""
+    """The number of this process of pytest-xdist, and the count of all."""
 
     number: int = 0
     count: int = 1
@@ -50,7 +50,7 @@ ALL, PLAIN = XdistWorker(), Style()
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """What somebody has said of the replays, as the options of a compare. `words`: as it is typed there."""
+    """The options of a session, as those of a compare. `words`: as typed on its command line."""
 
     project: ProjectOptions
     recording: RecordingOptions
@@ -58,7 +58,7 @@ class ReplayOptions:
 
 
 def parse_options(given: Iterable[tuple[str, str]]) -> ReplayOptions:
-    """By options without `--`, each with its value."""
+    """Parse pairs of an option without `--` and its value."""
     pairs = list(given)
     values: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -83,15 +83,15 @@ def parse_options(given: Iterable[tuple[str, str]]) -> ReplayOptions:
 
 @dataclass(frozen=True)
 class JudgedItem:
-    """What became of one baseline, and what is to be said beside it."""
+    """The result of one baseline, and its warnings."""
 
     result: Result
     warnings: tuple[str, ...] = ()
 
 
 class Replays:
-    """What a session knows of a project and of its clients. `start`: the folder in which a user would type
-    `baselinekit compare`."""
+    """The project and the clients of a session. `start`: the folder in which a user would run `baselinekit
+    compare`."""
 
     def __init__(self, start: str, options: "ReplayOptions", worker: XdistWorker = ALL, style: Style = PLAIN):
         self._open = ExitStack()
@@ -129,31 +129,31 @@ class Replays:
         self._known = discover_files(folders, self.root).files
         self._holding = {os.path.dirname(name) for name in self._known}
 
-    # What there is.
+    # The files and their baselines.
 
     def describe(self) -> str:
-        """The project, for the head of a run."""
+        """Return a line about the project for the header of a run."""
         config = self.project.config_file or "no baselinekit.yaml"
         base_url = self.project.override_base_url or self.project.base_url
         text = f"{self._unresolved_root}, {config}" + (f", base_url {base_url}" if base_url else "")
         return self.project.redactor.mask_said(text)
 
     def name_of(self, path: str, is_named: bool) -> str | None:
-        """How the project calls a file that holds baselines; None for any other. `is_named`: the user typed
-        it, so that it need not be in a folder of the project's."""
+        """Return the name in the project of a file that holds baselines; None for any other. `is_named`:
+        given on the command line, so that it need not be in a folder of baselines."""
         name = name_in_project(self._unresolved_root, path)
         if name in self._known:
             return name
         return name if is_named and path.endswith((*SUFFIXES, LINES)) else None
 
     def holds_baselines(self, folder: str) -> bool:
-        """Whether baselines are in a folder or below it."""
+        """Whether there are baselines in a folder or below it."""
         name = name_in_project(self._unresolved_root, folder)
         return any(holder == name or holder.startswith(f"{name}/") for holder in self._holding)
 
     def entries(self, name: str) -> list[Entry]:
-        """The baselines of a file that can be replayed; those of tests are theirs. What is wrong with any of
-        them is an error."""
+        """Return the baselines of a file that can be replayed, which excludes values of tests. A problem with
+        any of them is raised."""
         if name not in self._files:
             read = self._worker.read([name], None)
             for entry in read.entries:
@@ -171,19 +171,19 @@ class Replays:
         return entries
 
     def words_of(self, entry: Entry) -> list[str]:
-        """Its tags, and how critical it is."""
+        """Return its tags and its criticality."""
         return [*entry.tags, *([self._critical[entry.id]] if entry.id in self._critical else [])]
 
     def lines(self, entries: Sequence[Entry]) -> list[int]:
-        """Where in their file these begin."""
+        """Return the lines of their file on which the entries begin."""
         if all(entry.source.document == 0 and not entry.source.at for entry in entries):
             return [1] * len(entries)
         places = locate_each([(entry.source, [()]) for entry in entries], self.root)
         return [place.line or 1 for (place,) in places]
 
     def find_errors(self, entries: Sequence[Entry]) -> dict[str, BaselinekitError]:
-        """What is wrong with those that cannot be replayed or compared as they are written, by file. The
-        others are ready afterwards."""
+        """Return the errors of entries that cannot be replayed or compared as written, by file. The other
+        entries are prepared afterwards."""
         errors: dict[str, BaselinekitError] = {}
         by_file: dict[str, list[Entry]] = {}
         for entry in entries:
@@ -195,20 +195,20 @@ class Replays:
                 errors[file] = shown(error, self.project.redactor.mask)
         return errors
 
-    # One after the other.
+    # Replaying, one after the other.
 
     def judge(self, entry: Entry) -> JudgedItem:
-        """Replayed and compared now. What came of one that differs is kept for a refresh; the file stays as
-        it is."""
+        """Replay and compare an entry. The output of one that differs is stored for a refresh; the file does
+        not change."""
         try:
-            self._worker.prepare([entry])  # also where it is judged again: each is held once
+            self._worker.prepare([entry])  # again for a rerun: each is prepared for one judgement
             judged = self._in_thread(lambda: self._worker.judge(entry))
             return self._store_pending(entry, judged)
         except Exception as error:
             return self.refuse(entry, fault_of_ours(error).problems[0])
 
     def refuse(self, entry: Entry, problem: Problem) -> JudgedItem:
-        """It was not asked: an error, with the reason."""
+        """Return an error with the reason, for an entry that is not replayed."""
         reason = self.project.redactor.mask(problem.with_hint)
         return JudgedItem(unjudged(entry, "error", reason, problem.code))
 
@@ -221,9 +221,9 @@ class Replays:
         return JudgedItem(result, tuple(filter(None, (*notes, warning))))
 
     def _in_thread(self, work: Callable[[], T]) -> T:
-        """In the thread that holds the connections, while this one hears a Ctrl-C: it must strike between no
-        two steps of a client. Whoever else ends the wait (a limit of time for a test, say) leaves that thread
-        to end by itself."""
+        """Run work in the thread that holds the connections, while this one waits for a Ctrl-C, which must
+        not interrupt a client between two steps. If anything else ends the wait (such as the timeout of a
+        test), that thread is left to end by itself."""
         self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="replay")
         future = self._thread.submit(work)
         try:
@@ -239,15 +239,15 @@ class Replays:
             raise
 
     def close(self) -> None:
-        """What is still under way ends, and the connections with it."""
+        """Wait for work that is still running, and close the connections."""
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)
         self._open.close()
 
-    # What is said of them.
+    # Descriptions.
 
     def describe_result(self, result: Result) -> str:
-        """What a terminal shows of one that did not pass, and what to type next."""
+        """Return the text for a baseline that did not pass, with the commands to run next."""
         words = command_line("compare", *self._option_words)
         report = Report("", "", 0.0, "", words, (result,))
         commands = after_compare(report, (), self.project.folders, self._style.verbose)
@@ -255,12 +255,13 @@ class Replays:
         return self._with_commands(text, commands, result.outcome == "error")
 
     def describe_error(self, error: BaselinekitError) -> str:
-        """Each thing that is wrong, with its place and what to do, and where more is said of it."""
+        """Return every problem with its place and hint, and the commands that explain them."""
         codes = dict.fromkeys(problem.code for problem in error.problems)
         return self._with_commands(f"{error}\n", explain_commands([*codes][:3]))
 
     def _with_commands(self, text: str, commands: Iterable[str], has_hints: bool = True) -> str:
-        """The options that a hint names are those of our own command line: here they are called otherwise."""
+        """Add the commands, and the pytest names of the options in hints: those are of our own command
+        line."""
         named_options = [option for option in _HINTED if has_hints and f"--{option}" in text]
         translations = [f"pytest calls it --baselinekit-{option}" for option in named_options]
         lines = format_lines([*translations, *(f"next: {command}" for command in commands)])
@@ -268,12 +269,12 @@ class Replays:
 
 
 def must_be_alone(entry: Entry) -> bool:
-    """Whether nothing else may be replayed meanwhile."""
+    """Whether nothing else may be replayed at the same time."""
     return entry.claim == ALONE
 
 
 def _share_of(limits: Limits, requested: RecordingOptions, worker: XdistWorker) -> RecordingOptions:
-    """Of what a run may ask of models the part of one of its processes: together they keep to the limit."""
+    """Return this worker's share of the limits on model calls: all workers together keep to the limits."""
     if worker.count == 1:
         return requested
     total = effective_limits(limits, requested)
@@ -292,8 +293,8 @@ def _part(number: int | None, worker: XdistWorker) -> int | None:
 
 
 def start_of(rootdir: str, invoked_in: str) -> str:
-    """Where the project is looked for, upwards: where pytest was started, as for the command line; where that
-    is not below pytest's rootdir, or nothing is found from there, that is it."""
+    """Return the folder from which the project is searched upwards: where pytest was started, as for the
+    command line; but pytest's rootdir where that is not above it, or where no project is found."""
     is_below = os.path.commonpath([rootdir, invoked_in]) == rootdir
     start = invoked_in if is_below else rootdir
     config = nearest_config(start)

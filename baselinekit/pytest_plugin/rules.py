@@ -1,4 +1,4 @@
-"""Rules that stand in the code of a test, together with those of its file, which go before them."""
+"""Rules in the code of a test, combined with those of its file, which take precedence."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ _BY_PATH = ("tolerance", "arrays", "fields")
 
 @dataclass(frozen=True)
 class LayeredRules:
-    """A baseline as its file states it, with the rules of a test over it. `judged`: what a value is judged
-    by; `rules`: those of both, as they would stand in the file; `clashes`: where the file says something
-    else; `is_complete`: whether the file has all placeholders of the test."""
+    """The baseline of a file with the rules of a test added. `judged`: the baseline to compare with; `rules`:
+    the rules of both, as they would be in the file; `clashes`: where the file contradicts the test;
+    `is_complete`: whether the file has all placeholders of the test."""
 
     judged: Baseline
     rules: model.Rules
@@ -40,7 +40,7 @@ class CodeRules:
         self._rules = _validate(comparison) if comparison else None
 
     def layered_over(self, baseline: Baseline, actual: Json) -> LayeredRules:
-        """What a value is judged by."""
+        """Return the baseline with these rules and placeholders added."""
         clashes: list[str] = []
         if self._rules is not None:
             rules, clashes = merge_rules(baseline.comparison, self._rules)
@@ -77,11 +77,11 @@ class CodeRules:
         return LayeredRules(baseline, rules, tuple(clashes))
 
     def with_rules_of_file(self, rules: model.Rules) -> model.Rules:
-        """Those of a file together with these."""
+        """Return the rules of a file combined with these."""
         return rules if self._rules is None else merge_rules(rules, self._rules)[0]
 
     def with_placeholders(self, value: Json) -> Json:
-        """What came with these placeholders in it. Where another one stands, the file's, that stays."""
+        """Return a value with these placeholders in it. A placeholder that is already there stays."""
         placeholders: dict[Path, Json] = {}
         for text, placeholder in self._placeholders.items():
             for path, item in find(parse(text), value):
@@ -90,8 +90,8 @@ class CodeRules:
         return with_values(value, placeholders)
 
     def describe_unmet(self, judged: Baseline, differences: Iterable[Difference]) -> Iterator[str]:
-        """Where one of these placeholders stands that does not accept what came, as no output on file will
-        make right."""
+        """Describe the places where one of these placeholders does not accept the value: no update of the
+        file can resolve those."""
         output = judged.baseline.output if judged.baseline else None
         stored_at = {
             path: placeholder
@@ -105,7 +105,7 @@ class CodeRules:
                 yield f"{where}: {stored_at[difference.at]} of the test does not accept what came"
 
     def placeholder_places(self, value: Json) -> dict[Path, str]:
-        """Where in a value that is new a placeholder is to stand."""
+        """Return the placeholders for a new value by their paths."""
         places_of_new: dict[Path, str] = {}
         for text, placeholder in self._placeholders.items():
             pattern = parse(text)
@@ -116,7 +116,7 @@ class CodeRules:
         return places_of_new
 
     def problem_of(self, difference: Difference, mask: Callable[[Json, Path], Json]) -> Problem:
-        """Of a value that its own rules do not accept."""
+        """Return the problem of a value that its own rules do not accept."""
         where = render(difference.path) or "the value"
         seen = "nothing" if difference.actual is ABSENT else repr(mask(difference.actual, difference.path))
         expected = difference.rule if difference.expected is ABSENT else repr(difference.expected)
@@ -125,7 +125,7 @@ class CodeRules:
 
 
 def _validate(comparison: dict[str, Json]) -> model.Rules:
-    """As the schema of a file reads them."""
+    """Validate rules by the schema of a file."""
     rules, problems = check(model.Rules, comparison)
     if rules is not None:
         problems = [*problems, *check_rules(rules)]
@@ -135,14 +135,14 @@ def _validate(comparison: dict[str, Json]) -> model.Rules:
 
 
 def _in_code(problem: Problem) -> Problem:
-    """What is wrong stands in the test, whose line pytest shows."""
+    """Return a problem in terms of the call in the test, whose line pytest shows."""
     at = [part for part in problem.at or () if part != "comparison"]
     words = [_LISTS.get(str(part), str(part)) for part in at]
     return replace(problem, message=f"baseline({'.'.join(words)}): {problem.message}", at=None)
 
 
 def _refuse_lost(text: str, pattern: Pattern, value: Json) -> None:
-    """A path that names one place, which is not there. `*` may well meet nothing."""
+    """Refuse a path without `*` that matches nothing; with `*` that is allowed."""
     if "*" in text:
         return
     message = f"baseline(placeholders): {text} leads nowhere in the value"
@@ -150,7 +150,8 @@ def _refuse_lost(text: str, pattern: Pattern, value: Json) -> None:
 
 
 def merge_rules(stored: model.Rules, code: model.Rules) -> tuple[model.Rules, list[str]]:
-    """Both together; where they say different things of the same, the file's, and that is told."""
+    """Combine both. Where they contradict each other, the rule of the file counts, and a clash is
+    returned."""
     clashes: list[str] = []
     changed: dict[str, Any] = {}
     if code.type is not None and stored.type is None:
@@ -178,7 +179,7 @@ def _clash(key: str, stored: object, code: object) -> str:
 
 
 def _short(value: object) -> str:
-    """A rule as somebody would write it: without what it does not state."""
+    """Format a rule as it is written, without fields that are not set."""
     if isinstance(value, model.Tolerance | model.FieldRule):
         return "{" + ", ".join(_set_fields(value)) + "}"
     return str(value)

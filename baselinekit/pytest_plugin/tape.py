@@ -1,7 +1,7 @@
-"""The calls of one test: found among those that are recorded, or kept to be recorded when the test has ended.
+"""The calls of one test: answered from those that are recorded, or recorded when the test has ended.
 
-A recorded request is an expected value, as everywhere: a placeholder in it stands for what varies, and a mask
-for the secret that it covers."""
+A recorded request is an expected value, as in a baseline: a placeholder in it stands for what varies, and a
+mask for the secret that it covers."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -32,20 +32,20 @@ from baselinekit.tree.paths import Pattern, find, parse
 from baselinekit.variables import MASK, Redactor, Secret
 
 Mode = Literal["replay", "record", "new", "changed", "all"]
-"""`replay` asks nobody. `record` asks for what is new, and nothing is as long as a recorded call to the same
-address was not made: then that one has changed. `new` asks for this too; `changed` as well, and what the test
-does not ask any more goes; `all` asks for everything."""
+"""`replay`: no call is sent. `record`: new calls are sent, except while a recorded call to the same address
+is still unused, as then that one has changed. `new`: those are sent too. `changed`: the same, and recorded
+calls that the test no longer makes are removed. `all`: every call is sent."""
 
 _MOST_LINES = 40
 _MOST_HOSTS = 5
 _MOST_PATHS = 5
 _COVER = lazy_pattern(r"\*\*\*(?: \(an? [\w -]{1,60}\))?")
-"""A mask, and what it is told to be."""
+"""A mask, with or without a description of the secret."""
 _FAILED_ASKING = frozenset((401, 403, 407, 408, 425, 429))
 
 
 class RecordedCall:
-    """A call on file. `used`: the number of the call of this run that it answered."""
+    """A recorded call. `used`: the number of the call of this run that it answered."""
 
     def __init__(self, call: Call, ignored: Sequence[Pattern]):
         self.call = call
@@ -69,7 +69,7 @@ class RecordedCall:
 
 
 def fits(recorded: Json, request: Json) -> bool:
-    """Whether they are the same but for what is masked."""
+    """Whether two requests are the same except for what is masked."""
     if isinstance(recorded, str) and MASK in recorded:
         return isinstance(request, str | int | float) and _fits_text(recorded, str(request))
     if isinstance(recorded, dict) and isinstance(request, dict):
@@ -95,7 +95,7 @@ def _fits_text(recorded: str, request: str) -> bool:
 
 
 def covered(recorded: Json, request: Json) -> Json:
-    """What is recorded, with what was asked wherever a mask covers it."""
+    """Return what is recorded, with the values of the request wherever a mask covers them."""
     if isinstance(recorded, str) and MASK in recorded:
         return escape_value(request) if fits(recorded, request) else recorded
     if isinstance(recorded, dict) and isinstance(request, dict):
@@ -107,14 +107,14 @@ def covered(recorded: Json, request: Json) -> Json:
 
 
 def without(value: Any, ignored: Sequence[Pattern]) -> Any:
-    """The value without what stands at these paths."""
+    """Return the value without what is at these paths."""
     removed = {path for pattern in ignored for path, _ in find(pattern, value)}
     return _remove_paths(value, removed, ()) if removed else value
 
 
 def _remove_paths(value: Any, removed: set[Path], at: Path) -> Any:
     if isinstance(value, dict):
-        remaining = {key: one for key, one in value.items() if (*at, key) not in removed}
+        remaining = {key: item for key, item in value.items() if (*at, key) not in removed}
         return {key: _remove_paths(item, removed, (*at, key)) for key, item in remaining.items()}
     if isinstance(value, list):
         return [
@@ -125,13 +125,13 @@ def _remove_paths(value: Any, removed: set[Path], at: Path) -> Any:
 
 @dataclass
 class CallUnderWay:
-    """A call that is on its way to whoever answers it. `number`: its place among those of the test."""
+    """A call that was sent and is waiting for its answer. `number`: its place among those of the test."""
 
     number: int
     method: str
     url: str
     headers: tuple[tuple[str, str], ...]
-    asked: dict[str, Json]
+    request: dict[str, Json]
     replaced: RecordedCall | None = None
     answer: HttpAnswer | None = None
 
@@ -141,21 +141,20 @@ class CallUnderWay:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What has become of a test's calls. `calls`: what its part of the file holds from now on; None: as it
-    was."""
+    """The result of a test's calls. `calls`: the new content of its part of the file; None: unchanged."""
 
     calls: list[Call] | None = None
     recorded: int = 0
     unused: int = 0
     removed: int = 0
     dropped: tuple[int, ...] = ()
-    """The statuses of answers that were not kept, since the test failed."""
+    """The statuses of answers that were not recorded, since the test failed."""
 
 
 @dataclass(frozen=True)
 class MatchSettings:
-    """What of a request counts: `ignore`, paths in it that do not; `headers`, those that do as well. Hosts:
-    `only` these are recorded, and those that `pass_through` are always asked."""
+    """How requests are matched. `ignore`: paths that do not count; `headers`: headers that count as well;
+    `only`: the only hosts that are recorded; `pass_through`: hosts to which calls are always sent."""
 
     ignore: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
@@ -179,12 +178,12 @@ def _is_at_host(url: str, pattern: str) -> bool:
 
 @dataclass
 class Tape:
-    """`file`: as it is told. `refuse` makes the error that a call is answered with which nobody recorded."""
+    """`file`: its name for messages. `refuse`: makes the error that is raised for an unrecorded call."""
 
     file: str
     test: str
     mode: Mode
-    known: Calls
+    recorded_calls: Calls
     redactor: Redactor
     refuse: Callable[[str], BaseException]
     now: Callable[[], str]
@@ -192,13 +191,15 @@ class Tape:
     nodeid: str = ""
     """The test as a command line names it."""
     missed: list[str] = field(default_factory=list)
-    """What was asked and not recorded, each as it was told."""
+    """The messages for calls that were not recorded."""
 
     def __post_init__(self) -> None:
         self._ignored = [parse(path) for path in self.match_settings.ignore]
         self._matched_headers = frozenset(name.lower() for name in self.match_settings.headers)
-        self._own_calls = [RecordedCall(call, self._ignored) for call in self.known.get(self.test, ())]
-        others = (call for test, calls in self.known.items() if test != self.test for call in calls)
+        self._own_calls = [
+            RecordedCall(call, self._ignored) for call in self.recorded_calls.get(self.test, ())
+        ]
+        others = (call for test, calls in self.recorded_calls.items() if test != self.test for call in calls)
         self._other_calls = [RecordedCall(call, self._ignored) for call in others]
         self._calls: list[CallUnderWay] = []
         self._credentials: set[str] = set()
@@ -209,7 +210,7 @@ class Tape:
         return self.match_settings.wants(url)
 
     def ask(self, method: str, url: str, headers: Headers, body: bytes) -> HttpAnswer | CallUnderWay:
-        """The recorded answer, or where the one is kept that comes."""
+        """Return the recorded answer, or a call that takes the answer to be recorded."""
         header_pairs = tuple(headers)
         parts = asked_in(method, url, header_pairs, body, self._matched_headers)
         request: dict[str, Json] = escape_value(parts)
@@ -237,8 +238,8 @@ class Tape:
             return call
 
     def _find_repeated(self, request: Json) -> RecordedCall | None:
-        """Of a call that was made already the answer, where all recorded ones say the same. Those of other
-        tests count where nobody can be asked: a test may have another name by now."""
+        """Return a recorded call for a repeated request, where all its recorded answers are the same. In
+        replay the calls of other tests count too: the test may have been renamed."""
         for calls in (self._own_calls, self._other_calls if self.mode == "replay" else ()):
             same = [call for call in calls if call.fits(request)]
             if same:
@@ -247,7 +248,7 @@ class Tape:
         return None
 
     def _unused_at_address(self, request: Json) -> list[RecordedCall]:
-        """The recorded calls to the same address that the test has not made: one of them may be this one."""
+        """Return the unused recorded calls to the same address: this request may be one of them, changed."""
         place = request.get("method"), request.get("url")
         return [call for call in self._own_calls if call.used is None and call.address == place]
 
@@ -303,13 +304,14 @@ class Tape:
         return self._refuse("\n".join((f"BK630 {message}", *lines, f"record it: {self._command(update)}")))
 
     def _redactor_now(self, values: Sequence[Json]) -> Redactor:
-        """One that knows each credential which went along, and what stands under the name of a secret."""
+        """Return a redactor that knows every credential that was sent, and every value under the name of a
+        secret."""
         secrets = {f"({n})": Secret(text) for n, text in enumerate(sorted(self._credentials))}
         return Redactor(secrets, None, self.redactor).knowing(list(values))
 
     def finish(self, passed: bool) -> Outcome:
-        """What is to be written. A test that failed leaves what was answered, so that nobody is asked twice
-        while it is mended, but no refusals, nothing half-answered, and nothing is taken away."""
+        """Return what to write. The answers of a failed test are recorded too, so that calls are not repeated
+        while it is fixed, but no refusals and no incomplete answers, and nothing is removed."""
         with self._lock:
             done = [call for call in self._calls if call.answer is not None]
             dropped = [call for call in done if not passed and _is_no_answer(call)]
@@ -337,13 +339,13 @@ class Tape:
         )
 
     def _as_calls(self, calls: Sequence[CallUnderWay]) -> list[Call]:
-        """As they stand in the file: nothing of a secret that travelled with any of them."""
+        """Return calls as they are written to the file, with the secrets of all of them masked."""
         answers = []
         for call in calls:
             assert call.answer is not None
             self._credentials |= set(credentials_in(call.url, call.headers, call.answer.headers))
             answers.append(answered_in(call.answer, call.method))
-        redactor = self._redactor_now([*(slot.asked for slot in calls), *answers])
+        redactor = self._redactor_now([*(slot.request for slot in calls), *answers])
         return [
             {
                 "recorded_at": self.now(),
@@ -354,15 +356,14 @@ class Tape:
         ]
 
     def _request(self, call: CallUnderWay, redactor: Redactor) -> Json:
-        """What a hand has written there stays: a placeholder for what varies."""
+        """Return the request to write: a replaced call keeps its own, which may have placeholders."""
         if call.replaced is not None:
             return call.replaced.call["request"]
-        return redactor.mask_value(call.asked)
+        return redactor.mask_value(call.request)
 
 
 def distance(recorded: Json, request: Json) -> float:
-    """In how many places two requests differ. One where texts have most of their words in common counts for
-    less."""
+    """Return in how many places two requests differ. A place where the texts are similar counts for less."""
     if isinstance(recorded, dict) and isinstance(request, dict):
         shared = recorded.keys() & request.keys()
         return len(recorded.keys() ^ request.keys()) + sum(
@@ -382,14 +383,14 @@ def distance(recorded: Json, request: Json) -> float:
 
 
 def _common_start(left: str, right: str) -> int:
-    """How many characters are the same from the beginning on."""
+    """Return the length of the common start of two texts."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def differing(recorded: Json, expected: Json, request: Json) -> list[str]:
-    """The parts that differ, as every report shows differences, and what to do where all of them vary by
-    nature. `expected`: what is recorded, seen through its masks; `asked`: without its secrets."""
+    """Return the lines for the parts that differ, and a hint where all of them vary by nature. `expected`:
+    what is recorded, with masks filled in; `request`: without its secrets."""
     try:
         verdict = compare(_hidden_alike(expected, recorded, request), request)
         lines = str(verdict).replace("not in the baseline", "not recorded").strip().split("\n")[2:]
@@ -404,7 +405,7 @@ def differing(recorded: Json, expected: Json, request: Json) -> list[str]:
 
 
 def _varies(difference: Difference) -> bool:
-    """Whether both values are moments, or made up to name something."""
+    """Whether both values are times, or both look like ids."""
     values = difference.expected, difference.actual
     if ABSENT in values or any(isinstance(value, dict | list) for value in values):
         return False
@@ -412,7 +413,7 @@ def _varies(difference: Difference) -> bool:
 
 
 def _hidden_alike(expected: Json, recorded: Json, request: Json) -> Json:
-    """What is recorded, and where only its masks cover what was asked, that without its secrets."""
+    """Return what is recorded; where a mask covers the request's value, that value without its secrets."""
     if isinstance(recorded, dict) and isinstance(expected, dict):
         requested = request if isinstance(request, dict) else {}
         return {
@@ -426,8 +427,8 @@ def _hidden_alike(expected: Json, recorded: Json, request: Json) -> Json:
 
 
 def _masked(answer: dict[str, Json], redactor: Redactor) -> Json:
-    """The names of cookies stay: a client has to know which ones it was given. What is encoded looks random,
-    and is no secret for that."""
+    """Mask an answer. Its cookies stay: they were masked already, and a client needs their names. In base64
+    only declared secrets are masked: encoded data looks random without being secret."""
     masked: dict[str, Any] = redactor.mask_value({**answer, "base64": None})
     if cookies := dict(answer.get("headers") or {}).get("set-cookie"):
         masked["headers"] = {**masked["headers"], "set-cookie": cookies}

@@ -1,9 +1,9 @@
-"""Baselines that no test uses any more: claimed by a run that covered everything, listed, and removed where
-that is asked for.
+"""Baselines that no test uses any more: found by a run that covered everything, listed, and removed on
+request.
 
-Claimed is a file that holds one value of a test, that no test of this run used, and whose test is gone or
-passed without it. A test that was skipped, failed or did not finish says nothing of its files, and a run that
-left anything out says nothing at all."""
+A file is unused if it holds one value of a test, no test of this run used it, and its test is gone or passed
+without it. For a test that was skipped, failed or did not finish nothing is known, and a run that left
+anything out finds nothing at all."""
 
 import difflib
 import os
@@ -48,19 +48,19 @@ _HARMLESS = {
     *("--ignore", "--ignore-glob", "--deselect", "--lf", "--last-failed", "--sw", "--stepwise"),
     *("-k", "-m", "-q", "-v", "-x", "-s", "-r", "-p", "-c", "-W", "-n", "-l"),
 }
-"""Options that leave the parameters of tests as they are. Whether tests are left out is seen."""
+"""Options that do not change the parameters of tests. Tests that they leave out are noticed otherwise."""
 _SELECTING = ("python_files", "python_classes", "python_functions", "norecursedirs", "testpaths")
-"""Settings by which pytest finds tests, so that a run with others than usual finds others."""
+"""Settings by which pytest finds tests: a run that overrides one of them may find other tests."""
 
 
 @dataclass
 class Covered:
-    """What a run looked at, by node ids as pytest writes them.
+    """What a run covered, by node ids as pytest writes them.
 
-    `began`: when, as files have it. `options`: the words of the command line. `looked`: the files that were
-    looked into; "skipped" are those that say so as a whole. `collected`: the tests that were to run; `ended`:
-    those that did, to their end; `unproven`: those of which a part failed or was skipped. `left_out`: why
-    there is more than these."""
+    `began`: when it began, as a file time. `options`: the words of the command line. `looked`: the outcome of
+    collecting each file; "skipped" for a module that is skipped as a whole. `collected`: the tests that were
+    to run; `ended`: those that finished; `unproven`: those of which a phase failed or was skipped.
+    `left_out`: why the run did not cover everything."""
 
     rootdir: str
     began: float
@@ -72,7 +72,7 @@ class Covered:
     left_out: str = ""
 
     def reason_partial(self) -> str:
-        """Why this run says nothing of what it did not use; empty where it does."""
+        """Return why this run did not cover everything; empty where it did."""
         unfinished = len(self.collected - self.ended)
         if self.left_out:
             return self.left_out
@@ -81,8 +81,8 @@ class Covered:
 
 @dataclass(frozen=True)
 class Unused:
-    """A baseline in `file` of the project at `root`. `beside`: the file of its output, if that has one.
-    `like`: where the value of a new test stands that looks like this one."""
+    """An unused baseline in `file` of the project at `root`. `beside`: the file of its output, if it has one.
+    `like`: the file of a new baseline that looks like this one."""
 
     root: str
     file: str
@@ -99,21 +99,21 @@ class Unused:
 
 @dataclass(frozen=True)
 class Claim:
-    """`partial`: why nothing is claimed."""
+    """The unused baselines. `partial`: why the run can find none."""
 
     found: tuple[Unused, ...] = ()
     partial: str = ""
 
 
 class PartialError(Exception):
-    """Something was left out: nothing can be said of anything."""
+    """The run left something out, so that no baseline can be called unused."""
 
 
 def find_unused(
     covered: Covered, used: Collection[str], written: Iterable[str], folders: Mapping[str, str]
 ) -> Claim:
-    """`used`: the paths of the files that tests used, and `written` those of them that are new. `folders`: of
-    each project's root the folder of its baselines."""
+    """Find the unused baselines. `used`: the paths of the files that tests used; `written`: those of them
+    that are new. `folders`: the folder of baselines by the root of each project."""
     if partial := covered.reason_partial():
         return Claim(partial=partial)
     search = Search(covered)
@@ -130,8 +130,8 @@ def find_unused(
 
 
 class RunCoverage(Protocol):
-    """What the hooks of a run have heard: as Covered has it, in the node ids of xdist, and from the start by
-    the clock that never goes back."""
+    """What the hooks have recorded of a run: the facts of Covered, with the node ids of xdist, and `began` by
+    the monotonic clock."""
 
     began: float
     looked: dict[str, str]
@@ -142,7 +142,7 @@ class RunCoverage(Protocol):
 
 
 def file_time() -> float:
-    """The present as files have it, whatever a run takes for today."""
+    """Return the present time of the file system, which is not affected by a frozen clock."""
     with tempfile.TemporaryFile() as file:
         return os.fstat(file.fileno()).st_mtime
 
@@ -154,8 +154,8 @@ def report_unused(
     cassettes: Iterable[str],
     exit_status: int,
 ) -> list[str]:
-    """What there is to say of unused baselines when a run has ended; where that was asked for, they are gone
-    then. `cassettes`: the paths of the files with recorded calls that its tests used."""
+    """Return the lines about unused baselines at the end of a run, and remove them with --baseline-prune.
+    `cassettes`: the paths of the files with recorded calls that its tests used."""
     folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
     projects = Projects(str(config.rootpath))
     folders = {}
@@ -185,12 +185,14 @@ def report_unused(
 
 
 def options_of(config: pytest.Config) -> list[str]:
-    """The words by which this run was started, without those that stand in the project's configuration."""
+    """Return the words of the command line and of PYTEST_ADDOPTS, without those of the project's
+    configuration."""
     return [*config.invocation_params.args, *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
 
 
 def left_out(config: pytest.Config, exit_status: int) -> str:
-    """Why a run is of a part, where no test that was left out tells it."""
+    """Return why a run did not cover everything, where the collected tests do not show it; else an empty
+    text."""
     if exit_status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return (
             "no test was run" if exit_status == pytest.ExitCode.NO_TESTS_COLLECTED else "the run was stopped"
@@ -208,9 +210,9 @@ def left_out(config: pytest.Config, exit_status: int) -> str:
 
 
 def unused_values(root: str, folder: str, used: Collection[str], began: float) -> Iterator[Baseline]:
-    """The files of values of tests that were not used. What somebody has written meanwhile is in use, what
-    cannot be read is for `compare` and `doctor` to tell, and what stands below another configuration is
-    another project's."""
+    """Yield the values of tests whose files were not used. Left out are files written since the run began,
+    those that cannot be read, which `compare` and `doctor` report, and those of another project, below a
+    configuration of its own."""
     configured = {}
     for place, folders, names in os.walk(os.path.join(root, folder)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -225,7 +227,8 @@ def unused_values(root: str, folder: str, used: Collection[str], began: float) -
 
 
 def read_value(root: str, path: str, began: float = float("inf")) -> Baseline | None:
-    """The value of a test that a file holds, and nothing else, since before that moment."""
+    """Return the value of a test, if the file holds that alone and has not changed since `began`; else
+    None."""
     file = os.path.relpath(path, root)
     try:
         with open(path, "rb") as stream:
@@ -239,7 +242,7 @@ def read_value(root: str, path: str, began: float = float("inf")) -> Baseline | 
 
 
 class Search:
-    """Looks for the tests of baselines among those of a run."""
+    """Searches the tests of a run for those that baselines belong to."""
 
     def __init__(self, covered: Covered):
         self._covered = covered
@@ -249,18 +252,18 @@ class Search:
         self._left_out: dict[str, Collection[str]] = {}
 
     def by_place(self, nodeids: Iterable[str]) -> dict[tuple[str, str], str]:
-        """Node ids by the path of the file and what follows it."""
+        """Return node ids by the path of their file and the rest of the id."""
         paths: dict[str, str] = {}
-        found = {}
+        nodeids_by_place = {}
         for nodeid in nodeids:
             file, _, rest = nodeid.partition("::")
             if file not in paths:
                 paths[file] = os.path.realpath(os.path.join(self._covered.rootdir, file))
-            found[paths[file], rest] = nodeid
-        return found
+            nodeids_by_place[paths[file], rest] = nodeid
+        return nodeids_by_place
 
     def judge_baseline(self, baseline: Baseline, root: str) -> Unused | None:
-        """The baseline, if no test uses it."""
+        """Return the baseline as unused, or None where a test may use it."""
         test = baseline.current.input.test
         reason = self.reason(test, root)
         if reason is None:
@@ -268,7 +271,7 @@ class Search:
         return Unused(root, baseline.source.file, baseline.id, test, reason, output_beside(baseline, root))
 
     def reason(self, test: str, root: str) -> str | None:
-        """Why what belongs to a test, and was not used, is of no use; None: it may be of use."""
+        """Return why an unused file of a test is no longer needed; None where it may be needed."""
         file, _, rest = test.partition("::")
         path = os.path.realpath(os.path.join(root, file))
         nodeid = self._tests.get((path, rest))
@@ -284,13 +287,13 @@ class Search:
         if is_doctest(rest) and not any(
             place == path and is_doctest(name) for place, name in self._functions
         ):
-            return None  # which only --doctest-modules runs
+            return None  # only --doctest-modules runs it
         skipped = looked is not None and self._covered.looked[looked] == "skipped"
         no_values = (path, function[1] + _EMPTY_PARAMETERS) in self._tests
         return None if skipped or no_values else f"{test} {_GONE}"
 
     def sparse(self, root: str) -> Collection[str]:
-        """The files that a sparse checkout leaves out: they are in the project, and not on the disk."""
+        """Return the files that a sparse checkout leaves out: in the project, but not on the disk."""
         if root not in self._left_out:
             from baselinekit.cli.clients import LazyProcesses
             from baselinekit.programs.git import Git
@@ -303,7 +306,7 @@ class Search:
 
 
 def is_doctest(test: str) -> bool:
-    """Whether it is called like one in a module, which no function can be."""
+    """Whether a test has the name of a doctest in a module: with a dot, which no function has."""
     return "." in without_parameters(test)
 
 
@@ -313,7 +316,7 @@ def without_parameters(test: str) -> str:
 
 
 def chooses(option: str) -> bool:
-    """Whether an option may give tests other parameters. A short one may hold its value."""
+    """Whether an option may change the parameters of tests. A short option may include its value."""
     name, _, _ = option.partition("=")
     if option.startswith("--"):
         return name not in _HARMLESS
@@ -321,7 +324,7 @@ def chooses(option: str) -> bool:
 
 
 def output_beside(baseline: Baseline, root: str) -> str | None:
-    """The file of its output, if that stands beside it and is called as such."""
+    """Return the file of its output, if it is in the same folder and has the usual name."""
     known_good = baseline.baseline
     if known_good is None or not known_good.output_file or known_good.variants:
         return None
@@ -330,10 +333,10 @@ def output_beside(baseline: Baseline, root: str) -> str | None:
     return name if folder == root and is_beside else None
 
 
-def with_similar(found: Sequence[Unused], written: Sequence[str]) -> Iterator[Unused]:
-    """With the new baseline that looks like it, where a test is gone: the same value, or nearly the same name
-    in the same file."""
-    for unused in found:
+def with_similar(claimed: Sequence[Unused], written: Sequence[str]) -> Iterator[Unused]:
+    """Add to unused baselines whose test is gone the new baseline that looks like it: one with the same
+    value, or with nearly the same test id."""
+    for unused in claimed:
         is_gone = unused.reason.endswith(_GONE)
         yield (
             replace(unused, like=find_similar(unused, written[:_MOST_COMPARED]))
@@ -359,7 +362,7 @@ def find_similar(unused: Unused, written: Sequence[str]) -> str | None:
 
 
 def agrees(old: Baseline, new: Baseline) -> bool:
-    """Whether the value of a test passes as that of another one."""
+    """Whether the value of the new baseline passes the comparison with the old one."""
     from baselinekit.library.verdicts import judge
 
     try:
@@ -369,7 +372,8 @@ def agrees(old: Baseline, new: Baseline) -> bool:
 
 
 def remove(claim: Claim) -> Iterator[str]:
-    """Remove what was claimed, and the folders that are empty then. What cannot be removed is told."""
+    """Remove the unused baselines, and folders that become empty. Yield a line for each that cannot be
+    removed."""
     for unused in claim.found:
         try:
             with atomic.lock(unused.root, unused.file):
@@ -381,7 +385,7 @@ def remove(claim: Claim) -> Iterator[str]:
             continue
         drop_pending(unused.root, unused.id)
         folder = os.path.dirname(unused.file)
-        while os.path.dirname(folder):  # the first folder, of all baselines, stays
+        while os.path.dirname(folder):  # the top folder of baselines stays
             try:
                 os.rmdir(os.path.join(unused.root, folder))
             except OSError:
@@ -390,7 +394,7 @@ def remove(claim: Claim) -> Iterator[str]:
 
 
 def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Iterator[str]:
-    """What the end of a run says; files by their way from `folder`."""
+    """Yield the lines for the end of a run, with paths relative to `folder`."""
     most = len(claim.found) if verbose else _MOST_NAMED
     if claim.partial:
         if pruned:
@@ -414,12 +418,12 @@ def lines(claim: Claim, folder: str, pruned: bool, verbose: bool = False) -> Ite
         yield f"  … and {len(claim.found) - most:,} more (all of them: -v)"
 
 
-# Recorded calls: a file of them may belong to several tests, and a test owns its own.
+# Recorded calls: a file may hold those of several tests; only the calls of tests that are gone are removed.
 
 
 @dataclass(frozen=True)
 class StaleCalls:
-    """The tests that are gone of those whose calls a file holds."""
+    """A file with the recorded calls of tests that are gone. `tests`: those tests."""
 
     root: str
     file: str
@@ -431,23 +435,24 @@ class StaleCalls:
 
 
 def find_stale_calls(covered: Covered, roots: Iterable[str], used: Iterable[str]) -> list[StaleCalls]:
-    """In the files that tests used, and in those in their usual folder, of a run that covered everything."""
-    search, found = Search(covered), []
+    """Find stale calls in the files that tests used and in the usual folder, if the run covered
+    everything."""
+    search, stale = Search(covered), []
     try:
         for root in roots:
             for file in sorted(
                 {*cassettes_in(root), *(path for path in used if path.startswith(root + os.sep))}
             ):
                 name = os.path.relpath(file, root)
-                with suppress(BaselinekitError):  # what is no cassette of this kind is another command's
+                with suppress(BaselinekitError):  # other kinds of cassettes belong to other commands
                     tests = [(test, search.reason(test, root)) for test in read_calls(root, name)]
                     gone = tuple(
                         test for test, reason in tests if reason is not None and reason.endswith(_GONE)
                     )
-                    found += [StaleCalls(root, name, gone)] if gone else []
+                    stale += [StaleCalls(root, name, gone)] if gone else []
     except PartialError:
         return []
-    return found
+    return stale
 
 
 def cassettes_in(root: str) -> Iterator[str]:
@@ -457,7 +462,7 @@ def cassettes_in(root: str) -> Iterator[str]:
 
 
 def lines_of_calls(stale: Sequence[StaleCalls], folder: str, prune: bool) -> Iterator[str]:
-    """What there is to say of them, and where that was asked for they are removed first."""
+    """Yield a line for each file with stale calls. With `prune` they are removed first."""
     for calls in stale:
         name = os.path.relpath(os.path.join(calls.root, calls.file), folder)
         tests = f"{many(len(calls.tests), 'test')} that {'are' if calls.tests[1:] else 'is'} gone"
