@@ -205,9 +205,11 @@ class Lesson:
         stored = str(self._plain_stored(written)) if is_literal else filled(written, texts[0], self._words)
 
         def is_natural(part: TextPart) -> bool:
-            return has_marker(part.before) or self._is_natural_part(path, stored, part)
+            return self._is_natural_part(path, stored, part)
 
-        judged = judge_parts(stored, texts, self._replay_count, is_natural, self._words)
+        judged = judge_parts(
+            stored, texts, self._replay_count, is_natural, self._words, is_template=not is_literal
+        )
         for part in judged.changes:
             now, stored_text = (
                 short(self._mask(text, path), _LONGEST_PART) for text in (part.after, part.before)
@@ -216,6 +218,8 @@ class Lesson:
             message = f"in it, {name}{now} in {self._all_answers}, and {stored_text} on file: a change"
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
             self.is_open |= are_numbers(part.before, part.after)
+        if not is_literal and any(has_marker(part.before) for part in judged.changes):
+            return []  # words have changed beside a placeholder: its place in the answers is unknown
         answers: list[Json] = list(judged.answers)
         is_new = (
             any(text != stored for text in answers)

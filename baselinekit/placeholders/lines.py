@@ -200,9 +200,10 @@ def _match_within_line(template: Inline, line: str, words: Words) -> tuple[str, 
     for part in template.parts:
         old += [part] if isinstance(part, Slot) else _PIECE.findall(part)
     new = _PIECE.findall(line)
-    if max(len(old), len(new)) > _MOST_PIECES:
+    is_long = max(len(old), len(new)) > _MOST_PIECES
+    spans = dict(_spans_in_one_pass(old, new)) if is_long else _PieceAlignment(old, new).spans()
+    if is_long and not spans:
         return None
-    spans = _PieceAlignment(old, new).spans()
     template_text, position = "", 0
     for number, (start, end) in spans.items():
         part = old[number]
@@ -221,6 +222,30 @@ def _match_within_line(template: Inline, line: str, words: Words) -> tuple[str, 
         for n, part in enumerate(old)
     ]
     return template_text, "".join(filled)
+
+
+def _spans_in_one_pass(
+    old: Sequence[str | Slot], new: Sequence[str]
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The start and end of the words that each placeholder of a long line takes, as far as one pass from the
+    left finds them: pieces that were replaced, added or removed one by one are passed over."""
+    i = j = 0
+    while i < len(old) and j < len(new):
+        part = old[i]
+        if isinstance(part, Slot):
+            following = old[i + 1] if i + 1 < len(old) else None
+            end = j
+            while end < len(new) and new[end] != following and new[end] != "\n":
+                end += 1
+            if end > j and _slot_matches(part, "".join(new[j:end])):
+                yield i, (j, end)
+            i, j = i + 1, end
+        elif part == new[j] or part[0].isalnum() == new[j][0].isalnum():
+            i, j = i + 1, j + 1
+        elif part[0].isalnum():
+            i += 1
+        else:
+            j += 1
 
 
 class _PieceAlignment:

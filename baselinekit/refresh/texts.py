@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
-from baselinekit.placeholders.grammar import Token, split
+from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.lines import with_values
-from baselinekit.placeholders.narrowest import learnt_as
+from baselinekit.placeholders.narrowest import is_alone, learnt_as
 from baselinekit.placeholders.pieces import Column, TextPieces, taken_apart
 from baselinekit.placeholders.table import Words
 
@@ -43,11 +43,17 @@ class JudgedText:
 
 
 def judge_parts(
-    stored: str, texts: Sequence[str], repeats: int, is_natural: Callable[[TextPart], bool], words: Words
+    stored: str,
+    texts: Sequence[str],
+    repeats: int,
+    is_natural: Callable[[TextPart], bool],
+    words: Words,
+    *,
+    is_template: bool = False,
 ) -> JudgedText:
-    """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the
-    answers, the last ones, come from repeated requests. `is_natural`: whether a part may differ after a
-    while, though the answers agree on it."""
+    """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the answers, the
+    last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though the
+    answers agree on it. `is_template`: whether the stored text may hold placeholders that match nothing."""
     if max(map(len, (stored, *texts))) > _LONGEST:
         return JudgedText(tuple(texts), ())
 
@@ -64,9 +70,11 @@ def judge_parts(
     answers, changes, line = [""] * len(texts), [], ""
     for column, new in zip(columns, repeated, strict=True):
         part = TextPart(line[-_LINE:], column[0], new[0], moved)
-        has_changed = _differs(column, new, words, match_format) and not (
-            len(set(new)) == 1 and is_natural(part)
-        )
+        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
+            has_changed = not is_alone(column[0].strip())
+        else:
+            is_agreed = len(set(new)) == 1
+            has_changed = _differs(column, new, words, match_format) and not (is_agreed and is_natural(part))
         changes += [part] if has_changed else []
         is_same = set(new) == {column[0]}
         for number, text in enumerate(column[1:]):

@@ -138,3 +138,39 @@ def test_of_a_learnt_text_what_stays_is_not_written_anew(tmp_path: Path) -> None
     desk.service["/x"] = lambda now, number: f"visits: {number}.5\nprice: 12\n"
     learn(desk)
     assert passes(desk)
+
+
+def row(visits: int, hits: int, limit: int) -> str:
+    """One long line of fields, as statistics are written."""
+    return (
+        f"web,FRONT,,,{visits},{hits},{limit}," + ",".join("0" for _ in range(150)) + f",{visits * 3},,end\n"
+    )
+
+
+def test_of_a_long_line_placeholders_stay_where_they_are(tmp_path: Path) -> None:
+    """A line of hundreds of words: what its placeholders stand for is found in the answer, so that a field
+    beside them is learnt or told by itself."""
+    desk = desk_of(tmp_path, row(5, 6, 900), lambda now, number: row(6 + number, 7, 900))
+    learn(desk)
+    file = desk.folder / "baselines/x.yaml"
+    desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 900)
+    plan = learn(desk)
+    assert plan.is_whole
+    assert passes(desk)
+    assert "\\<<" not in file.read_text()
+    desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 901)
+    plan = learn(desk)
+    assert [place.what for place in plan.stays] == ["in it, 901 in all 4 answers, and 900 on file: a change"]
+    assert not passes(desk)
+
+
+def test_a_text_whose_placeholders_have_no_place_in_the_answers_stays_as_it_is(tmp_path: Path) -> None:
+    desk = desk_of(
+        tmp_path, "visits: 5\nprice: 12\n", lambda now, number: f"visits: {6 + number}\nprice: 12\n"
+    )
+    learn(desk)
+    file = desk.folder / "baselines/x.yaml"
+    before = file.read_text()
+    desk.service["/x"] = lambda now, number: f"no visits, {number} calls\nprice: 12\n"
+    assert learn(desk).stays
+    assert file.read_text() == before

@@ -12,7 +12,7 @@ from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replaying.dispatch import check, replay
-from baselinekit.replaying.flow import compute, is_computed, pick, check_expression
+from baselinekit.replaying.flow import check_expression, compute, is_computed, pick
 from baselinekit.replaying.settings import Setting
 
 BODY = {
