@@ -17,10 +17,16 @@ from baselinekit.cli.options import parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import parse_rules
 from baselinekit.cli.requests import http_id, open_request, with_files
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
-from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile
+from baselinekit.importers.drafts import (
+    HINT_FOR_URL,
+    DraftRecipe,
+    ImportChoices,
+    ImportedFile,
+    flaw_of_url,
+)
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.values import Json
-from baselinekit.store.project import project_root
+from baselinekit.store.project import place_in_config, project_root
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import declare_variables, state_base_url
 from baselinekit.texts import many
@@ -105,8 +111,14 @@ def capture_from(options: DraftOptions) -> int:
 
     def read() -> tuple[Project, Files]:
         project = project_of(options.project)
+        base_url = project.override_base_url or project.base_url
+        if flaw := flaw_of_url(base_url or ""):
+            problems = [Problem("BK508", f"base_url: {flaw}", HINT_FOR_URL, at=("base_url",))]
+            if project.config_file is not None and project.config_from is None:
+                problems = place_in_config(project.root, project.config_file, problems)
+            raise InvalidInput(*problems)
         choices = ImportChoices(
-            base_url=project.override_base_url or project.base_url,
+            base_url=base_url,
             unsafe=options.unsafe,
             hosts=options.hosts,
             types=options.types,

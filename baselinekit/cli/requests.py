@@ -16,6 +16,7 @@ from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import Credential, assign, credentials_in, with_one_cookie
 from baselinekit.importers.curl import CurlRequest, Read, parse_words
+from baselinekit.importers.drafts import path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import KINDS, kind_of
@@ -215,7 +216,7 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
 
 def http_id(current: Mapping[str, Any]) -> str:
     request = current["input"]
-    return slug(f"{request['method']} {urlsplit(request['endpoint']).path}")
+    return slug(f"{request['method']} {path_of(request['endpoint'])}")
 
 
 def _absolute_url(url: str, project: Project) -> str:

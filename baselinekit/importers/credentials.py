@@ -86,7 +86,8 @@ def _in_known_places(request: Mapping[str, Json]) -> Iterator[Credential]:
     for cookie, text in _texts(request.get("cookies")):
         if _is_secret_cookie(cookie, text):
             yield Credential(f"the cookie {cookie} carries credentials", text, variable_name(cookie))
-    query = urlsplit(str(request.get("endpoint") or request.get("url") or "")).query
+    target = str(request.get("endpoint") or request.get("url") or "")
+    query = target.partition("#")[0].partition("?")[2]  # urlsplit refuses a path that begins with `//[`
     pairs = [pair.partition("=")[::2] for pair in query.split("&")]
     for parameter, text in pairs:
         if _is_credential(parameter, text):

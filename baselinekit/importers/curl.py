@@ -20,7 +20,7 @@ from baselinekit.importers.curloptions import (
     WITHOUT_EFFECT_VALUED,
     has_value,
 )
-from baselinekit.importers.drafts import FORM_TYPE, add_value, body_of
+from baselinekit.importers.drafts import FORM_TYPE, HINT_FOR_URL, add_value, body_of, flaw_of_url
 from baselinekit.importers.shell import split_words
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
@@ -351,6 +351,8 @@ def _url(line: CurlLine) -> str:
     address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
     if line.upload is not None and address.endswith("/"):
         address += quote(re.split(r"[/\\]", line.values["upload-file"])[-1])
+    if flaw := flaw_of_url(address):
+        raise InvalidInput(Problem("BK508", flaw, HINT_FOR_URL))
     query_parts = [*line.query, *(line.data if "get" in line.flags or "head" in line.flags else ())]
     if not query_parts:
         return address

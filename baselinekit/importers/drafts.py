@@ -159,6 +159,19 @@ def _ids(draft: DraftRecipe) -> Iterator[str]:
     yield from (f"{draft.id}-{number}" for number in count(2))
 
 
+def flaw_of_url(url: str) -> str:
+    """Why an address cannot be read, or an empty text. It does not show what may be secret: the query and the
+    login."""
+    try:
+        is_readable = urlsplit(url).netloc.isprintable()
+    except ValueError:
+        is_readable = False
+    return "" if is_readable else f"{re.sub('//[^/]*@', '//…@', url.partition('?')[0])} is not a URL"
+
+
+HINT_FOR_URL = "correct its host: a URL looks like https://api.example.com/users"
+
+
 def addressed(url: str, base: str | None) -> tuple[str, str | None]:
     """The part of an address below the base; and the base to state, if it is not the project's."""
     if base is not None and (url == base or url.startswith((base.rstrip("/") + "/", base.rstrip("/") + "?"))):
@@ -166,6 +179,11 @@ def addressed(url: str, base: str | None) -> tuple[str, str | None]:
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
     return _rooted(url[len(origin) :]), origin
+
+
+def path_of(endpoint: str) -> str:
+    """The path of an endpoint. It may begin with `//`, which would begin a host in a URL."""
+    return re.split(r"[?#]", endpoint, maxsplit=1)[0]
 
 
 def _rooted(endpoint: str) -> str:

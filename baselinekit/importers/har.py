@@ -16,6 +16,7 @@ from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
     FORM_TYPE,
+    HINT_FOR_URL,
     SAFE,
     DraftRecipe,
     ImportChoices,
@@ -25,6 +26,7 @@ from baselinekit.importers.drafts import (
     add_value,
     addressed,
     body_of,
+    flaw_of_url,
 )
 from baselinekit.importers.lines import draft_of
 from baselinekit.lazy import lazy_pattern
@@ -84,6 +86,8 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             entries.append(_entry(number, raw_entry))
         except _NotHttp:
             other_count += 1
+        except _NoUrl as error:
+            left_out.append((number, str(error), HINT_FOR_URL))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an entry that cannot be read", "save the file again"))
     of_type = [
@@ -117,6 +121,10 @@ class _NotHttp(Exception):
     """A web socket, or an entry that is internal to the browser."""
 
 
+class _NoUrl(Exception):
+    """A request whose address cannot be read, as a message."""
+
+
 class _Unsent(Exception):
     """A request that no recipe can send."""
 
@@ -139,12 +147,15 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
     url = str(request["url"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
         raise _NotHttp
+    method = str(request["method"]).upper()
+    if flaw := flaw_of_url(url):
+        raise _NoUrl(f"{method} {flaw}")
     headers = {
         str(header["name"]): unexpanded(str(header["value"]))
         for header in request.get("headers") or ()
         if not OF_THE_CLIENT.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
     }
-    sent: dict[str, Any] = {"method": str(request["method"]).upper(), "url": unexpanded(url)}
+    sent: dict[str, Any] = {"method": method, "url": unexpanded(url)}
     body, unsent = dict[str, Json](), ""
     try:
         body = _escaped(_body(request))

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.curl import parse_words
 from baselinekit.importers.drafts import (
+    HINT_FOR_URL,
     SAFE,
     DraftRecipe,
     ImportChoices,
@@ -15,6 +15,8 @@ from baselinekit.importers.drafts import (
     LeftOut,
     SourceText,
     addressed,
+    flaw_of_url,
+    path_of,
     slug,
 )
 from baselinekit.importers.shell import next_command, refuse_expansions
@@ -66,7 +68,7 @@ def draft_of(
     remaining = {key: value for key, value in request.items() if key not in ("method", "url")}
     request_input = {"method": request["method"], "endpoint": endpoint, **remaining}
     execution_part = {"type": "http"} | ({"base_url": base_url} if base_url else {}) | execution
-    id = slug(f"{request['method']} {urlsplit(endpoint).path}")
+    id = slug(f"{request['method']} {path_of(endpoint)}")
     return DraftRecipe(id, {"input": request_input, "execution": execution_part}, line, notes=notes)
 
 
@@ -93,7 +95,11 @@ def _requests(
                 yield line, LeftOut(line, problem.message, problem.hint)
         elif (match := _URL.fullmatch(line_text)) and (match["url"].startswith("http") or choices.base_url):
             base = (choices.base_url or "").rstrip("/") if match["url"].startswith("/") else ""
-            yield line, ({"method": match["method"] or "GET", "url": base + match["url"]}, {}, ())
+            url = base + match["url"]
+            if flaw := flaw_of_url(url):
+                yield line, LeftOut(line, flaw, HINT_FOR_URL)
+            else:
+                yield line, ({"method": match["method"] or "GET", "url": url}, {}, ())
         elif match:
             yield line, LeftOut(line, f"{line_text} has no base_url", "pass --base-url http://…")
         else:

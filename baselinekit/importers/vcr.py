@@ -18,12 +18,14 @@ from baselinekit.frozen import frozen
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
     FORM_TYPE,
+    HINT_FOR_URL,
     DraftRecipe,
     ImportChoices,
     ImportedFile,
     LeftOut,
     SourceText,
     body_of,
+    flaw_of_url,
 )
 from baselinekit.importers.har import OF_THE_CLIENT
 from baselinekit.importers.lines import draft_of
@@ -124,7 +126,10 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     url = str(raw["uri"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
         raise LostValue("a request of no http address")
-    request: dict[str, Any] = {"method": str(raw["method"]).upper(), "url": unexpanded(url)}
+    method = str(raw["method"]).upper()
+    if flaw := flaw_of_url(url):
+        raise LostValue(f"{method} {flaw}", HINT_FOR_URL)
+    request: dict[str, Any] = {"method": method, "url": unexpanded(url)}
     headers = {
         name: unexpanded(value)
         for name, value in _headers(raw.get("headers"))
@@ -132,7 +137,7 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     }
     media = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
     kind = media.partition(";")[0].strip().lower()
-    body = _sent(raw.get("body"), kind, f"{request['method']} {url.partition('?')[0]}")
+    body = _sent(raw.get("body"), kind, f"{method} {url.partition('?')[0]}")
     if body.keys() & {"json", "form"} and kind in ("application/json", FORM_TYPE):
         headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
     cookies = next((value for name, value in _headers(raw.get("headers")) if name.lower() == "cookie"), "")

@@ -212,14 +212,16 @@ class HttpKind(RecipeKind):
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
         """Return the path, the query, the operation that a body or a header names, and the host."""
         step, _ = step_places(recipe)[0]
-        endpoint = urlsplit(step.endpoint or step.path or step.url or "")
+        target = (
+            step.endpoint or step.path or urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
+        )
+        path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
         params = [f"{name} {value}" for name, value in step.params.items()]
         operations = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]
         if isinstance(step.json, dict):
             operations += [step.json[key] for key in _OPERATION_KEYS if isinstance(step.json.get(key), str)]
         host = str(step.url or base_url or "").partition("://")[2].partition("/")[0]
-        target = f"{step.method} {endpoint.path}"
-        return [target, " ".join([endpoint.query, *params]), " ".join(map(str, operations)), host]
+        return [f"{step.method} {path}", " ".join([query, *params]), " ".join(map(str, operations)), host]
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield from super().addresses(recipe)

@@ -316,8 +316,8 @@ def unnamed_origins(
     trust = replace(project.trust, ci=True)
     origins = []
     for url in dict.fromkeys(url for recipe in recipes for url in addresses_asked(project, recipe)):
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(url)
             addresses = look(parts.hostname or "", parts.port or _PORTS[parts.scheme])
         except (OSError, ValueError, KeyError):
             addresses = []

@@ -49,6 +49,7 @@ MODES = [{"method": "GET", "endpoint": f"/orders?page={page}"} for page in (1, 2
             [asked(HERE, **MODES[0]), asked(HERE, **MODES[1]), asked(THERE, **MODES[1])],
             ["get-orders", "get-orders-page-2", "get-orders-page-2-api-example-com"],
         ),
+        ([asked(HERE, endpoint=f"//[x?page={page}") for page in (1, 2)], ["get-orders", "get-orders-page-2"]),
         (
             [
                 asked(HERE, endpoint="/orders"),
