@@ -92,14 +92,15 @@ class _StatedFormats:
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return
         for key in ("allOf", "oneOf", "anyOf"):
-            for part in schema.get(key) or ():
+            parts = schema.get(key)
+            for part in parts if isinstance(parts, list) else ():
                 self.look(part, value, path, depth + 1)
         if isinstance(value, str) and len(path) > 1 and "enum" not in schema and "const" not in schema:
             text = PLACEHOLDERS.get(str(schema.get("format")))
             if text is not None and path not in self.at and accepts_all(text, [value]):
                 self.at[path] = text
         elif isinstance(value, dict):
-            properties = schema.get("properties") or {}
+            properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
             others = schema.get("additionalProperties")
             for key, item in value.items():
                 self.look(properties.get(key, others), item, (*path, key), depth + 1)

@@ -19,9 +19,10 @@ from baselinekit.importers.drafts import (
     ImportedFile,
     LeftOut,
     SourceText,
+    flaw_of_url,
     slug,
 )
-from baselinekit.importers.openapidocument import Bundle, OpenApiDocument
+from baselinekit.importers.openapidocument import Bundle, OpenApiDocument, list_below, listed, mapping_below
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.names import is_secret_key
@@ -132,7 +133,7 @@ class _Operation:
             current={"input": request, "execution": execution},
             line=0,
             name=" ".join(str(self.operation.get("summary") or "").split()) or None,
-            tags=tuple(tag for tag in self.operation.get("tags") or () if isinstance(tag, str)),
+            tags=tuple(tag for tag in listed(self.operation.get("tags")) if isinstance(tag, str)),
             needs=tuple(self.needs),
             formats=self.formats,
             is_vouched=False,
@@ -142,6 +143,9 @@ class _Operation:
         """The base_url to state, and the prefix of each path. A base_url of the project without a path
         replaces the server's origin; one with a path, even `/`, replaces the whole server."""
         server = self.document.server(self.operation, self.item, self.choices.params)
+        if flaw := flaw_of_url(server):
+            at: Path = ("host",) if self.document.is_swagger else ("servers",)
+            raise CannotAskError(at, flaw, "correct it, or pass --base-url http://…")
         parts = urlsplit(server)
         if self.choices.base_url is not None:
             return None, "" if urlsplit(self.choices.base_url).path else parts.path
@@ -155,10 +159,14 @@ class _Operation:
         by_name: dict[tuple[Json, Json], tuple[dict[str, Json], Path]] = {}
         places = ((self.item, self.at[:2]), (self.operation, self.at))
         for holder, at in places:
-            for number, node in enumerate(holder.get("parameters") or ()):
+            for number, node in enumerate(list_below(holder, "parameters", at)):
                 parameter, parameter_at = self.document.resolve(node, (*at, "parameters", number))
                 if isinstance(parameter, dict):
-                    by_name[parameter.get("name"), parameter.get("in")] = (parameter, parameter_at)
+                    key = (parameter.get("name"), parameter.get("in"))
+                    if any(isinstance(part, dict | list) for part in key):
+                        message = "a parameter whose `name` or `in` is no text"
+                        raise CannotAskError(parameter_at, message, "mend the document")
+                    by_name[key] = (parameter, parameter_at)
         return list(by_name.values())
 
     def take(self, parameter: dict[str, Json], at: Path) -> None:
@@ -187,7 +195,9 @@ class _Operation:
         if value is ABSENT:
             raise CannotAskError(at, *_no_value(where, name))
         if where == "path":
-            self.path = self.path.replace(f"{{{name}}}", quote(_joined(value, ","), safe=",:@"))
+            self.path = self.path.replace(
+                f"{{{name}}}", quote(_joined(value, ","), safe=",:@", errors="replace")
+            )
         elif where == "query":
             self.query |= self.in_query(name, parameter, value)
         elif where == "header" and name.lower() not in ("accept", "content-type", "authorization"):
@@ -196,7 +206,7 @@ class _Operation:
             self.cookies[name] = _escaped(_joined(value, ","))
         elif where == "formData":
             self.form[name] = _field(value)
-            media_types = self.operation.get("consumes") or self.document.root.get("consumes") or ()
+            media_types = listed(self.operation.get("consumes") or self.document.root.get("consumes"))
             if _MULTIPART in media_types and FORM_TYPE not in media_types:
                 self.files = self.files or {}
 
@@ -233,12 +243,13 @@ class _Operation:
         ]
         media = next(iter((*preferred, *content)))
         media_at = (*at, "content", media)
-        if media in _FORMS and isinstance(content[media], dict):
-            self.take_form(content[media], media_at, media)
+        described = mapping_below(content, media, (*at, "content"))
+        if media in _FORMS:
+            self.take_form(described, media_at, media)
             return
-        value = self.document.example(content[media], media_at)
+        value = self.document.example(described, media_at)
         if value is ABSENT:
-            value = self.document.body_value(content[media].get("schema"), (*media_at, "schema"))
+            value = self.document.body_value(described.get("schema"), (*media_at, "schema"))
         if "json" in media:
             self.body = {"json": _escaped(value)}
             if media != "application/json":
@@ -273,8 +284,10 @@ class _Operation:
     def take_security(self) -> None:
         """Add the first security requirement whose variables are all known, else the first one; none if the
         document also allows a request without credentials."""
-        security = self.operation.get("security", self.document.root.get("security"))
-        requirements = [requirement for requirement in security or () if isinstance(requirement, dict)]
+        is_own = "security" in self.operation
+        holder, at = (self.operation, self.at) if is_own else (self.document.root, ())
+        security = list_below(holder, "security", at)
+        requirements = [requirement for requirement in security if isinstance(requirement, dict)]
         choices = [self.credentials(requirement) for requirement in requirements]
         available = [choice for choice in choices if choice[1] and set(choice[1]) <= self.choices.known]
         if not choices or (not available and {} in requirements):

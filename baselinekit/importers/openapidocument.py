@@ -12,6 +12,7 @@ from baselinekit.importers.answers import CannotAskError
 from baselinekit.importers.drafts import ImportChoices, SourceText
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema.complaints import describe_value
 
 _ELSEWHERE = lazy_pattern(r"""\$ref["']?\s*:\s*["']?(?![#"'\s])""")
 _ADDRESS = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
@@ -122,6 +123,30 @@ def original_reference(reference: str) -> str:
     return f"{unquote(name).replace('~1', '/').replace('~0', '~')}{'#/' if slash else ''}{remaining}"
 
 
+def mapping(value: Json) -> dict[str, Json]:
+    """A mapping, or an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Json) -> list[Json]:
+    """A list, or a single value as a list of one, as people write it."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def mapping_below(node: Mapping[str, Json], key: str, at: Path) -> dict[str, Json]:
+    """The mapping at a key of a node, empty if the key is absent; CannotAskError for another value."""
+    if not isinstance(value := node.get(key) or {}, dict):
+        raise CannotAskError((*at, key), f"`{key}` is {describe_value(value)}", "write a mapping there")
+    return value
+
+
+def list_below(node: Mapping[str, Json], key: str, at: Path) -> list[Json]:
+    """The list at a key of a node, empty if the key is absent; CannotAskError for another value."""
+    if not isinstance(value := node.get(key) or [], list):
+        raise CannotAskError((*at, key), f"`{key}` is {describe_value(value)}", "write a list there")
+    return value
+
+
 _METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 _MOST_REFERENCES = 32
 _DEEPEST = 24
@@ -179,7 +204,7 @@ class OpenApiDocument:
         """The base address of an operation; empty if the document names none."""
         if self.is_swagger:
             host = self.root.get("host")
-            schemes = [*operation.get("schemes", ()), *self.root.get("schemes", ())] or ["https"]
+            schemes = [*listed(operation.get("schemes")), *listed(self.root.get("schemes"))] or ["https"]
             scheme = "https" if "https" in schemes else schemes[0]
             prefix = str(self.root.get("basePath") or "").rstrip("/")
             return f"{scheme}://{host}{prefix}" if host else prefix
@@ -187,15 +212,16 @@ class OpenApiDocument:
             servers = holder.get("servers")
             if isinstance(servers, list) and servers and isinstance(servers[0], dict):
                 url = str(servers[0].get("url", ""))
-                for name, variable in (servers[0].get("variables") or {}).items():
-                    url = url.replace(f"{{{name}}}", str(params.get(name, variable.get("default", ""))))
+                for name, variable in mapping(servers[0].get("variables")).items():
+                    default = mapping(variable).get("default", "")
+                    url = url.replace(f"{{{name}}}", str(params.get(name, default)))
                 return url.rstrip("/")
         return ""
 
     def schemes(self) -> dict[str, Json]:
         if self.is_swagger:
-            return self.root.get("securityDefinitions") or {}
-        return (self.root.get("components") or {}).get("securitySchemes") or {}
+            return mapping(self.root.get("securityDefinitions"))
+        return mapping(mapping(self.root.get("components")).get("securitySchemes"))
 
     def example(self, node: Json, at: Path, depth: int = 0) -> Json:
         """A value that the document gives for a parameter or a schema; ABSENT if it gives none."""
@@ -217,7 +243,7 @@ class OpenApiDocument:
         for key in ("schema", "allOf", "oneOf", "anyOf"):
             if (inner := self._inside(node, key, at, depth)) is not ABSENT:
                 return inner
-        media = next(iter((node.get("content") or {}).values()), None) if "content" in node else None
+        media = next(iter(mapping(node.get("content")).values()), None)
         return ABSENT if media is None else self.example(media, (*at, "content"), depth + 1)
 
     def _first_of(self, examples: Json, at: Path) -> Json:
@@ -243,13 +269,13 @@ class OpenApiDocument:
         node, at = self.resolve(node, at)
         if not isinstance(node, dict):
             return {}, []
-        properties, required = dict(node.get("properties") or {}), list(node.get("required") or ())
-        for part in node.get("allOf") or ():
-            inner, _ = self.resolve(part, at)
+        properties, required = dict(mapping_below(node, "properties", at)), listed(node.get("required"))
+        for part in list_below(node, "allOf", at):
+            inner, inner_at = self.resolve(part, at)
             if isinstance(inner, dict):
-                properties |= inner.get("properties") or {}
-                required += inner.get("required") or ()
-        return properties, required
+                properties |= mapping_below(inner, "properties", inner_at)
+                required = [*required, *listed(inner.get("required"))]
+        return properties, [name for name in required if isinstance(name, str)]
 
     def is_file(self, node: Json, at: Path) -> bool:
         """Whether a field of a form is a file, or several."""

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from baselinekit.importers import har, lines, vcr
+from baselinekit.importers import har, lines, openapi, vcr
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
+from baselinekit.model.values import Json
 
 # Addresses that cannot be read.
 
@@ -59,3 +60,63 @@ def test_an_interaction_with_a_malformed_url_is_left_out(url: str, what: str) ->
 def test_a_path_may_look_like_a_malformed_host() -> None:
     (draft,) = lines.read(SourceText("a", "GET http://a.test//[x/y?page=1#z"), ImportChoices()).drafts
     assert (draft.id, draft.current["input"]["endpoint"]) == ("get-x-y", "//[x/y?page=1#z")
+
+
+# OpenAPI.
+
+
+def operations(document: Json) -> list[tuple[int, str]]:
+    return told(openapi.read(SourceText("a.json", json.dumps(document, indent=1)), ImportChoices()))
+
+
+def document(operation: dict[str, Json], **more: Json) -> dict[str, Json]:
+    item = {"get": operation}
+    return {"openapi": "3.1.0", "servers": [{"url": "http://a.test"}], "paths": {"/x": item}, **more}
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        (document({"parameters": True}), (11, "GET /x: `parameters` is true (boolean)")),
+        (document({"security": {"key": []}}), (11, "GET /x: `security` is a mapping")),
+        (document({}, security="key"), (13, "GET /x: `security` is 'key' (string)")),
+        (document({}, servers=[{"url": "http://[x/y"}]), (3, "GET /x: http://[x/y is not a URL")),
+        (
+            document({"parameters": [{"name": ["a"], "in": "query"}]}),
+            (12, "GET /x: a parameter whose `name` or `in` is no text"),
+        ),
+    ],
+)
+def test_an_operation_that_cannot_be_read_is_named(stated: Json, expected: tuple[int, str]) -> None:
+    assert operations(stated) == [expected]
+
+
+def swagger(**more: Json) -> dict[str, Json]:
+    return {"swagger": "2.0", "host": "a.test", "paths": {"/x": {"get": {}}}, **more}
+
+
+@pytest.mark.parametrize("host", ["[x", "a\ud800", "a\0"])
+def test_a_host_that_is_malformed_is_named(host: str) -> None:
+    assert operations(swagger(host=host)) == [(3, f"GET /x: https://{host} is not a URL")]
+
+
+@pytest.mark.parametrize("schemes", ["http", ["http"]])
+def test_one_scheme_may_stand_without_a_list(schemes: Json) -> None:
+    source = SourceText("a.json", json.dumps(swagger(schemes=schemes)))
+    (draft,) = openapi.read(source, ImportChoices()).drafts
+    assert draft.current["execution"]["base_url"] == "http://a.test"
+
+
+def test_required_as_older_schemas_state_it_is_no_list_of_names() -> None:
+    schema = {"type": "object", "properties": {"a": {"example": 1, "required": True}}, "required": True}
+    body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    source = SourceText("a.json", json.dumps(document({}) | {"paths": {"/x": {"post": body}}}))
+    (draft,) = openapi.read(source, ImportChoices(unsafe=True)).drafts
+    assert draft.current["input"]["json"] == {"a": 1}
+
+
+def test_a_body_that_is_no_mapping_is_named() -> None:
+    stated = document({}) | {"paths": {"/x": {"post": {"requestBody": {"content": {"text/plain": 1}}}}}}
+    source = SourceText("a.json", json.dumps(stated))
+    (left,) = openapi.read(source, ImportChoices(unsafe=True)).left_out
+    assert left.what == "POST /x: `text/plain` is 1 (integer)"
