@@ -23,6 +23,7 @@ from baselinekit.importers.promptfooasserts import (
     from_short,
     graded,
     in_set,
+    number_of,
     typed,
 )
 from baselinekit.importers.promptfootests import (
@@ -32,14 +33,14 @@ from baselinekit.importers.promptfootests import (
     PROGRAMS,
     Provider,
     StatedTest,
+    fits,
     listed,
     mapping,
     model_named,
-    provider_of,
     providers_of,
+    providers_of_test,
     stated_tests,
     values_of,
-    without_login,
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
@@ -247,14 +248,14 @@ def _cases(
             reading.leave_out(("defaultTest", key), f"`{key}` of the default test that is no {name}")
     for key in test.merged("options"):
         if key not in _OPTIONS:
-            at = (*test.at, "options", key) if key in mapping(test.raw.get("options")) else ("defaultTest",)
-            reading.leave_out(at, f"`options.{key}`", _LOST_IN_TESTS.get(key, ""), test.file)
+            at = test.place_of("options", key)
+            reading.leave_out(at, f"`options.{key}`", _LOST_IN_TESTS.get(key, ""), test.file_of(at))
     try:
         variants = [*values_of(test, reading)]
     except NotCarried as error:
         reading.leave_out(test.at, error.what, error.hint, test.file)
         return
-    test_providers = _providers_of_test(test, providers, reading)
+    test_providers = providers_of_test(test, providers, reading)
     for values in variants:
         for provider in test_providers:
             for prompt in _select_prompts(prompts, test, provider):
@@ -273,27 +274,9 @@ def _cases(
                     yield _named(case, test, labels, reading)
 
 
-def _providers_of_test(test: StatedTest, providers: Sequence[Provider], reading: Reading) -> list[Provider]:
-    test_provider = test.setting("provider")
-    if test_provider is not None:
-        provider = test_provider if isinstance(test_provider, dict) else {"id": test_provider}
-        id = without_login(str(provider.get("id")))
-        matching = [candidate for candidate in providers if candidate.label == id]
-        return matching or [provider_of(provider, (*test.at, "provider"), reading)]
-    names = test.setting("providers")
-    if not isinstance(names, list):
-        return list(providers)
-    return [provider for provider in providers if any(_fits(str(name), provider.label) for name in names)]
-
-
 def _select_prompts(prompts: Sequence[PromptText], test: StatedTest, provider: Provider) -> list[PromptText]:
     names = [str(name) for name in listed(test.setting("prompts"))] or [*provider.prompts]
-    return [prompt for prompt in prompts if not names or any(_fits(name, prompt.label) for name in names)]
-
-
-def _fits(name: str, label: str) -> bool:
-    """Whether a name refers to this label: to itself, or to its group."""
-    return label == name or label.startswith(f"{name.removesuffix('*').removesuffix(':')}:")
+    return [prompt for prompt in prompts if not names or any(fits(name, prompt.label) for name in names)]
 
 
 def _case(
@@ -326,10 +309,11 @@ def _grader_of(
             return _grader_of_set(assertion, at, values, test, reading)
         asserted = graded(_assertion(assertion, values, test, reading))
     except NotCarried as error:
-        reading.leave_out(at, error.what, error.hint, test.file)
+        reading.leave_out(at, error.what, error.hint, test.file_of(at))
         return None
     except TemplateLogic as logic:
-        reading.leave_out(at, f"{logic.what} in an assertion", "write down what it gives", test.file)
+        message = f"{logic.what} in an assertion"
+        reading.leave_out(at, message, "write down what it gives", test.file_of(at))
         return None
     if asserted.note:
         reading.note(asserted.note)
@@ -358,7 +342,7 @@ def _by_pattern(asserted: Asserted, at: Path, test: StatedTest, reading: Reading
     """A further expected text as a pattern: a case has only one expectation."""
     value = asserted.expected["value"] if asserted.expected else None
     if not isinstance(value, str):
-        reading.leave_out(at, "a further `equals` with JSON", "write a case for it", test.file)
+        reading.leave_out(at, "a further `equals` with JSON", "write a case for it", test.file_of(at))
         return None
     config = {"method": "regex", "pattern": rf"\A{re.escape(value)}\Z"}
     return replace(asserted, expected=None, grader={**asserted.grader, "config": config})
@@ -370,9 +354,8 @@ def _with_pass_rule(test: StatedTest, graders: list[Json], reading: Reading) -> 
     if threshold is None:
         return {"graders": graders}
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or threshold <= 0:
-        reading.leave_out(
-            (*test.at, "threshold"), f"a threshold of {threshold}", "every case reaches it", test.file
-        )
+        at = test.place_of("threshold")
+        reading.leave_out(at, f"a threshold of {threshold}", "every case reaches it", test.file_of(at))
         return {"graders": graders}
     optional = [{**grader, "required": False} for grader in graders if isinstance(grader, dict)]
     rule: dict[str, Json] = {"by": "mean", "pass_at": threshold, "borderline_at": threshold}
@@ -441,7 +424,7 @@ def _assertions(test: StatedTest, reading: Reading) -> Iterator[tuple[dict[str, 
             templates = mapping(mapping(reading.source.value).get("assertionTemplates"))
             raw = {**mapping(templates.get(raw["$ref"].rpartition("/")[2])), **raw}
         if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
-            reading.leave_out(at, "an assertion without a type", "", test.file)
+            reading.leave_out(at, "an assertion without a type", "", test.file_of(at))
         elif raw["type"] == SET and raw.get("threshold") is None and raw.get("weight", 1) == 1:
             inner = enumerate(listed(raw.get("assert")))
             places = [(part, (*at, "assert", number)) for number, part in inner] + places
@@ -472,13 +455,16 @@ def _assertion(
         provider = provider.get("text")
     model = None
     if provider is not None and type not in ("contains", "equals", "regex"):
-        model = model_named(provider if isinstance(provider, dict) else {"id": provider}, reading)
-    threshold, weight = assertion.get("threshold"), assertion.get("weight", 1)
+        judge = provider if isinstance(provider, dict) else {"id": provider}
+        if not isinstance(judge.get("id"), str):
+            raise NotCarried(f"`{assertion['type']}` whose provider has no id", "name a model")
+        model = model_named(judge, reading)
+    weight = number_of(assertion, "weight")
     return Assertion(
         type,
         _map_texts(value, lambda text: filled(text, values).text),
-        threshold if isinstance(threshold, int | float) and not isinstance(threshold, bool) else None,
-        weight if isinstance(weight, int | float) and not isinstance(weight, bool) else 1,
+        number_of(assertion, "threshold"),
+        1 if weight is None else weight,
         negated,
         assertion["metric"] if isinstance(assertion.get("metric"), str) else None,
         model,

@@ -7,6 +7,7 @@ from typing import Any
 from baselinekit.frozen import frozen
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
+from baselinekit.schema.complaints import describe_value
 
 _TEXTUAL = (str, int, float)
 _NOT = "not-"
@@ -74,15 +75,23 @@ def in_set(inner: Sequence[Asserted], assertion_set: Mapping[str, Json]) -> Asse
     pass."""
     if not inner:
         raise NotCarried("an empty assert-set", "give it an assertion")
-    threshold = assertion_set.get("threshold")
+    threshold = number_of(assertion_set, "threshold")
     by_mean = threshold is not None
-    if threshold is not None and (isinstance(threshold, bool) or not 0 < threshold <= 1):
+    if threshold is not None and not 0 < threshold <= 1:
         raise NotCarried(f"an assert-set with a threshold of {threshold}", "every answer reaches it, or none")
     graders = [{**asserted.grader, "required": not by_mean} for asserted in inner]
     grader = _code("composite", graders=graders, **({"pass_at": threshold} if by_mean else {}))
-    name, weight = assertion_set.get("metric"), assertion_set.get("weight", 1)
+    name, weight = assertion_set.get("metric"), number_of(assertion_set, "weight")
     grader = {"type": "code", **({"name": name} if isinstance(name, str) else {}), **grader}
-    return Asserted(grader | ({"weight": weight} if weight != 1 else {}))
+    return Asserted(grader | ({"weight": weight} if weight not in (None, 1) else {}))
+
+
+def number_of(assertion: Mapping[str, Json], key: str) -> float | None:
+    """The number below a key of an assertion, if it is stated; NotCarried for a value that is none."""
+    value = assertion.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        raise NotCarried(f"`{assertion['type']}` whose {key} is {describe_value(value)}", "write a number")
+    return value
 
 
 def _code(method: str, **config: Any) -> dict[str, Json]:

@@ -42,6 +42,19 @@ class StatedTest:
     def setting(self, key: str) -> Json:
         return self.raw.get(key, self.default.get(key))
 
+    def place_of(self, *keys: str) -> Path:
+        """The place of a setting: in the test if it is stated there, else in the default test."""
+        stated: Json = self.raw
+        for key in keys:
+            if key not in mapping(stated):
+                return ("defaultTest", *keys)
+            stated = stated[key]
+        return (*self.at, *keys)
+
+    def file_of(self, at: Path) -> str:
+        """The file of a place, as in `file`: the default test is in the configuration."""
+        return "" if at[:1] == ("defaultTest",) else self.file
+
 
 # Its tests, from wherever they stand.
 
@@ -219,7 +232,7 @@ def _loaded(name: str, value: Json, test: StatedTest, reading: Reading) -> Json:
     if not isinstance(value, str) or not value.startswith(FILE):
         return value
     path = value.removeprefix(FILE)
-    at = (*test.at, "vars", name) if name in mapping(test.raw.get("vars")) else ("defaultTest", "vars", name)
+    at = test.place_of("vars", name)
     if path.split(":")[0].endswith(PROGRAMS):
         raise NotCarried(f"the variable {name!r} is computed by {path!r}", "write down what it gives")
     if "*" in path:
@@ -314,6 +327,28 @@ def provider_of(definition: Mapping[str, Json], at: Path, reading: Reading) -> P
             (*at, "transform"), "`transform` computes another output", "judge the answer as it is"
         )
     return Provider(label, execution, prompts)
+
+
+def providers_of_test(test: StatedTest, providers: Sequence[Provider], reading: Reading) -> list[Provider]:
+    test_provider = test.setting("provider")
+    if test_provider is not None:
+        provider = test_provider if isinstance(test_provider, dict) else {"id": test_provider}
+        at = test.place_of("provider")
+        if not isinstance(provider.get("id"), str):
+            reading.leave_out(at, "a provider without an id", "name a model", test.file_of(at))
+            return list(providers)
+        id = without_login(provider["id"])
+        matching = [candidate for candidate in providers if candidate.label == id]
+        return matching or [provider_of(provider, at, reading)]
+    names = test.setting("providers")
+    if not isinstance(names, list):
+        return list(providers)
+    return [provider for provider in providers if any(fits(str(name), provider.label) for name in names)]
+
+
+def fits(name: str, label: str) -> bool:
+    """Whether a name refers to this label: to itself, or to its group."""
+    return label == name or label.startswith(f"{name.removesuffix('*').removesuffix(':')}:")
 
 
 def without_login(id: str) -> str:

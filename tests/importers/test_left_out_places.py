@@ -2,11 +2,15 @@
 rest is read."""
 
 import json
+from typing import Any
 
 import pytest
 
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.importers import har, lines, openapi, vcr
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText
+from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
+from baselinekit.importers.promptfoo import read
 from baselinekit.model.values import Json
 
 # Addresses that cannot be read.
@@ -120,3 +124,76 @@ def test_a_body_that_is_no_mapping_is_named() -> None:
     source = SourceText("a.json", json.dumps(stated))
     (left,) = openapi.read(source, ImportChoices(unsafe=True)).left_out
     assert left.what == "POST /x: `text/plain` is 1 (integer)"
+
+
+# promptfoo.
+
+IS = {"type": "contains", "value": "a"}
+
+
+def imported(*assertions: Json, beside: str = "", default: Json = None, **more: Json) -> DraftEvals:
+    def read_beside(path: str) -> str:
+        if not beside:
+            raise InvalidInput(Problem("BK111", "there is no such file"))
+        return beside
+
+    tests: Json = "file://t.yaml" if beside else [{"assert": [*assertions], **more}]
+    config = {"prompts": ["Hi"], "providers": ["openai:o"], "defaultTest": default or {}, "tests": tests}
+    return read(SourceText("promptfooconfig.yaml", json.dumps(config, indent=1)), EvalFiles(read_beside))
+
+
+def lost(draft: DraftEvals) -> list[str]:
+    return [left.what for left in draft.left_out]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "what"),
+    [
+        ({"type": "assert-set", "threshold": "0.5", "assert": [IS]}, "`assert-set` whose threshold is '0.5'"),
+        ({"type": "assert-set", "threshold": [1], "assert": [IS]}, "`assert-set` whose threshold is a list"),
+        ({"type": "assert-set", "threshold": True, "assert": [IS]}, "`assert-set` whose threshold is true"),
+        ({"type": "assert-set", "weight": "2", "assert": [IS]}, "`assert-set` whose weight is '2'"),
+        ({"type": "assert-set", "threshold": 1.5, "assert": [IS]}, "an assert-set with a threshold of 1.5"),
+        ({"type": "latency", "threshold": "100"}, "`latency` whose threshold is '100'"),
+        ({"type": "llm-rubric", "value": "ok?", "threshold": "0.5"}, "`llm-rubric` whose threshold is '0.5'"),
+        ({**IS, "weight": {}}, "`contains` whose weight is a mapping"),
+        ({"type": "llm-rubric", "value": "ok?", "provider": {"text": {}}}, "`llm-rubric` whose provider has"),
+    ],
+)
+def test_an_assertion_with_a_value_of_another_type_is_named(assertion: Json, what: str) -> None:
+    (left,) = lost(imported(assertion, IS))
+    assert left.startswith(what)
+
+
+def test_a_provider_of_a_test_without_an_id_is_named() -> None:
+    draft = imported(IS, provider={})
+    assert lost(draft) == ["a provider without an id"]
+    assert draft.left_out[0].line > 10
+
+
+DEFAULT_LOST: list[tuple[dict[str, Any], str]] = [
+    ({"assert": [{"type": "javascript", "value": "1"}]}, "`javascript` has no counterpart"),
+    ({"assert": [{"value": "a"}]}, "an assertion without a type"),
+    ({"assert": [{"type": "contains", "value": "{% if a %}"}]}, "{% if a %} in an assertion"),
+    ({"options": {"transform": "x"}}, "`options.transform`"),
+    ({"threshold": -1}, "a threshold of -1"),
+    ({"provider": {"label": "x"}}, "a provider without an id"),
+]
+
+
+@pytest.mark.parametrize(("default", "what"), DEFAULT_LOST, ids=[what for _, what in DEFAULT_LOST])
+def test_what_the_default_test_loses_is_named_there(default: dict[str, Any], what: str) -> None:
+    """Also where the tests stand in another file, as often as they are."""
+    draft = imported(beside=json.dumps([{"assert": [IS]}, {"assert": [IS]}]), default=default)
+    (left,) = draft.left_out
+    assert (left.what, left.file) == (what, "")
+    assert left.line > 8
+    own = imported(beside=json.dumps([{"assert": [IS], **default, "vars": {}}]))
+    assert {(left.what, left.file) for left in own.left_out} >= {(what, "t.yaml")}
+
+
+def test_a_further_expected_json_of_the_default_test_is_named_there() -> None:
+    default = {"assert": [{"type": "equals", "value": "a"}, {"type": "equals", "value": {"a": 1}}]}
+    (left,) = imported(beside=json.dumps([{"assert": [IS]}]), default=default).left_out
+    assert left == LeftOut(left.line, "a further `equals` with JSON", "write a case for it")
+    assert left.line > 8
